@@ -2,5 +2,5 @@
 
 __version__ = "0.1.0"
 
-#: What the package is called where packages are installed from; `harness` is another project's name there.
+#: The name of the package on package indexes, where `harness` is the name of another project.
 DISTRIBUTION = "tf-harness"

@@ -16,11 +16,11 @@ def main() -> None:
     if sys.platform == "win32":
         print(
             "harness: The harness needs Linux, and this computer runs Windows.\n"
-            "Use WSL 2: in its Linux every command works, and Docker Desktop can run the containers.",
+            "Use WSL 2: every command works in its Linux, and Docker Desktop can run the containers.",
             file=sys.stderr,
         )
         sys.exit(4)  # Exit.CANNOT_RUN_HERE
-    from harness.cli import main as run  # noqa: PLC0415 - what does not work there
+    from harness.cli import main as run  # noqa: PLC0415 - this import fails on Windows
 
     run()
 

@@ -1,6 +1,6 @@
 """Reads regular files, writes files completely or not at all, and returns the user's cache and data folders.
 
-This module imports nothing else of harness.
+This module imports no other module of harness.
 """
 
 import errno
@@ -25,7 +25,7 @@ def open_regular_file(path: Path, flags: int = os.O_RDONLY, *, within: Path | No
     """Open a regular file and return its descriptor. Refuses pipes, because opening a pipe could block.
 
     `within` is a folder that another user may have created. `path` is relative to it, must stay inside it, and must
-    not go through a link. Raises OSError, whose `strerror` is a clause.
+    not go through a link. Raises OSError. Its `strerror` can follow a colon in a message: `it is a link`.
     """
     flags |= os.O_NONBLOCK | os.O_CLOEXEC
     if within is None:
@@ -63,7 +63,7 @@ def _open_below(within: Path, path: Path) -> tuple[int, str]:
 
 
 def _explain_error(error: OSError, path: Path) -> OSError:
-    """Return a clause about the error of an open that doesn't follow links."""
+    """Return the error of opening a file without following links; it names the link if a link is the cause."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return OSError(error.errno, "it is a link", str(path))
     if error.errno == errno.ENOTDIR and any(parent.is_symlink() for parent in path.parents):
@@ -194,12 +194,12 @@ def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
 
 
 def suggest_remedy(error: OSError) -> str:
-    """Return the advice about a failed write, as the start of a sentence."""
+    """Return the advice for a failed write, as the start of a sentence."""
     return "Free disk space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else "Make it writable"
 
 
 def choose_mode(path: Path) -> int:
-    """Return the mode of a new file: only the user can access files in the data folder."""
+    """Return the permissions of a new file: only the user can access files in the data folder."""
     return 0o600 if path.is_relative_to(get_data_dir()) else 0o666
 
 
@@ -216,7 +216,7 @@ def make_folder(path: Path) -> None:
 
 
 def get_cache_dir() -> Path:
-    """Return the user's cache folder of harness; `HARNESS_CACHE_DIR` sets another."""
+    """Return `HARNESS_CACHE_DIR`, or the user's cache folder for harness."""
     named = os.environ.get("HARNESS_CACHE_DIR")
     if named:
         return Path(named)
@@ -226,12 +226,12 @@ def get_cache_dir() -> Path:
 
 
 def get_wheel_path(name: str) -> Path:
-    """Return the path of a wheel in the user's cache; its name is `SHA256/FILE.whl`."""
+    """Return the path of a wheel in the user's cache. `name` is `SHA256/FILE.whl`."""
     return get_cache_dir() / "wheels" / name
 
 
 def get_data_dir() -> Path:
-    """Return the user's data folder, for data that can't be recreated; `HARNESS_DATA_DIR` sets another."""
+    """Return the folder for data that can't be recreated: `HARNESS_DATA_DIR`, or the user's data folder for harness."""
     named = os.environ.get("HARNESS_DATA_DIR")
     if named:
         return Path(named)

@@ -149,7 +149,7 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
     listed, notice = _listed(first.package)
     inside = {Version(row.version): row for row in listed if low <= Version(row.version) <= high}
     for end in (low, high):
-        inside.setdefault(end, index.Listed(str(end), None, "", ()))
+        inside.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
     candidates = []
     for version, entry in sorted(inside.items(), key=lambda item: item[0]):
         reason = ""
@@ -200,7 +200,7 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     return candidates, is_fix
 
 
-def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
+def _listed(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
     """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
     cache = get_cache_dir() / "versions" / f"{package}.json"
     try:
@@ -222,6 +222,6 @@ def _listed(package: str) -> tuple[Sequence[index.Listed], str]:
     return entries, ""
 
 
-def _read(row: Mapping[str, object]) -> index.Listed:
-    entry = index.Listed(**row)  # type: ignore[arg-type]
+def _read(row: Mapping[str, object]) -> index.IndexedVersion:
+    entry = index.IndexedVersion(**row)  # type: ignore[arg-type]
     return replace(entry, uploaded=datetime.fromisoformat(str(row["uploaded"])) if row["uploaded"] else None)

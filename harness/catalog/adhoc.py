@@ -1,12 +1,13 @@
 """Ad-hoc environments from requirements (`-e tensorflow==2.7.1`), saved in the user's cache with their locks.
 
-Python and CUDA come from the catalogue's environment of the same minor release. Other packages are resolved as of the
+Python and CUDA come from the catalog's environment of the same minor release. Other packages are resolved as of the
 end of the day after the upload of the newest requested version, because related packages can be uploaded some hours
-later. For example, the estimator of 2.4.0 was uploaded after midnight, 6 hours after its TensorFlow.
+later. For example, the estimator for TensorFlow 2.4.0 was uploaded 6 hours after TensorFlow, and after midnight.
 
-`-e tf2.0+numpy==1.21.6` changes only the requested packages of the base. The date is the later one of both.
+`-e tf2.0+numpy==1.21.6` replaces only the requested packages in the base `tf2.0`. Its date is the date of the base or
+of the requested packages, whichever is later.
 
-`-e tf2.15@py3.9` is the base on another version of Python, with packages of the base's date.
+`-e tf2.15@py3.9` is the base `tf2.15` with another version of Python. Its packages are resolved as of the base's date.
 """
 
 import contextlib
@@ -27,13 +28,13 @@ from packaging.version import Version
 from harness.catalog import index
 from harness.catalog.lines import PYTHONS, ReleaseLine, parse_line
 from harness.catalog.requirement_specs import (
-    Asked,
     LockOverride,
-    is_asked,
-    is_move,
+    RequirementSpec,
+    has_override,
+    has_requirements,
     parse,
     parse_exact,
-    parse_move,
+    parse_override,
     split_python,
 )
 from harness.catalog.sources import parse_source
@@ -46,11 +47,11 @@ from harness.model.texts import find_nearest, list_valid_names
 def add_requested(
     known: Mapping[str, Environment], typed: Sequence[str], impossible: dict[str, HarnessError] | None = None
 ) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalogue with the environments of requested requirements, and the request as names and globs.
+    """Return the catalog, extended by the environments that `typed` describes, and `typed` as names and globs.
 
     An existing environment is also found by its name, without using the index. If an environment is requested by its
-    name and also as a release line, it doesn't belong to the line. If `impossible` is given, the errors of lines
-    without an installable wheel are added to it, by the names of the environments.
+    name and also as a release line, it doesn't belong to the line. If `impossible` is given, it receives the errors of
+    release lines without an installable wheel, by environment name.
 
     Raises UsageError for requirements without a valid environment, and CannotRunHereError if the index is needed and
     doesn't answer.
@@ -66,9 +67,9 @@ def add_requested(
                     f"{shlex.quote(text)}",
                 )
             if line := parse_line(text):
-                environment = _parse_line(line, known, impossible)
+                environment = _create_for_line(line, known, impossible)
             else:
-                environment = make(text, known) if is_asked(text) or split_python(text)[1] else load_saved(text)
+                environment = make(text, known) if has_requirements(text) or split_python(text)[1] else load_saved(text)
         if environment is not None:
             environments[environment.name] = environment
         names.append(environment.name if environment else text)
@@ -78,10 +79,13 @@ def add_requested(
     return environments, names
 
 
-def _parse_line(
+def _create_for_line(
     line: ReleaseLine, environments: Mapping[str, Environment], impossible: dict[str, HarnessError] | None
 ) -> Environment:
-    """Return the environment of a line. If it can't be made, add its error to `impossible`, with its base's facts."""
+    """Return the environment of a release line.
+
+    If it can't be created, add the error to `impossible`, and return a placeholder.
+    """
     text, yanked = line.resolve(environments)
     environment = environments.get(text)
     try:
@@ -91,18 +95,18 @@ def _parse_line(
     except UsageError as error:
         if impossible is None:
             raise
-        environment = _placeholder(text, environments, error)
+        environment = _make_placeholder(text, environments, error)
         impossible[environment.name] = error
     return replace(environment, line=line.name)
 
 
-def _placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
-    """Return an environment that can't be made, with its name and the facts of its base.
+def _make_placeholder(text: str, environments: Mapping[str, Environment], error: UsageError) -> Environment:
+    """Return a placeholder for an environment that can't be created: its base, with the environment's name.
 
     Raises `error` if there is no base, and UsageError for an invalid text.
     """
-    move = parse_move(text) if is_move(text) else None
-    spec = parse(move.base if move else text) if move is None or is_asked(move.base) else None
+    move = parse_override(text) if has_override(text) else None
+    spec = parse(move.base if move else text) if move is None or has_requirements(move.base) else None
     base = (
         find_nearest_release(spec.version, list(environments.values()))
         if spec
@@ -116,11 +120,14 @@ def _placeholder(text: str, environments: Mapping[str, Environment], error: Usag
 
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
-    """Return the environment of requirements, or with another Python; it is created and saved if it is new."""
+    """Return the environment that a text describes by requirements or by another version of Python.
+
+    A new environment is created and saved.
+    """
     if split_python(text)[1]:
         return _change_python(text, known)
-    if is_move(text):
-        move, base = _resolve_base(parse_move(text), known)
+    if has_override(text):
+        move, base = _resolve_base(parse_override(text), known)
         before = load_saved(move.name)
         if before is not None and before.asked == str(move) and _is_of_base(before, move, base):
             return before
@@ -137,7 +144,7 @@ def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
     Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
     """
     of, python = split_python(text)
-    base = known.get(of) or (make(of, known) if is_asked(of) else load_saved(of))
+    base = known.get(of) or (make(of, known) if has_requirements(of) else load_saved(of))
     if base is None:
         raise _make_unknown_base_error(of, text, known)
     if base.gpu_image or base.base:
@@ -165,8 +172,8 @@ def _make_unknown_base_error(name: str, text: str, known: Mapping[str, Environme
 
 
 def keep(environment: Environment) -> Environment:
-    """Save an environment, so that it is found by its name later."""
-    # without a saved file, the index is used again
+    """Save an environment, so that it can be found by its name later."""
+    # if the file can't be written, the next command queries the index again
     with contextlib.suppress(OSError):
         write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
     return environment
@@ -178,24 +185,24 @@ def find_base(environment: Environment, known: Mapping[str, Environment]) -> Env
         environments, (name,) = add_requested(known, [spec.base])
         if name in environments:
             return environments[name]
-    return _resolve_base(parse_move(environment.asked), known)[1]
+    return _resolve_base(parse_override(environment.asked), known)[1]
 
 
 def _resolve_base(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
-    is_made = is_asked(move.base) or split_python(move.base)[1]
+    is_made = has_requirements(move.base) or split_python(move.base)[1]
     base = environments.get(move.base) or (make(move.base, environments) if is_made else load_saved(move.base))
     if base is None:
         raise _make_unknown_base_error(move.base, str(move), environments)
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        return _resolve_base(parse_move("+".join([base.asked, *move.packages])), environments)
+        return _resolve_base(parse_override("+".join([base.asked, *move.packages])), environments)
     return replace(move, base=base.asked or base.name), base
 
 
 def _is_of_base(environment: Environment, move: LockOverride, base: Environment) -> bool:
-    """Return whether a saved environment is from this base, and not from another one of the same name."""
+    """Return whether a saved environment was created from this base, and not from another one with the same name."""
     same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
     return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
 
@@ -211,7 +218,7 @@ def load_saved(name: str) -> Environment | None:
     return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
 
 
-def _load_saved_for(spec: Asked) -> Environment | None:
+def _load_saved_for(spec: RequirementSpec) -> Environment | None:
     environment = load_saved(spec.name)
     return environment if environment is not None and environment.asked == str(spec) else None
 
@@ -226,10 +233,12 @@ def file(name: str) -> Path:
     return folder() / f"{name}.json"
 
 
-def _create(spec: Asked, environments: Sequence[Environment]) -> Environment:
-    neighbour = find_nearest_release(spec.version, environments)
-    package, python = _tensorflow(spec, neighbour.python, environments)
-    as_of = _find_lock_time([package, *(_pin(name, version, python) for name, version in spec.pins.items())])
+def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
+    neighbor = find_nearest_release(spec.version, environments)
+    package, python = _find_tensorflow(spec, neighbor.python, environments)
+    as_of = _find_lock_time(
+        [package, *(_find_pinned_package(name, version, python) for name, version in spec.pins.items())]
+    )
     environment = Environment(
         name=spec.name,
         tensorflow=spec.version,
@@ -239,26 +248,29 @@ def _create(spec: Asked, environments: Sequence[Environment]) -> Environment:
         released=_find_upload_day(package).date().isoformat(),
         asked=str(spec),
     )
-    if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbour.tensorflow):
+    if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbor.tensorflow):
         return environment
-    # NVIDIA's packages are at least as recent as the neighbour's
-    instant = neighbour.cuda_as_of or neighbour.as_of
+    # NVIDIA's packages are at least as recent as those of the neighbor
+    instant = neighbor.cuda_as_of or neighbor.as_of
     return replace(
         environment,
-        cuda=neighbour.cuda,
-        cudnn=neighbour.cudnn,
-        gpu_code=neighbour.gpu_code,
-        gpu_code_of=neighbour.tensorflow if _minor(spec.version) > _minor(neighbour.tensorflow) else "",
-        ptx_alone=neighbour.ptx_alone,
+        cuda=neighbor.cuda,
+        cudnn=neighbor.cudnn,
+        gpu_code=neighbor.gpu_code,
+        gpu_code_of=neighbor.tensorflow if _minor(spec.version) > _minor(neighbor.tensorflow) else "",
+        ptx_alone=neighbor.ptx_alone,
         # the GPU code of a requested cuDNN isn't known
-        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbour.cudnn_code,
-        cuda_image=neighbour.cuda_image,
-        cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbour.cuda_image else "",
+        cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbor.cudnn_code,
+        cuda_image=neighbor.cuda_image,
+        cuda_as_of=instant if datetime.fromisoformat(instant) > as_of and not neighbor.cuda_image else "",
     )
 
 
 def _replace_packages(move: LockOverride, base: Environment) -> Environment:
-    """Return the base with other packages, with the later of both dates. Raises UsageError if a package is missing."""
+    """Return the base with replaced packages, as of the date of the base or of the packages, whichever is later.
+
+    Raises UsageError if a package is missing.
+    """
     packages = {name: _find_package(text, base) for name, text in move.by_name.items()}
     pins = move.pins
     releases = [name for name in packages if name in TENSORFLOW]
@@ -308,12 +320,12 @@ def _find_package(text: str, base: Environment) -> Package:
 
 
 def _find_lock_time(packages: Sequence[Package]) -> datetime:
-    """Return the end of the day (UTC) after the most recent of the packages appeared, but not after now."""
+    """Return the end of the day after the most recent upload of the packages (UTC), or now if that is earlier."""
     return min(max(map(_find_upload_day, packages)) + timedelta(days=2), datetime.now(UTC).replace(microsecond=0))
 
 
 def _find_upload_day(package: Package) -> datetime:
-    """Return the start of the day (UTC) on which a package appeared."""
+    """Return the start of the day (UTC) on which a package was uploaded."""
     uploaded = index.find_upload_time(package)
     if uploaded is None:
         raise CannotRunHereError(
@@ -329,35 +341,35 @@ def _minor(version: str) -> tuple[int, ...]:
 
 
 def find_nearest_release(version: str, known: Sequence[Environment]) -> Environment:
-    """Return the catalogue's environment of the same minor release, or of the nearest lower one, or the oldest."""
+    """Return the catalog's environment of the same minor release, or of the nearest earlier one, or the oldest."""
 
     def minor(environment: Environment) -> tuple[int, ...]:
         return _minor(environment.tensorflow)
 
     listed = [environment for environment in known if not environment.asked and not environment.gpu_image]
     if not listed:
-        raise UsageError("The catalogue is empty, so the versions of Python and CUDA are unknown.")
+        raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
     below = [environment for environment in listed if minor(environment) <= _minor(version)]
     return max(below, key=minor) if below else min(listed, key=minor)
 
 
-def _tensorflow(spec: Asked, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
-    """Return the package and its Python: `python`, or otherwise the nearest one with a wheel."""
+def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
+    """Return the TensorFlow package and its Python: `python`, or the nearest version with a wheel."""
     requirement = f"{spec.package}=={spec.version}"
     if (package := index.find(requirement, python)) is not None and package.wheels:
         return package, python
-    catalogue = {environment.python for environment in environments}
+    catalog = {environment.python for environment in environments}
     pythons = sorted(
-        {*PYTHONS, *catalogue} - {python},
-        key=lambda version: (abs(_number(version) - _number(python)), _number(version)),
+        {*PYTHONS, *catalog} - {python},
+        key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
     )
     for other, candidate in zip(pythons, _find_each(requirement, pythons), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
-    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalogue, key=_number))
+    raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
 
 
-def _pin(name: str, version: str, python: str) -> Package:
+def _find_pinned_package(name: str, version: str, python: str) -> Package:
     package = index.find(f"{name}=={version}", python)
     if package is None:
         raise _make_unknown_version_error(name, version, [python])
@@ -384,11 +396,11 @@ def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str],
 
 
 def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
-    """Return the packages for several Pythons, requested in parallel."""
+    """Return the package for each version of Python. Queries the index in parallel."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))
 
 
-def _number(python: str) -> int:
-    """Return the minor version of a Python."""
+def _parse_minor(python: str) -> int:
+    """Return the minor part of a Python version."""
     return int(python.partition(".")[2])

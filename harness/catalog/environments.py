@@ -34,22 +34,22 @@ def _is_instant(text: str) -> bool:
         return False
 
 
-_CODE = (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "such as `sm_60 sm_70 compute_80`")
-_INSTANT = (_is_instant, "a whole instant such as 2019-09-01T00:00:00Z (a bare date would mean local time)")
-#: For each key, a check of its format, and the format in words.
+_CODE = (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "architectures such as `sm_60 sm_70 compute_80`")
+_INSTANT = (_is_instant, "a date and time with a time zone, such as 2019-09-01T00:00:00Z")
+#: For each key, a check of its format, and a description of the format.
 _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "name": (re.compile(r"[a-z0-9][a-z0-9._-]*").fullmatch, "lower-case letters, digits, `.`, `_`, `-`"),
     "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
     "as_of": _INSTANT,
     "cuda_as_of": _INSTANT,
     "gpu_code": _CODE,
-    "ptx_alone": (re.compile(r"compute_\d{2,3} of PTX \d+\.\d+").fullmatch, "such as `compute_90 of PTX 8.5`"),
+    "ptx_alone": (re.compile(r"compute_\d{2,3} of PTX \d+\.\d+").fullmatch, "a text such as `compute_90 of PTX 8.5`"),
     "cudnn_code": _CODE,
 }
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
-    """Return every environment by name, in the catalogue's order. Raises UsageError for an invalid catalogue file."""
+    """Return every environment by name, in the catalog's order. Raises UsageError if the bake file is invalid."""
     try:
         text = read_text(project.bake_file, most=_MOST)
     except OSError as error:
@@ -60,20 +60,20 @@ def load_environments(project: Project) -> dict[str, Environment]:
 
 
 def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
-    # The HCL parser takes longer than the rest of a command's start, so its result is cached by the hash of the text.
+    # The HCL parser takes longer than everything else before a command starts, so its result is cached.
     entry = get_cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):
         kept = parse_json(read_text(entry))
-        if _is_catalogue(kept):
+        if _is_catalog(kept):
             return list(kept)
     entries = [asdict(environment) for environment in parse(text, str(path))]
-    # without write access to the cache, only time is lost
+    # without write access to the cache, each command parses the file again
     with contextlib.suppress(OSError):
         write_atomically(entry, json.dumps(entries))
     return entries
 
 
-def _is_catalogue(kept: Any) -> bool:
+def _is_catalog(kept: Any) -> bool:
     """Return whether a cache entry was written by this version of harness."""
     names = {field.name for field in fields(Environment)}
     return isinstance(kept, list) and all(
@@ -83,7 +83,7 @@ def _is_catalogue(kept: Any) -> bool:
 
 
 def parse(text: str, where: str) -> list[Environment]:
-    """Parse the environments of a bake file's text. Raises UsageError, which names `where`."""
+    """Parse the environments in a bake file's text. Raises UsageError. Its message names the file as `where`."""
     import hcl2
     from lark.exceptions import LarkError, UnexpectedInput
 
@@ -104,7 +104,7 @@ def parse(text: str, where: str) -> list[Environment]:
     entries = blocks[0].get("default") if len(blocks) == 1 and _are_objects(blocks) else None
     if not isinstance(entries, list):
         raise UsageError(f'{where} has no `variable "{VARIABLE}"` whose default is a list of environments.')
-    environments = [_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
+    environments = [_parse_environment(entry, f"{where}, environment {i}") for i, entry in enumerate(entries, 1)]
     for name, count in Counter(environment.name for environment in environments).items():
         if count > 1:
             raise UsageError(f"{where} has two environments named {name}.")
@@ -115,17 +115,17 @@ def _are_objects(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, Mapping) for value in values)
 
 
-def _environment(entry: Any, where: str) -> Environment:
+def _parse_environment(entry: Any, where: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
         raise UsageError(f"{where}: expected an object of strings.")
     required = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
     missing = [key for key in required if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)
     if missing or unknown:
-        problems = [f"lacks `{key}`" for key in missing] + [f"has the unknown key `{key}`" for key in unknown]
+        problems = [f"`{key}` is missing" for key in missing] + [f"`{key}` is not a known key" for key in unknown]
         raise UsageError(f"{where}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
     for key, (is_right, words) in _FORMATS.items():
         value = entry.get(key)
         if value and not is_right(value):
-            raise UsageError(f"{where}: `{key}` is {value!r}, not {words}.")
+            raise UsageError(f"{where}: invalid `{key}` {value!r}: expected {words}.")
     return Environment(**entry)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from harness.catalog.models import ClaimTable, ComparisonTable
 
 _ROOT: Key = ("tool", "harness")
-#: The comparison of a header that has no comparison and no claim.
+#: The default comparison, for a header that has neither comparisons nor claims.
 RELEASES = Comparison("release vs release", ENVIRONMENT)
 #: Maximum number of combinations of axis values, including excluded combinations.
 COMBINATIONS = 100_000
@@ -39,10 +39,10 @@ def parse(text: str, path: Path) -> Scenario:
     from harness.catalog import models  # noqa: PLC0415 - it imports pydantic
 
     document, table = _read(text, path)
-    findings, values = document.findings, _axes(table)
+    findings, values = document.findings, _read_axes(table)
     own, environ = _get_table(table, "axes"), _get_table(table, "env")
     if (count := prod(map(len, values.values()))) > COMBINATIONS:
-        findings.add((*_ROOT, "axes"), f"`axes` have {count:,} combinations.", f"Write at most {COMBINATIONS:,}.")
+        findings.add((*_ROOT, "axes"), f"`axes` have {count:,} combinations.", f"At most {COMBINATIONS:,} are allowed.")
         findings.check()  # other checks would take long
     sweeps = {axis for axis, entry in {**own, **environ}.items() if isinstance(entry, dict)}
     phases = None if "script" in table else [match[2] for match in _PHASE.finditer(text)]
@@ -54,7 +54,7 @@ def parse(text: str, path: Path) -> Scenario:
     findings.check()
     assert script is not None
     header = script.tool.harness
-    read, claims = {**header.axes, **header.env}, [_claim(claim) for claim in header.claim]
+    read, claims = {**header.axes, **header.env}, [_make_claim(claim) for claim in header.claim]
     return Scenario(
         name=path.stem,
         path=path,
@@ -68,7 +68,7 @@ def parse(text: str, path: Path) -> Scenario:
         environ=list(environ),
         exclude=header.exclude,
         needs=[Need(**dict(need)) for need in header.needs],
-        compare=[_comparison(comparison) for comparison in header.compare] or ([] if claims else [RELEASES]),
+        compare=[_make_comparison(comparison) for comparison in header.compare] or ([] if claims else [RELEASES]),
         sweeps={axis: Sweep(entry.unit) for axis, entry in read.items() if isinstance(entry, models.SweepTable)},
         expect=[Expectation(**dict(expectation)) for expectation in header.expect],
         data_handling=header.profile.data,
@@ -80,13 +80,13 @@ def parse(text: str, path: Path) -> Scenario:
     )
 
 
-def axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
-    """Return the axes with their values, or with none if these are invalid. Raises FileError without a header."""
-    return _axes(_read(text, path)[1])
+def read_axes(text: str, path: Path) -> Mapping[str, Sequence[str]]:
+    """Return the values of each axis; none if they are invalid. Raises FileError if the text has no header."""
+    return _read_axes(_read(text, path)[1])
 
 
 def find_line(text: str, path: Path, key: Key) -> int:
-    """Return the line of a key of `[tool.harness]`, counted from 1. Raises FileError without a header."""
+    """Return the line of a key of `[tool.harness]`, counted from 1. Raises FileError if the text has no header."""
     return toml.read_header(text, path, _ROOT).findings.line((*_ROOT, *key))
 
 
@@ -100,15 +100,17 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
             problem = f"harness doesn't read the table `tool.{name}`."
             document.findings.add(("tool", name), problem, "Did you mean `tool.harness`?")
     if not isinstance(tables.get("harness"), dict):
-        fix = 'Write [tool.harness], and below it for example title = "One training step".'
+        fix = 'Add the line [tool.harness] and the keys of this table below it. Example: title = "One training step"'
         document.findings.add(_ROOT, "The header doesn't contain the table [tool.harness].", fix)
         document.findings.check()
     return document, tables["harness"]
 
 
-def _axes(table: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the axes with their values. Settings are axes if the header gives a default, compares or claims them."""
-    own = {axis: _values(entry) for kind in ("axes", "env") for axis, entry in _get_table(table, kind).items()}
+def _read_axes(table: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the values of each axis. A setting is an axis if the header has a default, comparison or claim for it."""
+    own = {
+        axis: _read_axis_values(entry) for kind in ("axes", "env") for axis, entry in _get_table(table, kind).items()
+    }
     default = _get_table(table, "default")
     sides = [_get_table(entry, side) for entry in _get_tables(table, "claim") for side in ("worse", "better", "when")]
     used = [entry.get("along") for entry in _get_tables(table, "compare")] + [axis for side in sides for axis in side]
@@ -119,7 +121,7 @@ def _axes(table: dict[str, Any]) -> dict[str, list[str]]:
     }
 
 
-def _values(entry: object) -> list[str]:
+def _read_axis_values(entry: object) -> list[str]:
     """Return the values of an axis; none if they are invalid."""
     numbers = entry.get("sweep") if isinstance(entry, dict) else None
     if isinstance(numbers, list) and len(numbers) > 1 and all(map(is_number, numbers)):
@@ -140,12 +142,12 @@ def _get_tables(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
     return [entry for entry in tables if isinstance(entry, dict)] if isinstance(tables, list) else []
 
 
-def _comparison(table: "ComparisonTable") -> Comparison:
+def _make_comparison(table: "ComparisonTable") -> Comparison:
     pick = [Pick(entry.requires, entry.axes) for entry in table.pick]
     return Comparison(**dict(table) | {"name": table.name or table.along, "pick": pick})
 
 
-def _claim(table: "ClaimTable") -> Claim:
+def _make_claim(table: "ClaimTable") -> Claim:
     worse, better = (side and ClaimSide(side.environment, side.axes) for side in (table.worse, table.better))
     ranges = {name: getattr(table, name) and tuple(getattr(table, name)) for name in ("ratio", "seconds", "bytes")}
     return Claim(**dict(table) | ranges | {"worse": worse, "better": better})

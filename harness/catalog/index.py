@@ -31,17 +31,17 @@ File = PackageWheel | PackageSdist
 #: The platform for wheels: the images have Debian 12 on x86-64, and the newest wheels need glibc 2.28.
 PLATFORM = "x86_64-manylinux_2_28"
 
-#: uv's exit code if the index answered, and nothing matches.
+#: uv's exit code if the index answered, but no version meets the requirements.
 NO_SOLUTION = 1
 
 
 def find_files(package: Package) -> Sequence[File]:
-    """Return the files for an installer: the wheels for the Python and the platform, or otherwise the source."""
+    """Return the files that an installer can use: wheels for the Python and platform, or otherwise the source."""
     return package.wheels or ([package.sdist] if package.sdist else [])
 
 
 def find_address(file: File) -> str:
-    """Return the address of a file on a server, or its `file:` address in a folder."""
+    """Return the URL of a file on a server, or a `file:` URL if it is in a local folder."""
     return file.url or Path(file.path or "").absolute().as_uri()
 
 
@@ -51,7 +51,7 @@ def find_upload_time(package: Package) -> datetime | None:
 
 
 def find(requirement: str, python: str, *, lowest: bool = False) -> Package | None:
-    """Return the newest version (the oldest, if `lowest`) with a file for Python X.Y, or None.
+    """Return the newest package (with `lowest`, the oldest) that meets a requirement; None if no file fits Python X.Y.
 
     Raises CannotRunHereError with uv's message if the index doesn't answer.
     """
@@ -75,15 +75,13 @@ def find_yank_reason(requirement: str, python: str) -> str | None:
 
 
 def parse_lock(requirements: Path, python: str) -> Sequence[Package]:
-    """Return exactly the packages that a requirements file names, for Python X.Y.
+    """Return the packages that a requirements file names, without their dependencies, for Python X.Y.
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
     words, packages = _look_up(requirements, python)
     if words:
-        raise CannotRunHereError(
-            f"The package index doesn't contain all of these requirements: {requirements}:\n{words}"
-        )
+        raise CannotRunHereError(f"The package index doesn't have all packages that {requirements} requires:\n{words}")
     return packages
 
 
@@ -93,24 +91,24 @@ def compile_lock(requirements: Path, *options: str) -> subprocess.CompletedProce
 
 
 def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Sequence[Package]]:
-    """Return uv's message if nothing matches, and the packages that match."""
+    """Return uv's message if no version meets the requirements (otherwise empty), and the matching packages."""
     # use this interpreter, because nothing is built, and a search for another one can take longer than the query
     interpreter = [f"--python={sys.executable}", f"--python-version={python}"]
     process = compile_lock(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
-        return "", _packages(process.stdout)
+        return "", _parse_pylock(process.stdout)
     words = get_last_lines(process.stderr, 12)
     if process.returncode != NO_SOLUTION or "network was disabled" in words:
         raise CannotRunHereError(
             f"The package index does not answer:\n{words}",
-            "Without the index, you can use the environments of the catalogue, and environments that were created on "
-            "this machine.",
+            "Without the index, you can use the environments in the catalog, and environments that were created "
+            "earlier on this machine.",
         )
     return words, []
 
 
-def _packages(pylock: str) -> Sequence[Package]:
-    """Return the packages of a pylock.toml's text (PEP 751)."""
+def _parse_pylock(pylock: str) -> Sequence[Package]:
+    """Return the packages in the text of a pylock.toml (PEP 751)."""
     try:
         return Pylock.from_dict(tomllib.loads(pylock)).packages
     except (PylockValidationError, ValueError, RecursionError) as error:
@@ -118,11 +116,11 @@ def _packages(pylock: str) -> Sequence[Package]:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """A version of a package in the index, with the upload time of its first file.
+class IndexedVersion:
+    """A version of a package in the index.
 
-    `uploaded` is None if the index doesn't have it. `yanked` is the reason of a withdrawal (PEP 592), or empty. `files`
-    are the names of its wheels.
+    `uploaded` is the upload time of its first file, or None if the index doesn't report it. `yanked` is the reason why
+    the version was yanked (PEP 592), or empty. `files` are the names of its wheels.
     """
 
     version: str
@@ -131,12 +129,12 @@ class Listed:
     files: Sequence[str]
 
     def fits(self, python: str) -> bool:
-        """Return whether it has a wheel for CPython X.Y on 64-bit x86 Linux."""
+        """Return whether the version has a wheel for CPython X.Y on 64-bit x86 Linux."""
         return any(_is_usable(name, python) for name in self.files)
 
 
-def list_versions(package: str) -> list[Listed]:
-    """Return every version of a package with wheels, in order, from the index's JSON (PEP 691 and 700).
+def list_versions(package: str) -> list[IndexedVersion]:
+    """Return every version of a package that has wheels, oldest first, from the index's JSON (PEP 691 and 700).
 
     The index's address is the one that uv writes to a lock. Raises CannotRunHereError if it doesn't answer.
     """
@@ -149,14 +147,14 @@ def list_versions(package: str) -> list[Listed]:
             except (InvalidWheelFilename, KeyError):  # a source package, or an old invalid name
                 continue
             by_version.setdefault(version, []).append(file)
-    return [_list_versions(str(version), by_version[version]) for version in sorted(by_version)]
+    return [_make_version(str(version), by_version[version]) for version in sorted(by_version)]
 
 
-def _list_versions(version: str, files: Sequence[Mapping[str, Any]]) -> Listed:
+def _make_version(version: str, files: Sequence[Mapping[str, Any]]) -> IndexedVersion:
     times = [datetime.fromisoformat(text) for file in files if (text := file.get("upload-time"))]
     withdrawn = [file.get("yanked") for file in files]
     why = next((reason for reason in withdrawn if isinstance(reason, str)), "") or "no reason is given"
-    return Listed(
+    return IndexedVersion(
         version=version,
         uploaded=min(times, default=None),
         yanked=why if all(withdrawn) else "",
@@ -168,13 +166,13 @@ def _is_usable(wheel: str, python: str) -> bool:
     own = f"cp{python.replace('.', '')}"
     _, _, _, tags = parse_wheel_filename(wheel)
     return any(
-        (tag.interpreter in (own, "py3") or (tag.abi == "abi3" and _number(tag.interpreter) <= _number(own)))
+        (tag.interpreter in (own, "py3") or (tag.abi == "abi3" and _parse_minor(tag.interpreter) <= _parse_minor(own)))
         and (tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith("x86_64")))
         for tag in tags
     )
 
 
-def _number(interpreter: str) -> int:
+def _parse_minor(interpreter: str) -> int:
     """Return the minor version of a CPython tag such as `cp311`."""
     digits = interpreter.removeprefix("cp3")
     return int(digits) if digits.isdecimal() else 0
@@ -199,7 +197,7 @@ def _fetch_project(address: str) -> list[dict[str, Any]]:
         if error.code == HTTPStatus.NOT_FOUND:
             return []
         raise CannotRunHereError(
-            f"The package index answered {error.code} to a request for a list of versions."
+            f"The package index answered with the status {error.code} to a request for a list of versions."
         ) from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotRunHereError(f"The package index does not answer with a valid list (PEP 691): {error}.") from None

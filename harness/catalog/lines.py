@@ -1,4 +1,4 @@
-"""Release lines: environments whose version moves, such as `tf-nightly`, `latest` or `tf2.21+keras-nightly@2026-08-01`.
+"""Release lines: environments with a changing version, such as `tf-nightly` or `tf2.21+keras-nightly@2026-08-01`.
 
 A line is resolved to the text of an environment with exact versions: `tf-nightly==2.23.0.dev20261026`.
 """
@@ -12,16 +12,16 @@ from functools import cache, partial
 from packaging.version import Version
 
 from harness.catalog import index
-from harness.catalog.index import Listed
+from harness.catalog.index import IndexedVersion
 from harness.model.environment import LINES, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import find_nearest, joined
 
-#: Python versions that images can have, in addition to those in the catalogue.
+#: Python versions that images can have, in addition to those in the catalog.
 PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
 
 _EXAMPLE = "Example: -e keras-nightly@2026-08-01"
-#: The package whose version moves: at the start of a text, or added to a base.
+#: The package whose version changes: at the start of a text, or added to a base.
 _FIRST = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
 _ADDED = re.compile(r"\+keras-nightly(?=\+|$)")
 #: A version of Python, which isn't a day.
@@ -30,29 +30,33 @@ _PYTHON = re.compile(r"@py\d\.\d+(?=\+|$)")
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLine:
-    """A line: its text without the day, and the `day` (UTC) whose newest wheels it has; None: today's."""
+    """A release line. `name` is its text without the day.
+
+    The line has the newest wheels that were uploaded by the end of `day` (UTC), or until now if `day` is None.
+    """
 
     name: str
     day: date | None = None
 
     def resolve(self, known: Mapping[str, Environment]) -> tuple[str, str]:
-        """Return the environment's text with exact versions, and why a wheel was yanked; empty if none was.
+        """Return the environment's text with exact versions, and why a wheel was yanked (empty if none was).
 
-        `known` is the catalogue, whose environment of the newest release is `latest`. Raises UsageError for a day
-        before the first wheel, and CannotRunHereError if the index doesn't answer or has no upload times.
+        `known` is the catalog. If it has an environment with the newest release, `latest` is this environment. Raises
+        UsageError for a day before the first wheel, and CannotRunHereError if the index doesn't answer or has no upload
+        times.
         """
         listed, reasons = cache(index.list_versions), list[str]()
 
-        def moving(package: str) -> str:
-            wheel = self._newest(package, listed(package))
+        def find_version(package: str) -> str:
+            wheel = self._find_newest(package, listed(package))
             if wheel.yanked:
                 reasons.append(f"{package} {wheel.version} was yanked from the package index ({wheel.yanked})")
             return wheel.version
 
-        def first(match: re.Match[str], text: str) -> str:
+        def replace_base(match: re.Match[str], text: str) -> str:
             if match[1] != "latest":
-                return f"{match[1]}=={moving(match[1])}"
-            version = moving("tensorflow")
+                return f"{match[1]}=={find_version(match[1])}"
+            version = find_version("tensorflow")
             catalog = (
                 environment for environment in known.values() if not environment.asked and not environment.gpu_image
             )
@@ -60,12 +64,15 @@ class ReleaseLine:
             return ("" if text[match.end() :].startswith(",") else named) or f"tensorflow=={version}"
 
         text = "latest+keras-nightly" if self.name == "keras-nightly" else self.name
-        text = _ADDED.sub(lambda _: f"+keras-nightly=={moving('keras-nightly')}", text)
-        text = _FIRST.sub(partial(first, text=text), text) if _FIRST.match(text) else text
+        text = _ADDED.sub(lambda _: f"+keras-nightly=={find_version('keras-nightly')}", text)
+        text = _FIRST.sub(partial(replace_base, text=text), text) if _FIRST.match(text) else text
         return text, " and ".join(reasons)
 
-    def _newest(self, package: str, wheels: Sequence[Listed]) -> Listed:
-        """Return the newest version of the day for 64-bit x86 Linux. Of releases, only stable ones count."""
+    def _find_newest(self, package: str, wheels: Sequence[IndexedVersion]) -> IndexedVersion:
+        """Return the newest version, up to the line's day, that has a wheel for 64-bit x86 Linux.
+
+        If the package has stable releases, only these are considered.
+        """
         stable = [release for release in wheels if not Version(release.version).is_prerelease and not release.yanked]
         usable = [release for release in stable or wheels if any(map(release.fits, PYTHONS))]
         if not usable:
@@ -84,15 +91,15 @@ class ReleaseLine:
             raise UsageError(
                 f"{self.name}@{self.day}: {package} has no wheel from that day or earlier. The first wheel is from "
                 f"{start}.",
-                f"The nearest day: {self.name}@{start}",
+                f"Use the nearest day: {self.name}@{start}",
             )
         return wheel
 
 
 def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).date()) -> ReleaseLine | None:
-    """Return the line that a text names; None for any other environment.
+    """Return the release line that a text names; None for any other environment.
 
-    Raises UsageError for a day that isn't valid or is in the future, and for a day of something that isn't a line.
+    Raises UsageError for a day that is invalid or in the future, and for a day after a name that isn't a release line.
     """
     plain = "".join(text.split())
     if _PYTHON.search(plain):
@@ -117,7 +124,7 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
     except ValueError:
         of = None
     if of is None:
-        raise UsageError(f"Invalid day {day!r} of the line {name}: expected YYYY-MM-DD.", _EXAMPLE)
+        raise UsageError(f"Invalid day {day!r} for the release line {name}: expected YYYY-MM-DD.", _EXAMPLE)
     if of > today():
         raise UsageError(
             f"{name}@{day} is in the future: today is {today()} (UTC).", f"To use the newest wheel, pass -e {name}."

@@ -1,4 +1,4 @@
-"""Locks with replaced packages. All other lines are identical to the base's lock."""
+"""Resolves locks in which packages are replaced. All other lines are the same as in the base's lock."""
 
 import re
 import shlex
@@ -21,12 +21,12 @@ _OPTIONS = ("--generate-hashes", "--no-emit-index-url", "--no-header", "--no-ann
 
 
 def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], options: Sequence[str]) -> str:
-    """Return the lines of the lock `text` of `name` after the packages `moved` (PEP 508) are replaced.
+    """Return the lock `text` of the environment `name`, in which the requirements `moved` (PEP 508) replace packages.
 
-    `asked` are the requirements of the lock, and `options` are uv's Python and upload times. All other packages keep
-    their versions and hashes. If that isn't possible, dependencies of the moved packages may change too. Raises
-    UsageError with the resolver's message if another package prevents it, or if nothing would change. Raises
-    CannotRunHereError if the index doesn't answer.
+    `asked` are the requirements that the lock was resolved from. `options` are uv's options for Python and for upload
+    times. All other packages keep their versions and hashes. If that isn't possible, dependencies of the new packages
+    may change too. Raises UsageError with the resolver's message if another package conflicts, or if nothing would
+    change. Raises CannotRunHereError if the index doesn't answer.
     """
     had = pins(text)
     if not unmet(moved, had):
@@ -37,7 +37,7 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     gone = {rival for package in map(_name, moved) for rival in (package, *rivals(package))}
     requirements = [*(text for text in asked if _name(text) not in gone), *moved]
     held = {package: version for package, version in had.items() if package not in gone}
-    # the installed release depends on the replaced package, and a release limits its Keras, but runs with others too
+    # TensorFlow requires its own Keras in a range of versions, but also runs with others: drop or override it
     overrides = [f"{package} ; python_version < '0'" for package in sorted(gone & set(KERAS) - set(map(_name, moved)))]
     overrides += [text for text in moved if _name(text) in KERAS and "==" in text]
     process = _compile(requirements, options, held=held, overrides=overrides)
@@ -70,7 +70,7 @@ def _compile(
     overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run uv with fixed versions (`held`), requirements that override others, and a preferred lock."""
+    """Run uv with the fixed versions `held`, requirements that override others, and a lock with preferred versions."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
             "asked": requirements,
@@ -91,7 +91,7 @@ def _compile(
 
 
 def split_blocks(text: str) -> dict[str, str]:
-    """Return the lines of each package of a requirements file, by its normalised name."""
+    """Return the lines of each package in a requirements file, by normalized name."""
     blocks = (block for block in _BLOCK.split(text) if not block.startswith("#"))
     return {name: block.rstrip() + "\n" for block in blocks for name in pins(block)}
 
@@ -110,5 +110,5 @@ def _make_refusal(
     if any("==" not in requirement for requirement in moved):
         ways.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
     return UsageError(
-        f"{joined(moved)} can't be installed in {name} if all other packages stay the same:\\n{words}", "\n".join(ways)
+        f"{joined(moved)} can't be installed in {name} if all other packages stay the same:\n{words}", "\n".join(ways)
     )

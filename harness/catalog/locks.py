@@ -15,7 +15,14 @@ from packaging.version import Version
 from harness.catalog import adhoc, index, lock_overrides, sources
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import NIGHTLIES, Asked, is_asked, parse, parse_move, split_python
+from harness.catalog.requirement_specs import (
+    NIGHTLIES,
+    RequirementSpec,
+    has_requirements,
+    parse,
+    parse_override,
+    split_python,
+)
 from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import get_last_lines
@@ -30,18 +37,19 @@ _PIN = re.compile(
 )
 _HASH = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
-#: The first release with a package without GPU code, which has the same date and a third of the size. Before it,
-#: `tensorflow` has no GPU code, and another package has it.
+#: The first release with `tensorflow-cpu`, which has no GPU code and a third of the size of `tensorflow`. In earlier
+#: releases, `tensorflow` has no GPU code, and `tensorflow-gpu` has it.
 _FIRST_CPU_PACKAGE = Version("2.1")
 
-#: The first release for which CUDA packages work: CUDA 11 is compatible with its minor versions from 11.2 on.
+#: The first release that works with NVIDIA's packages of CUDA 11. From CUDA 11.2 on, minor versions are compatible.
 _FIRST_CUDA_PACKAGES = Version("2.5")
-#: The first release that names its CUDA packages. 2.14 also does, but with a TensorRT without a Python 3.11 wheel.
+#: The first release whose extra `and-cuda` can be used. The extra of 2.14 requires a TensorRT that has no wheel for
+#: Python 3.11.
 _FIRST_CUDA_EXTRA = Version("2.15")
 
 #: The parts of CUDA that TensorFlow loads. Its profiler needs CUPTI. XLA needs nvcc's assembler and device library.
 _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
-#: Their dependencies, and packages that newer releases also load.
+#: Dependencies of these packages, and packages that newer releases also load.
 _CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
@@ -65,27 +73,30 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
             f"The {device.value} lock file of {environment.name} is missing: {path} can't be read.",
             f"To create the lock file: harness images lock {shlex.quote(environment.asked or environment.name)}",
         ) from None
-    pinned = _checked(data, path, environment)
+    pinned = _parse_pins(data, path, environment)
     if environment.gpu_image:
-        # the lock doesn't have the TensorFlow of its image
+        # TensorFlow is in the base image, and not in the lock
         pinned = {"tensorflow": environment.tensorflow, **pinned}
     lock = Lock(path=path, sha256=hashlib.sha256(data).hexdigest(), pins=pinned)
-    base = _base(project, environment, device) if environment.wheel else None
+    base = _load_base(project, environment, device) if environment.wheel else None
     return Requirement(environment=environment, device=device, lock=lock, base=base)
 
 
 def load_locks(project: Project, environment: Environment, devices: Collection[Device]) -> dict[str, Requirement]:
-    """Return the environment on each of these devices that it has, by its name there. Raises as `load_lock` does."""
+    """Return the environment with its lock for each of these devices that it supports, by its name for that device.
+
+    Raises the errors of `load_lock`.
+    """
     able = [load_lock(project, environment, device) for device in environment.devices if device in devices]
     named = [*able[:1], *(requirement.as_second() for requirement in able[1:])]
     return {requirement.name: requirement for requirement in named}
 
 
-def _base(project: Project, environment: Environment, device: Device) -> Requirement:
+def _load_base(project: Project, environment: Environment, device: Device) -> Requirement:
     return load_lock(project, adhoc.find_base(environment, load_environments(project)), device)
 
 
-def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
+def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, str]:
     """Return the pins of a lock. Raises UsageError for a line that isn't an exact version or a hash."""
     pinned: dict[str, str] = {}
     for number, line in enumerate(data.decode("utf-8", "replace").split("\n"), 1):
@@ -94,9 +105,9 @@ def _checked(data: bytes, path: Path, environment: Environment) -> dict[str, str
             continue
         pin = pins(part) if _PIN.fullmatch(part) else {}
         if not pin or pin.keys() & pinned.keys():
-            wrong = "there twice" if pin else "there is neither an exact version nor a hash"
+            wrong = "the package is listed twice" if pin else "this is neither an exact version nor a hash"
             raise UsageError(
-                f"{path}:{number}: {line.strip()[:80]!r} is {wrong}.",
+                f"{path}:{number}: invalid line {line.strip()[:80]!r}: {wrong}.",
                 f"To create the lock file again: harness images lock "
                 f"{shlex.quote(environment.asked or environment.name)}",
             )
@@ -128,22 +139,22 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
 def list_inputs(environment: Environment, device: Device) -> list[str]:
     """Return the requirements for the resolver: the release, Keras, CUDA, and build tools of old source packages.
 
-    An ad-hoc environment also has its other requirements. For a nightly, the index is queried for a CPU package. Raises
-    CannotRunHereError if the index doesn't answer.
+    For an ad-hoc environment, the list also has its other requirements. For a nightly release, the index is queried for
+    a package without GPU code. Raises CannotRunHereError if the index doesn't answer.
     """
     text, _ = split_python(environment.asked)
-    spec = parse(text) if is_asked(text) else None
+    spec = parse(text) if has_requirements(text) else None
     keras = [f"keras=={environment.keras}"] if environment.keras else []
     if environment.gpu_image:
         # the image has TensorFlow and its dependencies, which must not change
         is_multi_backend = Version(environment.tensorflow) < Version("2")
         return [*keras, *(["keras-applications", "keras-preprocessing"] if is_multi_backend else [])]
-    release = _select_packages(spec, environment, device) if spec else _tensorflow(environment, device)
+    release = _select_packages(spec, environment, device) if spec else _list_tensorflow(environment, device)
     return [*release, *(spec.others if spec else keras), "setuptools", "wheel"]
 
 
-def _select_packages(spec: Asked, environment: Environment, device: Device) -> list[str]:
-    """Return the packages of a requested release: the requested package, or the usual ones for the device."""
+def _select_packages(spec: RequirementSpec, environment: Environment, device: Device) -> list[str]:
+    """Return the TensorFlow packages of a requested release: the requested one, or the usual ones for the device."""
     exact = f"{spec.package}=={spec.version}"
     if spec.package == "tf-nightly":
         if device is Device.GPU:
@@ -152,13 +163,13 @@ def _select_packages(spec: Asked, environment: Environment, device: Device) -> l
         return [small if index.find(small, environment.python) else exact]
     if spec.package in (*NIGHTLIES, "tensorflow-cpu"):
         return [exact]
-    release = _tensorflow(environment, device)
+    release = _list_tensorflow(environment, device)
     if spec.package == "tensorflow-gpu" and device is Device.GPU:
         return [exact, *release[1:]]
     return release
 
 
-def _tensorflow(environment: Environment, device: Device) -> list[str]:
+def _list_tensorflow(environment: Environment, device: Device) -> list[str]:
     release, version = Version(environment.tensorflow), environment.tensorflow
     if device is Device.CPU:
         return [f"{'tensorflow-cpu' if release >= _FIRST_CPU_PACKAGE else 'tensorflow'}=={version}"]
@@ -174,9 +185,9 @@ def _tensorflow(environment: Environment, device: Device) -> list[str]:
 def resolve(environment: Environment, device: Device) -> str:
     """Return the text of the lock as of `environment.as_of`, which is the same at any time and on any machine.
 
-    Raises UnavailableError without an interpreter of that Python, because old source packages are built to read their
-    dependencies. If the requirements can't be resolved, raises CannotRunHereError with the resolver's message, or
-    UsageError for an ad-hoc environment.
+    Old source packages must be built to read their dependencies. So this needs an interpreter of the environment's
+    Python, and raises UnavailableError without one. If the requirements can't be resolved, raises CannotRunHereError
+    with the resolver's message, or UsageError for an ad-hoc environment.
     """
     python = find_python(environment.python)
     with tempfile.TemporaryDirectory() as folder:
@@ -188,20 +199,23 @@ def resolve(environment: Environment, device: Device) -> str:
     if process.returncode:
         typed = environment.asked and process.returncode == index.NO_SOLUTION
         error = UsageError if typed else CannotRunHereError
-        raise error(f"{environment.asked or environment.name} does not resolve:\n{get_last_lines(process.stderr, 20)}")
+        raise error(
+            f"The requirements of {environment.asked or environment.name} can't be resolved:\n"
+            f"{get_last_lines(process.stderr, 20)}"
+        )
     return _format_heading(environment, device) + process.stdout
 
 
 def resolve_moved(project: Project, environment: Environment, device: Device) -> str:
-    """Return the text of the lock of an environment with replaced packages: its base's lock, and the changes.
+    """Return the text of the lock of an environment with replaced packages: its base's lock with the changes.
 
-    Raises the errors of `resolve` and `moves.resolve`.
+    Raises the errors of `resolve` and `lock_overrides.resolve`.
     """
-    requirement = _base(project, environment, device)
+    requirement = _load_base(project, environment, device)
     base, lock = requirement.environment, requirement.lock
     if environment.wheel:
-        lines = sources.lock_lines(environment, requirement)
-        parts = _list_parts(base.name, lock.sha256)
+        lines = sources.make_lock_lines(environment, requirement)
+        parts = _describe_base(base.name, lock.sha256)
         return f"{_format_heading(environment, device)}# {parts}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
@@ -209,7 +223,7 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
         base.name, text, list_inputs(base, device), _list_overrides(environment, device), options
     )
     changes = joined(differences(pins(lines), lock.pins))
-    return f"{_format_heading(environment, device)}# {_list_parts(base.name, lock.sha256)}: {changes}.\n{lines}"
+    return f"{_format_heading(environment, device)}# {_describe_base(base.name, lock.sha256)}: {changes}.\n{lines}"
 
 
 def describe_overrides(project: Project, requirement: Requirement) -> str:
@@ -219,16 +233,16 @@ def describe_overrides(project: Project, requirement: Requirement) -> str:
         return ""
     if environment.source:
         return f"{environment.base} with {environment.source}"
-    base = _base(project, environment, requirement.device)
+    base = _load_base(project, environment, requirement.device)
     return f"{environment.base} with {joined(differences(requirement.lock.pins, base.lock.pins))}"
 
 
-def _list_parts(base: str, sha256: str) -> str:
+def _describe_base(base: str, sha256: str) -> str:
     return f"Based on {base}, with the lock {sha256[:16]}"
 
 
 def _is_outdated(project: Project, environment: Environment, device: Device) -> bool:
-    """Return whether the lock of the base changed after packages were replaced in it."""
+    """Return whether the wheel or the lock of the base has changed since this lock was written."""
     text = lock_file(project, environment, device).read_text(encoding="utf-8")
     if environment.wheel and environment.wheel.partition("/")[0] not in text:
         return True
@@ -236,22 +250,22 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
     bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
-    made_of = _list_parts(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
+    made_of = _describe_base(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
     return made_of not in text
 
 
 def _list_overrides(environment: Environment, device: Device) -> list[str]:
-    """Return the requirements to replace, using the device's TensorFlow package name."""
-    move = parse_move(environment.asked)
+    """Return the requirements that replace packages, with TensorFlow's package name for the device."""
+    move = parse_override(environment.asked)
     pins = move.pins
     return [
-        _select_packages(Asked(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
+        _select_packages(RequirementSpec(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
         for name, text in move.by_name.items()
     ]
 
 
 def _list_time_options(environment: Environment) -> Sequence[str]:
-    """Return uv's options for the latest upload times. NVIDIA's packages can have a later one than the release."""
+    """Return uv's options that limit upload times. The limit for NVIDIA's packages can be later than for the others."""
     packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
     younger = environment.cuda_as_of
     apart = [f"--exclude-newer-package={package}={younger}" for package in packages] if younger else []

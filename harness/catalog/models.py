@@ -1,4 +1,4 @@
-"""Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly: import this module to read a file."""
+"""Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly, so import this module only on use."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +26,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from harness.catalog.lines import parse_line
-from harness.catalog.requirement_specs import is_asked, is_move, parse, parse_move, split_python
+from harness.catalog.requirement_specs import has_override, has_requirements, parse, parse_override, split_python
 from harness.catalog.toml import Findings, Key, format_number_text, is_json, is_number, list_choices
 from harness.model import issues
 from harness.model.environment import Device
@@ -40,7 +40,7 @@ _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
 _VALUE_LENGTH = 200
 #: Maximum length of a value in an error.
 _SHOWN = 100
-#: Phases of each launch. A file can name others.
+#: Phases that every launch has. A file can define others.
 _PHASES = ("container start", "interpreter start", "device", "first fill", "warm up", "steady state")
 #: The keys of claimed ranges, with the limit of each range and an example.
 _RANGES = {"ratio": (1, "ratio = [2, 5]"), "seconds": (0, "seconds = [5, 20]"), "bytes": (0, "bytes = [1000, 20000]")}
@@ -50,7 +50,11 @@ Model = TypeVar("Model", bound="TomlTable")
 
 @dataclass(frozen=True, slots=True)
 class HeaderContext:
-    """Axes with their values (none if these are invalid), sweeps, and phases. `phases` is None for a plain script."""
+    """What validators need to know about the whole header.
+
+    `axes` are the values of each axis (none if they are invalid), and `sweeps` are the numeric axes. `phases` are the
+    phases in the file, or None for a plain script.
+    """
 
     axes: Mapping[str, Sequence[str]]
     sweeps: Collection[str]
@@ -73,12 +77,12 @@ def validate(model: type[Model], values: Any, findings: Findings, key: Key = (),
 
 def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key: Key) -> None:
     """Add an error of a model to `findings`, as a sentence with the line of its key or value."""
-    # parts in brackets are pydantic's: the key of a dictionary, the case of a union
+    # pydantic adds parts in brackets, for keys of dictionaries and for cases of unions
     place = tuple(part for part in error["loc"] if not str(part).startswith("["))
     key, kind, value, context = (*key, *place), error["type"], error["input"], error.get("ctx", {})
     name, names = f"`{findings.name(key)}`", [part for part in key if isinstance(part, str)]
     table, field = _find(model, [part for part in place if isinstance(part, str)])
-    is_table = kind in ("dict_type", "model_type") or (field and next(_tables(field.annotation), None))
+    is_table = kind in ("dict_type", "model_type") or (field and next(_find_tables(field.annotation), None))
     value = "" if isinstance(value, dict | list) else value
     shown = repr(value) if isinstance(value, str) else str(value).lower()
     shown = f" {shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}…'}" if value != "" else ""
@@ -100,31 +104,31 @@ def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key:
 
 
 def _find(model: type["TomlTable"], names: Sequence[str]) -> tuple[type["TomlTable"], FieldInfo | None]:
-    """Return the table that has the last of the keys, and the field of this key, or of the dictionary that has it."""
+    """Return the table that contains the last key, and the field of the key or of the dictionary that contains it."""
     field = None
     for name in names[:-1]:
         if field := model.model_fields.get(name):
-            model = next(_tables(field.annotation), model)
+            model = next(_find_tables(field.annotation), model)
     outer = field if field and get_origin(field.annotation) is dict else None
     return model, model.model_fields.get(names[-1], outer) if names else None
 
 
-def _tables(annotation: Any) -> Iterator[type["TomlTable"]]:
-    """Return the models in a type."""
+def _find_tables(annotation: Any) -> Iterator[type["TomlTable"]]:
+    """Yield the table models in a type annotation."""
     if isinstance(annotation, type) and issubclass(annotation, TomlTable):
         yield annotation
     for argument in get_args(annotation):
-        yield from _tables(argument)
+        yield from _find_tables(argument)
 
 
 def _make_invalid_error(problem: str, advice: str = "", value: str = "") -> PydanticCustomError:
-    """Return an error. If there is a `value`, the error is on the line of the value."""
+    """Return an error for pydantic. If `value` is given, the error is reported on the line of the value."""
     return PydanticCustomError(
-        "invalid", "{told}", {"told": problem, "advice": advice, **({"value": value} if value else {})}
+        "invalid", "{problem}", {"problem": problem, "advice": advice, **({"value": value} if value else {})}
     )
 
 
-def _error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
+def _make_error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
     """Return an error at `place` in the value that is validated."""
     return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=place, input=value)
 
@@ -170,7 +174,7 @@ def _check_increasing(numbers: list[float]) -> list[float]:
     return numbers
 
 
-def _quantity(of: str, info: Info) -> str:
+def _check_quantity(of: str, info: Info) -> str:
     """Check the quantity of an entry: the step, another quantity, or a phase in the file or one of its helpers."""
     names = list(dict.fromkeys([STEP, *PERCENTILES, PEAK, GROWTH, TRACES, *(info.context.phases or ()), *_PHASES]))
     if info.context.phases is not None and of not in names and find_nearest(of, names):
@@ -180,28 +184,28 @@ def _quantity(of: str, info: Info) -> str:
     return of
 
 
-def _point(values: dict[str, Any], info: Info) -> dict[str, str]:
+def _parse_point(values: dict[str, Any], info: Info) -> dict[str, str]:
     """Return the value of each axis in a table. Values of sweeps can be numbers."""
     context, point, errors = info.context, {}, []
     for axis, value in values.items():
         axis_values = context.axes.get(axis)
         point[axis] = format_number_text(value) if axis in context.sweeps and is_number(value) else value
         if axis_values is None:
-            errors.append(_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
+            errors.append(_make_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
         elif axis_values and point[axis] not in axis_values:
             advice = list_choices(str(value)[:_SHOWN], axis_values, "values")
-            errors.append(_error((axis,), value, f"expected a value of the axis {axis}", advice))
+            errors.append(_make_error((axis,), value, f"expected a value of the axis {axis}", advice))
     _check(errors)
     return point
 
 
-def _environment(text: str) -> str:
-    """Return the name of an environment or of a release line; of requirements, the normalized text."""
+def _normalize_environment(text: str) -> str:
+    """Return the name of an environment or of a release line. For requirements, return the normalized text."""
     if split_python(text)[1]:
         return text
     if line := parse_line(text):
         return text if line.day else line.name
-    return str(parse_move(text) if is_move(text) else parse(text)) if is_asked(text) else text
+    return str(parse_override(text) if has_override(text) else parse(text)) if has_requirements(text) else text
 
 
 _LOWER = re.compile(rf"(?!({'|'.join(_RESERVED)})$)[a-z][a-z0-9_]*")
@@ -211,11 +215,11 @@ _NAME = "letters, digits and `_`, beginning with a letter"
 Requirement = Annotated[str, _make_validator(requirements.Requirement, "expected a requirement (PEP 508)")]
 Requirements = Annotated[list[Requirement], Field(examples=['NAME = ["tensorflow>=2.4"]'])]
 IssueName = Annotated[str, _make_validator(issues.parse, "expected an issue", converts=True)]
-Environment = Annotated[str, _make_validator(_environment, "expected an environment", converts=True)]
+Environment = Annotated[str, _make_validator(_normalize_environment, "expected an environment", converts=True)]
 Versions = Annotated[str, _make_validator(SpecifierSet, "expected a range of versions (PEP 440)", 'Example: ">=3.6"')]
 Devices = Annotated[list[Annotated[Device, Field(strict=False)]], Field(min_length=1, examples=['NAME = ["cpu"]'])]
-Quantity = Annotated[str, AfterValidator(_quantity)]
-Point = Annotated[dict[str, Any], AfterValidator(_point)]
+Quantity = Annotated[str, AfterValidator(_check_quantity)]
+Point = Annotated[dict[str, Any], AfterValidator(_parse_point)]
 When = Annotated[Point, Field(examples=['NAME = { mode = "graph" }'])]
 Range = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 AxisName = Annotated[
@@ -224,7 +228,7 @@ AxisName = Annotated[
 VariableName = Annotated[str, _make_validator(_UPPER.fullmatch, f"expected upper-case {_NAME}")]
 AxisText = Annotated[str, Field(max_length=_VALUE_LENGTH)]
 AxisTexts = Annotated[list[AxisText], Field(min_length=1), AfterValidator(_check_distinct)]
-#: A name or a glob. The number of a sweep becomes the text that cells have.
+#: A name or a glob. A number (of a sweep) is converted to the text that cells have for it.
 Pattern = Annotated[str, BeforeValidator(lambda value: format_number_text(value) if is_number(value) else value)]
 Patterns = Annotated[list[Pattern], Field(min_length=1)]
 Positive = Annotated[int, _make_validator(lambda number: number > 0, "expected a number above 0")]
@@ -257,8 +261,8 @@ class AxesTable(TomlTable, extra="allow"):
 
     @model_validator(mode="after")
     def check_axes(self, info: Info) -> Self:
-        """Check the axes."""
-        self.axes.update(_point(self.axes, info))
+        """Check the axes, and convert the numbers of sweeps to texts."""
+        self.axes.update(_parse_point(self.axes, info))
         return self
 
     @property
@@ -286,7 +290,11 @@ class PickTable(AxesTable):
     def check_sweeps(self, info: Info) -> Self:
         """Check that no axis is a sweep."""
         advice = "Remove this axis: environments are compared at each value of the sweep."
-        _check(_error((axis,), {}, "this axis is a sweep", advice) for axis in self.axes if axis in info.context.sweeps)
+        _check(
+            _make_error((axis,), {}, "this axis is a sweep", advice)
+            for axis in self.axes
+            if axis in info.context.sweeps
+        )
         return self
 
 
@@ -303,23 +311,23 @@ class ComparisonTable(TomlTable):
 
     @model_validator(mode="after")
     def check_values(self, info: Info) -> Self:
-        """Check the axis, and that the compared values are values of it."""
+        """Check the axis, and that it has the compared values."""
         axes, along, errors = info.context.axes, self.along, []
         if along in info.context.sweeps:
-            advice = "Use another axis: the axis is compared at each value of the sweep."
-            errors.append(_error(("along",), along, "this axis is a sweep", advice))
+            advice = "Use another axis: its values are compared at each value of the sweep."
+            errors.append(_make_error(("along",), along, "this axis is a sweep", advice))
         elif along != ENVIRONMENT and along not in axes:
             advice = list_choices(along, [ENVIRONMENT, *axes], "possible values")
-            errors.append(_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
+            errors.append(_make_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
         for name, value in (("plus", self.plus), ("against", self.against)):
             if along == ENVIRONMENT and value:
                 advice = "Remove it: each environment is compared with the baseline of the run."
-                errors.append(_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
+                errors.append(_make_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
             # without `against`, `plus` is compared with each other value
             values = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
             if values and value not in values:
                 errors.append(
-                    _error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
+                    _make_error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
                 )
         _check(errors)
         return self
@@ -360,21 +368,21 @@ class ClaimTable(TomlTable):
 
     @model_validator(mode="after")
     def check_range(self) -> Self:
-        """Check that the claim has one range, of its quantity."""
+        """Check that the claim has exactly one range, and that the range fits its quantity."""
         ranges = [key for key in _RANGES if getattr(self, key)]
         advice = f"Write one of {', '.join(example for _, example in _RANGES.values())}."
         if len(ranges) != 1:
-            _check([_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
+            _check([_make_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
         key, (low, high) = ranges[0], getattr(self, ranges[0])
         limit, example = _RANGES[key]
         self.of = of = self.of or (GROWTH if key == "bytes" else STEP)
         errors = []
         if {"bytes": of != GROWTH, "ratio": of == GROWTH, "seconds": of in (PEAK, GROWTH, TRACES)}[key]:
-            errors.append(_error(("of",), of, f"expected a quantity with `{key}`", advice))
+            errors.append(_make_error(("of",), of, f"expected a quantity that `{key}` can describe", advice))
         if not limit < low < high:
             turned = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
-            problem = f"expected two numbers above {limit}, the lowest first"
-            errors.append(_error((key,), [], problem, f"Example: {example}{turned}"))
+            problem = f"expected two numbers above {limit}, the lower one first"
+            errors.append(_make_error((key,), [], problem, f"Example: {example}{turned}"))
         _check(errors)
         return self
 
@@ -406,53 +414,55 @@ class HeaderTable(TomlTable):
     @field_validator("claim")
     @classmethod
     def check_sides(cls, claims: list[ClaimTable], info: Info) -> list[ClaimTable]:
-        """Check that the sides of each claim name one cell each."""
+        """Check that each side of a claim selects exactly one cell."""
         default, exclude = info.data.get("default", {}), info.data.get("exclude", [])
         _check(
             error
             for number, claim in enumerate(claims)
-            for error in _side_errors((number,), claim, info.context, default, exclude)
+            for error in _find_side_errors((number,), claim, info.context, default, exclude)
         )
         return claims
 
 
-def _side_errors(
+def _find_side_errors(
     place: Key, claim: ClaimTable, context: HeaderContext, default: Axes, exclude: Sequence[Axes]
 ) -> Iterator[InitErrorDetails]:
     """Return errors for sides that are redundant, missing, or equal, and for axes that have no value or two values."""
     worse, better, when = claim.worse, claim.better, claim.when
     if better and not claim.ratio:
         advice = "Remove it: seconds and bytes describe only `worse`."
-        yield _error((*place, "better"), {}, "expected no second side", advice)
+        yield _make_error((*place, "better"), {}, "expected no second side", advice)
     if not better and claim.ratio:
-        yield _error((*place, "better"), "", "expected the faster side")
+        yield _make_error((*place, "better"), "", "expected the faster side")
     sides = {"worse": worse, **({"better": better} if better else {})}
     if worse == better:
         advice = "Change a value: the environment, or the value of an axis."
-        yield _error((*place, "better"), {}, "this is the same as `worse`", advice)
+        yield _make_error((*place, "better"), {}, "this is the same as `worse`", advice)
     for axis, values in context.axes.items():
         named = [name for name, side in sides.items() if axis in side.axes]
         if named and better and axis in context.sweeps:
             advice = "Move it to `when`: values of a sweep aren't compared with each other."
-            yield _error((*place, named[0], axis), {}, "this axis is a sweep", advice)
+            yield _make_error((*place, named[0], axis), {}, "this axis is a sweep", advice)
         elif named and axis in when:
-            yield _error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Use it in one place only.")
+            yield _make_error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Use it in one place only.")
         elif len(named) < len(sides) and named:
             other = next(name for name in sides if name not in named)
-            yield _error(
+            yield _make_error(
                 (*place, other),
                 {},
                 f"expected a value of {axis}, as in `{named[0]}`",
                 f"Specify {axis} in both, or in `when`.",
             )
         elif not named and axis not in {**default, **when} and len(values) > 1:
-            yield _error(
+            yield _make_error(
                 place, {}, f"expected a value of {axis}", f"Add the axis to `when`. The values are {', '.join(values)}."
             )
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}
         if any(has_values(excluded, axes) for excluded in exclude):
-            yield _error((*place, name), {}, "this is a combination of values that the header excludes", "Name others.")
+            yield _make_error(
+                (*place, name), {}, "this is a combination of values that the header excludes", "Use others."
+            )
 
 
 class ToolTable(TomlTable, extra="ignore"):
@@ -470,7 +480,7 @@ class ScriptTable(TomlTable, extra="ignore"):
 
 
 class PartTable(TomlTable, extra="allow"):
-    """`[[NAME.select]]` of a suite: a scenario, and chosen values of its axes."""
+    """`[[NAME.select]]` of a suite: a scenario, and the selected values of its axes."""
 
     __pydantic_extra__: dict[str, Patterns]
     scenario: str = Field(examples=['NAME = "keras_step"'])

@@ -11,17 +11,17 @@ from typing import Any
 from harness.files import parse_json
 from harness.model.errors import FileError, Problem
 
-#: Line magics that show or change something in the notebook only. Later lines don't need them.
+#: Line magics that only affect the notebook's page. Later lines don't need them.
 _SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
 
-#: Line and cell magics that time the code after them, as the kit's module `magics` does.
+#: Line and cell magics that time code. In a script, the kit's module `magics` does their work.
 _TIMED = {"time", "timeit"}
 _MAGICS = '__import__("kit.magics").magics'
 
 #: Cell magics that are removed, so that the code of the cell runs without them.
 _PLAIN_CELLS = {"capture"}
 
-#: The start of lines that a terminal or a notebook has printed, and of its prompts.
+#: The start of a prompt, or of a line that a terminal or a notebook has printed.
 _PASTED = re.compile(
     r"\s*(?:>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
     r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took )"
@@ -42,11 +42,11 @@ def is_notebook(path: Path) -> bool:
     return path.suffix.lower() == ".ipynb"
 
 
-def script(text: str, path: Path) -> tuple[str, list[str]]:
-    """Return a notebook's code cells as a script, and a sentence about each line that is left out.
+def convert_notebook(text: str, path: Path) -> tuple[str, list[str]]:
+    """Return a notebook's code cells as a script, and a sentence about each line that is omitted.
 
     Cell numbers start at 1 and include text cells, as in the notebook. Raises FileError with every line that can't run
-    outside of a notebook, and the replacement.
+    outside a notebook, and with advice for each line.
     """
     cells = _read_cells(text, path)
     parts, sentences, problems = [], [], []
@@ -60,23 +60,24 @@ def script(text: str, path: Path) -> tuple[str, list[str]]:
             Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_find_page_problems(lines)]
         ]
     if problems:
-        packages = [name for problem in problems for name in _packages(problem.text)]
+        packages = [name for problem in problems for name in _find_packages(problem.text)]
         whole = [
-            replace(entry, fix=_as_environment(packages)) if _packages(entry.text) else entry for entry in problems
+            replace(entry, fix=_suggest_environment(packages)) if _find_packages(entry.text) else entry
+            for entry in problems
         ]
         raise FileError([*whole, *(Problem(path, 0, sentence) for sentence in sentences)])
     return "".join(parts), sentences
 
 
-def _packages(text: str) -> list[str]:
-    """Return the packages that a quoted line installs by pip."""
+def _find_packages(text: str) -> list[str]:
+    """Return the packages that a quoted line installs with pip."""
     line = re.search(r"`[!%]{1,2}\s*(.*)`", text)
     pip = _PIP.match(line[1]) if line else None
     words = pip["what"].split() if pip else []
     return [word.strip("'\"") for word in words if not word.startswith("-")]
 
 
-def _as_environment(packages: Sequence[str]) -> str:
+def _suggest_environment(packages: Sequence[str]) -> str:
     """Return the advice to pass packages as one environment."""
     listed = sorted(dict.fromkeys(packages), key=lambda name: not re.match(r"(tensorflow|tf-nightly)\b", name))
     if not listed or not re.match(r"(tensorflow|tf-nightly)\b", listed[0]):
@@ -84,27 +85,27 @@ def _as_environment(packages: Sequence[str]) -> str:
     return f"Remove this line, and pass the packages as an environment: -e '{','.join(listed)}'"
 
 
-def plain_script(text: str, path: Path) -> tuple[str, list[str]]:
+def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
     """Return a pasted script without IPython's magics, and a sentence about each line that is omitted.
 
-    A script without magics and pasted output isn't changed. Raises FileError with every line that only a notebook can
-    run.
+    A script without magics and pasted output isn't changed. Raises FileError with every line that can run only in a
+    notebook.
     """
     lines, left, wrong = _convert_cell(text, "")
     if wrong:
-        raise FileError([Problem(path, _number(text, what), what, fix) for what, fix in wrong])
+        raise FileError([Problem(path, _find_line(text, what), what, fix) for what, fix in wrong])
     return "\n".join(lines), left
 
 
-def _number(text: str, what: str) -> int:
+def _find_line(text: str, what: str) -> int:
     """Return the number of the line that a problem quotes, or 0."""
     quoted = re.match(r"`(.*)`", what)
     lines = [line.strip() for line in text.split("\n")]
     return lines.index(quoted[1]) + 1 if quoted and quoted[1] in lines else 0
 
 
-def patterns(text: str) -> list[str]:
-    """Return a regular expression for the time that each timing magic of a converted script prints."""
+def make_time_patterns(text: str) -> list[str]:
+    """Return the regular expressions for the times that the timing magics of a converted script print."""
     quoted = r"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")"""
     labels = re.findall(rf"{re.escape(_MAGICS)}\.(?:timeit|Timed)\({quoted}", text)
     return [rf"^{re.escape(ast.literal_eval(label))}: (\S+)" for label in dict.fromkeys(labels)]
@@ -116,22 +117,22 @@ def _read_cells(text: str, path: Path) -> list[str | None]:
         document: Any = parse_json(text)
         # format 3 had sheets of cells, with their text in `input`
         listed = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
-        return [_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
+        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
     except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
             [Problem(path, 0, "This is not a Jupyter notebook.", "Pass a notebook or a Python file.")]
         ) from None
 
 
-def _source(cell: dict[str, Any]) -> str:
+def _get_source(cell: dict[str, Any]) -> str:
     source = cell.get("source", cell.get("input", ""))
     return "".join(source) if isinstance(source, list) else str(source)
 
 
 def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tuple[str, str]]]:
-    """Return a cell's lines as Python, sentences about those that are omitted, and problems with a fix.
+    """Return a cell's lines as Python, sentences about omitted lines, and problems with their fixes.
 
-    Only a line with a syntax error can be a magic. So a text that looks like a magic is never replaced.
+    Only a line with a syntax error is treated as a magic. So a string that looks like a magic is never replaced.
     """
     lines, left, wrong = source.split("\n"), list[str](), list[tuple[str, str]]()
     magic = re.match(r"%%(\w+)", source)
@@ -174,26 +175,26 @@ def _describe_omitted(line: str) -> str:
 
 
 def _convert_line_magic(name: str, rest: str, label: str) -> str:
-    """Return a line of Python that does the work of a line magic: it times a statement."""
+    """Return a line of Python that times a statement, as the line magic does."""
     if name == "time":
-        return f"with {_MAGICS}.Timed({_label(label, rest)!r}): {rest.strip()}"
-    options, statement = _options(rest)
-    return f"{_MAGICS}.timeit({_label(label, statement)!r}, {statement!r}, globals(){options})"
+        return f"with {_MAGICS}.Timed({_make_label(label, rest)!r}): {rest.strip()}"
+    options, statement = _parse_options(rest)
+    return f"{_MAGICS}.timeit({_make_label(label, statement)!r}, {statement!r}, globals(){options})"
 
 
 def _convert_cell_magic(name: str, first: str, body: list[str], cell: str) -> list[str]:
     """Return the lines of a cell that is timed as a whole. Lines of code keep their numbers."""
     label = f"{cell}: %%{name}" if cell else f"%%{name}"
-    shown_label = _label(label, next((line for line in body if line.strip()), ""))
+    shown_label = _make_label(label, next((line for line in body if line.strip()), ""))
     if name == "time":
         timer = "__harness_time__"
         return [f"{timer} = {_MAGICS}.Timed({shown_label!r}); {timer}.__enter__()", *body, f"{timer}.__exit__()"]
-    options, setup = _options(first.removeprefix("%%timeit"))
+    options, setup = _parse_options(first.removeprefix("%%timeit"))
     statement, more = "\n".join(body).strip("\n"), f", setup={setup!r}" if setup else ""
     return [f"{_MAGICS}.timeit({shown_label!r}, {statement!r}, globals(){options}{more})", *[""] * len(body)]
 
 
-def _options(text: str) -> tuple[str, str]:
+def _parse_options(text: str) -> tuple[str, str]:
     """Return the options of %timeit as keyword arguments, and the statement after them."""
     match = _TIMEIT.fullmatch(text)
     assert match is not None, "every text matches"
@@ -202,7 +203,7 @@ def _options(text: str) -> tuple[str, str]:
     return "".join(f", {keywords[flag]}={int(number)}" for flag, number in numbers.items()), match["statement"].strip()
 
 
-def _label(label: str, statement: str) -> str:
+def _make_label(label: str, statement: str) -> str:
     """Return the name of a timed statement: `cell 2: %timeit layer(x)`."""
     words = " ".join(statement.split())
     return f"{label} {words[:60]}{'...' if len(words) > 60 else ''}".rstrip()
@@ -224,7 +225,7 @@ def _find_syntax_error(lines: list[str]) -> int | None:
 def _suggest_replacement(what: str, rest: str) -> str:
     pip = _PIP.match(rest)
     if pip:
-        return _as_environment(_packages(f"`{what}{rest}`"))
+        return _suggest_environment(_find_packages(f"`{what}{rest}`"))
     if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
         return "Remove this line: a launch has no network. Download the file first, and pass it with --with FILE."
     return "Remove this line, or write it in Python."

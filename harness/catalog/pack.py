@@ -1,4 +1,4 @@
-"""A pack: a folder with everything that a machine without a network needs, checked against hashes."""
+"""A pack: a folder with everything that image builds need on a machine without a network, and with its hashes."""
 
 import hashlib
 import json
@@ -27,10 +27,10 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 FILE = "MANIFEST.json"
 SCHEMA = 1
 
-#: The number of parallel downloads. One connection rarely uses the whole bandwidth, and more than these rarely help.
+#: The number of parallel downloads. One connection rarely uses the whole bandwidth, and a fifth one rarely helps.
 _AT_A_TIME = 4
 
-#: Timeout in seconds without data.
+#: A download fails after this many seconds without data.
 _PATIENCE = 60
 
 
@@ -40,7 +40,7 @@ class Manifest:
 
     - `harness`: the version that wrote it
     - `environments`: the devices of each environment, by name
-    - `images`: the `reference` and the `id` of the image in a file, by the name of the file
+    - `images`: the `reference` and the `id` of each saved image, by file name
     - `files`: the SHA-256 of each file, by its path relative to the pack's folder
     """
 
@@ -50,7 +50,7 @@ class Manifest:
     files: Mapping[str, str] = field(default_factory=dict)
     schema: int = SCHEMA
 
-    def over(self, older: "Manifest") -> "Manifest":
+    def extend(self, older: "Manifest") -> "Manifest":
         """Return this manifest, extended by the entries that only `older` has."""
         names = {**older.environments, **self.environments}
         devices = {
@@ -72,7 +72,7 @@ def read(folder: Path) -> Manifest:
         texts = [manifest.harness, *manifest.files.values()]
         texts += [image[key] for image in manifest.images.values() for key in ("reference", "id")]
         if not all(isinstance(text, str) for text in texts):
-            raise TypeError("a hash or a reference isn't a text")
+            raise TypeError("a hash or a reference isn't a string")
         return manifest
     except OSError as error:
         raise UsageError(
@@ -84,7 +84,7 @@ def read(folder: Path) -> Manifest:
 
 
 def write(folder: Path, manifest: Manifest) -> None:
-    """Write the manifest, last. Raises CannotRunHereError."""
+    """Write the manifest. All files that it lists must be complete. Raises CannotRunHereError."""
     try:
         write_atomically(folder / FILE, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n")
     except OSError as error:
@@ -109,8 +109,8 @@ def fill(
 ) -> list[Path]:
     """Fetch everything that builds of these environments need into a folder, and return the files.
 
-    Existing files aren't fetched again. `images` provides base images; None leaves them out. `say` gets a line for each
-    file. Raises CannotRunHereError if something is unavailable or can't be written.
+    Existing files aren't fetched again. `images` provides base images; None omits them. `say` receives a line about
+    each file. Raises CannotRunHereError if a file is unavailable or can't be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -120,17 +120,17 @@ def fill(
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
     saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
     files = {name: hash_file(folder / name) for name in saved}
-    wheels = _wheels(project, requirements, folder / "wheels", say)
+    wheels = _fetch_wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
     named = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
-    write(folder, Manifest(__version__, named, saved, files).over(before))
+    write(folder, Manifest(__version__, named, saved, files).extend(before))
     return [folder / name for name in files]
 
 
 def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], object]) -> Path:
     """Check a pack, load its base images, and save its locks. Return the folder of its packages.
 
-    `images` is called if the pack has images. Raises UsageError for a changed pack, and CannotRunHereError.
+    `images` is called only if the pack has images. Raises UsageError for a changed pack, and CannotRunHereError.
     """
     manifest = read(folder)
     check(folder, manifest)
@@ -142,7 +142,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
         for name, image in manifest.images.items():
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
-    for name in sorted(file for file in manifest.files if file.startswith("locks/")):  # other files aren't checked
+    for name in sorted(file for file in manifest.files if file.startswith("locks/")):  # unlisted files aren't checked
         write_atomically(adhoc.folder() / Path(name).name, file_bytes(Path(name), within=folder))
     return (folder / "wheels").resolve()
 
@@ -167,7 +167,7 @@ def _save_images(
     return images
 
 
-def _wheels(
+def _fetch_wheels(
     project: Project, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
 ) -> dict[str, str]:
     """Fetch the packages of the locks, of images/uv.txt and of harness. Return the sha256 by name."""
@@ -194,8 +194,8 @@ def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, 
 def download(files: Iterable[File], folder: Path, progress: Callable[[str], object]) -> dict[str, str]:
     """Download files into a folder in parallel, except those that are valid already. Return the sha256 by name.
 
-    `progress` gets a line for each fetched file. Raises CannotRunHereError if a file is unavailable, or has another
-    hash than in the lock.
+    `progress` receives a line about each downloaded file. Raises CannotRunHereError if a file is unavailable, or if its
+    hash differs from the one in the lock.
     """
     by_name = {file.filename: file for file in files}
     hashes = {name: file.hashes["sha256"] for name, file in by_name.items()}
@@ -226,14 +226,14 @@ def hash_file(path: Path) -> str:
 
 
 def _check_hash(path: Path, digest: str) -> str:
-    """Return the problem of a file that must have this SHA-256 hash, or an empty text. A link is no part of a pack."""
+    """Return the problem of a file that must have this SHA-256 hash, or an empty text. Links count as missing."""
     if not path.is_file() or path.is_symlink():
         return "is missing"
     return "" if hash_file(path) == digest else "was changed"
 
 
 def _check_file_in_pack(folder: Path, name: str, digest: str) -> str:
-    """Return the problem of a file of an untrusted pack, or an empty text. Links and outside files are refused."""
+    """Return the problem of a file in an untrusted pack, or an empty text. Links and paths outside it are refused."""
     try:
         with os.fdopen(open_regular_file(Path(name), within=folder), "rb") as file:
             actual = hashlib.file_digest(file, "sha256").hexdigest()
@@ -257,7 +257,7 @@ def _fetch(url: str, path: Path, digest: str, stop: threading.Event) -> int:
 
 
 def _copy(url: str, path: Path, stop: threading.Event) -> None:
-    """Copy or download a file. Raises OSError, also for errors of requests."""
+    """Copy a local file or download a remote one. Raises OSError (also for errors of the library requests)."""
     import requests
 
     parts = urlsplit(url)

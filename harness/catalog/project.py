@@ -1,4 +1,4 @@
-"""The project folder, which contains the catalogue's files."""
+"""The project folder, which contains the catalog's files."""
 
 import os
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ BAKE_FILE = "docker-bake.hcl"
 class Project:
     """The folder that holds docker-bake.hcl, images/ and scenarios/.
 
-    If the project is the one of harness, `own` is the user's folder of scenarios, which may not exist.
+    If this is harness's own project, `own` is the user's folder of scenarios, which may be missing.
     """
 
     root: Path
@@ -23,17 +23,17 @@ class Project:
 
     @property
     def bake_file(self) -> Path:
-        """The catalogue of environments."""
+        """The file with the catalog of environments."""
         return self.root / BAKE_FILE
 
     @property
     def scenarios(self) -> Path:
-        """The folder of the scenarios, with the kit and suites.toml."""
+        """The folder with the scenarios, the kit and suites.toml."""
         return self.root / "scenarios"
 
     @property
     def scenario_folders(self) -> list[Path]:
-        """The folders of the project's scenarios: `scenarios` and `scenarios/upstream`."""
+        """The folders with the project's scenarios: `scenarios` and `scenarios/upstream`."""
         return [self.root / folder for folder in FOLDERS]
 
     @property
@@ -43,19 +43,20 @@ class Project:
 
     @property
     def is_installed(self) -> bool:
-        """Whether its files belong to an installed wheel, which must not be changed."""
+        """Whether the project's files belong to an installed wheel, and so must not be changed."""
         return package_data.IS_INSTALLED and self.root == package_data.FOLDER
 
     @property
     def locks(self) -> Path:
-        """The folder of the locks of the catalogue's environments."""
+        """The folder with the locks of the catalog's environments."""
         return self.root / "images" / "locks"
 
     @classmethod
     def find(cls) -> "Project":
-        """Return `HARNESS_PROJECT`, or the nearest parent folder with a catalogue, or the project of harness.
+        """Return the project that is used in the current folder.
 
-        The last one also has the scenarios in `./scenarios`. Raises UsageError if HARNESS_PROJECT has no catalogue.
+        This is `HARNESS_PROJECT`, or the nearest parent folder with a catalog, or harness's own project, extended by
+        the scenarios in `./scenarios`. Raises UsageError if HARNESS_PROJECT has no catalog.
         """
         named = os.environ.get("HARNESS_PROJECT")
         if named:

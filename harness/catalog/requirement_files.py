@@ -1,4 +1,4 @@
-"""Files that name an environment's packages: requirements.txt, environment.yml, and locks of a project."""
+"""Reads files that list an environment's packages: requirements.txt, environment.yml, and a project's locks."""
 
 import re
 import tomllib
@@ -12,18 +12,18 @@ from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.catalog.requirement_specs import is_asked, parse_exact
+from harness.catalog.requirement_specs import has_requirements, parse_exact
 from harness.files import read_text
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import TENSORFLOW
 from harness.model.errors import UsageError
 
-#: Locks of a project, in the order in which they are looked for beside its pyproject.toml.
+#: Locks of a project. The first one that is in the folder of pyproject.toml is used.
 LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
 
 #: An option of pip that includes another file or a folder.
 _OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
-#: The values of environment markers in launches. The last releases of a Python have about this number.
+#: The values of environment markers in launches.
 _LAUNCHES = {
     "implementation_name": "cpython",
     "os_name": "posix",
@@ -32,12 +32,13 @@ _LAUNCHES = {
     "platform_system": "Linux",
     "sys_platform": "linux",
 }
+#: The patch version of Python in environment markers. The last releases of each Python version have about this number.
 _PATCH = 20
 #: The versions of Python that an environment can have.
 _PYTHONS = [f"3.{minor}" for minor in range(6, 14)]
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
-#: Packages of conda that environments of harness have from elsewhere.
+#: Conda packages that aren't required from the index, because an environment's image has Python, pip and CUDA already.
 _FROM_ELSEWHERE = re.compile(r"python|pip|cuda.*|cudnn")
 
 
@@ -50,35 +51,35 @@ class PackageFile:
 
     @property
     def depends_on_python(self) -> bool:
-        """Whether a requirement applies with some versions of Python only."""
+        """Whether a requirement applies only to some versions of Python."""
         return any(len({_applies(requirement, python) for python in _PYTHONS}) > 1 for requirement in self.others)
 
-    def texts(self, python: str) -> list[str]:
-        """Return the other requirements that apply with Python X.Y, without their markers.
+    def list_requirements(self, python: str) -> list[str]:
+        """Return the other requirements that apply to Python X.Y, without their markers.
 
-        The version may be empty if no requirement depends on it.
+        `python` may be empty if no requirement depends on it.
         """
         chosen = python or _PYTHONS[-1]
         return [_drop_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
 
 
 def is_package_file(text: str) -> bool:
-    """Return whether a value of -e is the path of such a file."""
-    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not is_asked(text)
+    """Return whether a value of -e is the path of a file that lists packages."""
+    return bool(re.search(r"\.(txt|yml|yaml|toml|lock)$", text)) and not has_requirements(text)
 
 
 def read(path: Path) -> PackageFile:
-    """Read the packages of a file, without those for other systems.
+    """Read the packages of a file, without those for other operating systems.
 
-    A pyproject.toml has them from the lock beside it. Raises UsageError for a file that can't be read, a package that
+    For pyproject.toml, the lock in its folder is read. Raises UsageError for a file that can't be read, a package that
     isn't from an index, and a TensorFlow without an exact version.
     """
     if path.name == "pyproject.toml":
         lock = next((path.with_name(name) for name in LOCKS if path.with_name(name).exists()), None)
         if lock is None:
             raise UsageError(
-                f"{path} has no lock beside it ({', '.join(LOCKS)}).",
-                "Lock it, for example with uv lock, or list its packages: -e requirements.txt",
+                f"The folder of {path} has no lock file ({', '.join(LOCKS)}).",
+                "Create one, for example with uv lock, or pass a list of packages: -e requirements.txt",
             )
         path = lock
     text = _read_text(path)
@@ -103,7 +104,7 @@ def _read_text(path: Path) -> str:
 
 
 def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
-    """Separate TensorFlow from other requirements, each with its place in the file for errors."""
+    """Separate TensorFlow from the other requirements. Each one comes with its place in the file, for errors."""
     tensorflow, others = "", []
     for place, requirement in requirements:
         if not any(_applies(requirement, python) for python in _PYTHONS):
@@ -135,19 +136,19 @@ def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
         raise UsageError(f"{path} isn't valid YAML: {str(error).splitlines()[0]}.") from None
     packages = document.get("dependencies") if isinstance(document, Mapping) else None
     if not isinstance(packages, list):
-        raise UsageError(f"{path} has no list of dependencies, so it isn't an environment of conda.")
+        raise UsageError(f"{path} has no list of dependencies, so it isn't a conda environment file.")
     for package in packages:
         lines = package.get("pip") if isinstance(package, Mapping) else None
         if isinstance(lines, list) and all(isinstance(line, str) for line in lines):
             yield from _read_pip("\n".join(lines), path)
         elif not isinstance(package, str):
-            raise UsageError(f"{path}: an entry of dependencies is neither a package nor a list of pip's packages.")
+            raise UsageError(f"{path}: an entry in dependencies is neither a package nor a list of pip packages.")
         elif requirement := _convert_conda(package, path):
             yield str(path), requirement
 
 
 def _convert_conda(package: str, path: Path) -> Requirement | None:
-    """Return a package of conda as a requirement for the package index, or None if the environment has it already."""
+    """Return a conda package as a requirement for the package index, or None if the image has it already."""
     match = _CONDA.fullmatch(package.strip())
     if not match:
         raise _make_index_error(package, str(path))
@@ -155,11 +156,11 @@ def _convert_conda(package: str, path: Path) -> Requirement | None:
     if build:
         raise UsageError(
             f"{path}: {package!r} is one build of a conda package, and the package index has no such builds.",
-            "Write only the packages that you installed: conda env export --from-history > environment.yml",
+            "Export only the packages that you installed: conda env export --from-history > environment.yml",
         )
     if _FROM_ELSEWHERE.fullmatch(name):
         return None
-    # conda's = allows all versions that start with it; a TensorFlow of three parts is exact
+    # in conda, =2.15 means 2.15.*; a TensorFlow version with three parts is exact
     is_exact = operator == "==" or (name in TENSORFLOW and version and version.count(".") == 2)
     suffix = "" if is_exact and not prefix else ".*"
     return _parse_requirement(f"{name}=={version}{suffix}" if version else f"{name}{bounds or ''}", str(path))
@@ -182,7 +183,7 @@ def _read_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     packages = document.get("packages", document.get("package"))
     if not isinstance(packages, list) or not all(isinstance(package, Mapping) for package in packages):
         raise UsageError(
-            f"{path} isn't a lock of a project.",
+            f"{path} isn't the lock file of a project.",
             f"Pass requirements.txt, environment.yml, or one of {', '.join(LOCKS)}.",
         )
     for package in packages:
@@ -201,7 +202,7 @@ def _read_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
 
 
 def _read_marker(package: Mapping[str, Any]) -> str:
-    """Return a package's marker. Poetry has one for each group, if they differ."""
+    """Return a package's marker. If the markers of groups differ, Poetry writes one for each group."""
     marker = package.get("marker", package.get("markers", ""))
     return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
 

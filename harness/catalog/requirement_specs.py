@@ -20,21 +20,21 @@ NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 _EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
 _MOVE = "For example: -e tf2.0+numpy==1.21.6"
 _OPERATOR = r"[<>=~!]=|[<>]"
-#: A comma between requirements. After it, there is no bound, and it isn't between extras.
+#: A comma between requirements. It isn't a comma before a version bound, nor between extras.
 _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
-#: The longest name of an environment, in characters, because a Docker repository and a file have this name.
+#: The maximum length of an environment's name in characters. A Docker repository and a file also have this name.
 _LONGEST = 100
-#: A plus before a package with a bound. The plus in a local version (2.15.0+cu12) has no bound after it.
+#: A plus before a package with a version bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
 #: An environment with another version of Python: `tf2.15@py3.9`.
 _ON_PYTHON = re.compile(r"(?P<base>[^@+]+)@py(?P<python>3\.\d{1,2})")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequirementSpec:
     """A TensorFlow package and its version, and other requirements.
 
-    `others` are PEP 508 requirements, an exact Keras first.
+    `others` are PEP 508 requirements. If one is an exact version of Keras, it comes first.
     """
 
     package: str
@@ -57,14 +57,15 @@ class Asked:
     def name(self) -> str:
         """The name of its environment: `tensorflow-2.0.0-keras-2.3.1`. Different texts have different names."""
         parts = str(self).split(",")
-        return _name(parts, str(self), f"{self.package}-{self.version}")
+        return _make_name(parts, str(self), f"{self.package}-{self.version}")
 
 
 @dataclass(frozen=True, slots=True)
 class LockOverride:
-    """An environment, and packages that replace the ones in it.
+    """An environment, and packages that replace those in its lock.
 
-    `base` is a name of the catalogue, or an `Asked` as text; `packages` are PEP 508 requirements, by name.
+    `base` is a name in the catalog, or the text of a `RequirementSpec`. `packages` are PEP 508 requirements, sorted by
+    name.
     """
 
     base: str
@@ -75,7 +76,7 @@ class LockOverride:
 
     @property
     def by_name(self) -> dict[str, str]:
-        """The packages' requirements by their normalised names."""
+        """The packages' requirements by their normalized names."""
         return {Requirement(text).name: text for text in self.packages}
 
     @property
@@ -90,13 +91,13 @@ class LockOverride:
     @property
     def name(self) -> str:
         """The name of its environment: `tf2.0-numpy-1.21.6`. Different texts have different names."""
-        # two dashes distinguish it from the environment `tensorflow==2.0.0,numpy==1.16.4`, because package names have
-        # no two dashes
-        base = f"{parse(self.base).name}-" if is_asked(self.base) else self.base
-        return _name([base, *self.packages], str(self), base)
+        # Two dashes distinguish the name from that of `tensorflow==2.0.0,numpy==1.16.4`. No package name has two dashes
+        # in a row.
+        base = f"{parse(self.base).name}-" if has_requirements(self.base) else self.base
+        return _make_name([base, *self.packages], str(self), base)
 
 
-def _name(parts: Sequence[str], text: str, start: str) -> str:
+def _make_name(parts: Sequence[str], text: str, start: str) -> str:
     """Join the parts if all versions are exact and the name is short. Otherwise, join the start and a hash."""
     plain = "-".join(parts).replace("==", "-")
     if not re.search(r"[<>~!,]", plain) and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", plain) and len(plain) <= _LONGEST:
@@ -104,13 +105,13 @@ def _name(parts: Sequence[str], text: str, start: str) -> str:
     return f"{re.sub(r'[^a-z0-9.]+', '-', start)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
-def is_asked(text: str) -> bool:
-    """Return whether a text has requirements, rather than a name or a glob."""
+def has_requirements(text: str) -> bool:
+    """Return whether a value of -e contains requirements, rather than a name or a glob."""
     return bool(re.search(_OPERATOR, text)) or "+" in text
 
 
-def is_move(text: str) -> bool:
-    """Return whether a text has packages to replace in an environment, rather than only requirements."""
+def has_override(text: str) -> bool:
+    """Return whether a value of -e names packages to replace in an environment, rather than only requirements."""
     return bool(_PLUS.search(text)) or "+" in re.split(_OPERATOR, text)[0]
 
 
@@ -120,42 +121,44 @@ def split_python(text: str) -> tuple[str, str]:
     return (match["base"].strip(), match["python"]) if match else (text, "")
 
 
-def environment_name(text: str) -> str:
+def get_environment_name(text: str) -> str:
     """Return the name of the environment that a value of -e selects."""
     base, python = split_python(text)
     if python:
-        return f"{environment_name(base)}-py{python}"
-    return parse_move(text).name if is_move(text) else parse(text).name if is_asked(text) else text
+        return f"{get_environment_name(base)}-py{python}"
+    return parse_override(text).name if has_override(text) else parse(text).name if has_requirements(text) else text
 
 
-def parse_move(text: str) -> LockOverride:
+def parse_override(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
-    if not base or (not is_asked(base) and "+" in base) or not parts:
+    if not base or (not has_requirements(base) and "+" in base) or not parts:
         near = find_nearest(text.rpartition("+")[2], KERAS[1:])
         hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
         raise _make_error(text, "the package to replace needs a version", f"{_MOVE}{hint}")
-    requirements = [_requirement(part, text, _MOVE) for part in parts]
+    requirements = [_parse_requirement(part, text, _MOVE) for part in parts]
     names = [canonicalize_name(requirement.name) for requirement in requirements]
     twice = next((name for name in names if names.count(name) > 1), "")
     if twice:
         raise _make_error(text, f"{twice} is listed twice", _MOVE)
-    return LockOverride(str(parse(base)) if is_asked(base) else base, sorted(map(_normalize, requirements)))
+    return LockOverride(str(parse(base)) if has_requirements(base) else base, sorted(map(_normalize, requirements)))
 
 
-def parse(text: str) -> Asked:
+def parse(text: str) -> RequirementSpec:
     """Parse a pinned TensorFlow with requirements. Raises UsageError, with examples, for other text."""
-    first, *others = [_requirement(part.strip(), text) for part in _COMMA.split(text)]
+    first, *others = [_parse_requirement(part.strip(), text) for part in _COMMA.split(text)]
     package = canonicalize_name(first.name)
     if package not in TENSORFLOW:
         raise _make_error(text, f"the first package is {first.name}, not one of {', '.join(TENSORFLOW)}")
     version = parse_exact(first)
     if first.extras or not version:
         raise _make_error(text, f"{first} is not an exact version")
-    return Asked(package, version, sorted(map(_normalize, others), key=lambda spec: not spec.startswith("keras==")))
+    return RequirementSpec(
+        package, version, sorted(map(_normalize, others), key=lambda spec: not spec.startswith("keras=="))
+    )
 
 
-def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
+def _parse_requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
     try:
         requirement = Requirement(part)
     except InvalidRequirement:
@@ -166,7 +169,7 @@ def _requirement(part: str, text: str, example: str = _EXAMPLE) -> Requirement:
 
 
 def parse_exact(requirement: Requirement) -> str:
-    """Return the normalised version of an exact requirement, or an empty text if it allows others."""
+    """Return the normalized version of an exact requirement, or an empty text if it allows several versions."""
     match list(requirement.specifier):
         case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
             return str(Version(version))

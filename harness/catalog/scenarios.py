@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """The scenarios of some files by name, and the problems of invalid files."""
+class FoundScenarios:
+    """The scenarios in valid files by name, and the problems of invalid files."""
 
     scenarios: Mapping[str, Scenario]
     broken: Mapping[str, FileError]
 
 
-def find_scenarios(project: Project, named: Collection[str] = ()) -> Found:
-    """Return every scenario of the project, in the order of the names. `named` is the same as in `scenario_files`."""
+def find_scenarios(project: Project, named: Collection[str] = ()) -> FoundScenarios:
+    """Return every scenario of the project, sorted by name. `named` is the same as in `find_scenario_files`."""
     scenarios, broken = {}, {}
-    for path in scenario_files(project, named):
+    for path in find_scenario_files(project, named):
         try:
             scenarios[path.stem] = load_scenario(path)
         except FileError as error:
             broken[path.stem] = error
-    return Found(scenarios, broken)
+    return FoundScenarios(scenarios, broken)
 
 
-def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
-    """Return the files of scenarios, in the order of the names: those of the project, and the user's own ones.
+def find_scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
+    """Return the files of the project's scenarios and of the user's own scenarios, sorted by name.
 
-    A user's file without a script header belongs to another tool, unless it is one of `named`. Raises FileError if two
-    scenarios have the same name, because a suite would measure the wrong program.
+    A user's file without a script header is left out, because it may belong to another tool, unless `named` contains
+    it. Raises FileError if two scenarios have the same name, because a suite would measure the wrong program.
     """
     files: dict[str, Path] = {}
     taken = []
-    for path in (path for folder in project.scenario_folders for path in _modules(folder)):
+    for path in (path for folder in project.scenario_folders for path in _find_modules(folder)):
         if files.setdefault(path.stem, path) != path:
             taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Rename the file."))
-    beside = _modules(project.own) if project.own else []
+    beside = _find_modules(project.own) if project.own else []
     own = [path for path in beside if path.stem in named or _may_have_header(path)]
     for path in (path for path in own if path.stem in files):
         problem = f"harness already has a scenario {path.stem}."
@@ -57,7 +57,7 @@ def scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
     return sorted([*files.values(), *own], key=lambda path: path.stem)
 
 
-def _modules(folder: Path) -> list[Path]:
+def _find_modules(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.glob("*.py")) if not path.name.startswith("_")]
 
 
@@ -73,14 +73,14 @@ def load_scenario(path: Path) -> Scenario:
     return header.parse(toml.read_file(path), path)
 
 
-def kit_files(project: Project) -> dict[str, bytes]:
-    """Return the worker's files by relative name, as they go into a launch."""
+def read_kit_files(project: Project) -> dict[str, bytes]:
+    """Return the kit's files, which every launch gets, by relative path."""
     kit = project.scenarios / "kit"
     return {f"kit/{path.name}": path.read_bytes() for path in sorted(kit.glob("*.py"))}
 
 
 def find_files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return all files of a scenario and of the kit, by relative name. Raises UsageError for a missing file."""
+    """Return all files of a scenario and of the kit, by relative path. Raises UsageError for a missing file."""
     own = {name: _read(scenario.path.parent / name) for name in scenario.files}
     return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
 
@@ -93,7 +93,7 @@ def _read(path: Path) -> bytes:
 
 
 def hash_files(files: dict[str, bytes]) -> str:
-    """Return a SHA-256 hash of the names and contents of files, which must not change during a run."""
+    """Return a SHA-256 hash of the names and contents of files. It shows whether they change during a run."""
     digest = hashlib.sha256()
     for name, data in sorted(files.items()):
         digest.update(f"{name}\0{len(data)}\0".encode())
@@ -112,21 +112,21 @@ def read_suites(project: Project) -> tuple[dict[str, Suite], Findings]:
     """Return each valid suite by name, and the problems. Raises FileError if the file isn't TOML."""
     from harness.catalog import models  # noqa: PLC0415 - it imports pydantic
 
-    document = suite_tables(project)
+    document = read_suite_tables(project)
     tables = {
         name: models.validate(models.SuiteTable, table, document.findings, (name,))
         for name, table in document.values.items()
     }
-    return {name: _suite(name, table) for name, table in tables.items() if table}, document.findings
+    return {name: _make_suite(name, table) for name, table in tables.items() if table}, document.findings
 
 
-def suite_tables(project: Project) -> TomlDocument:
+def read_suite_tables(project: Project) -> TomlDocument:
     """Return the suites as they are in the file, unchecked. Raises FileError if the file isn't TOML."""
     path = project.scenarios / "suites.toml"
     return toml.read(toml.read_file(path) if path.exists() else "", path)
 
 
-def _suite(name: str, table: "SuiteTable") -> Suite:
+def _make_suite(name: str, table: "SuiteTable") -> Suite:
     parts = []
     for part in table.select:
         chosen = dict(part.__pydantic_extra__)

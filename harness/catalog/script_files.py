@@ -8,18 +8,20 @@ from pathlib import Path
 
 from harness.model.errors import UsageError
 
-#: Modules of an environment. A file with such a name beside the script would hide the module.
+#: Modules of an environment. A file with such a name next to the script would hide the module.
 TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras"}
 
-#: The largest number of files of a folder for a launch, and of bytes that a launch gets without --with.
-MOST_FILES, MOST_BYTES = 1000, 64 * 1024**2
+#: The maximum number of files in a folder that is copied to launches.
+MOST_FILES = 1000
+#: The maximum size in bytes of a file or folder that is copied to launches without --with.
+MOST_BYTES = 64 * 1024**2
 
-#: The folder of the Keras cache, here and in a launch.
+#: The name of Keras's cache folder, on this machine and in a launch.
 _KERAS = ".keras"
 
 
 def map_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
-    """Return the listed files by their paths in a launch, relative to the script. A folder means all of its files.
+    """Return the listed files by their paths in a launch, relative to the script. A folder stands for all its files.
 
     Raises UsageError if a folder has too many files.
     """
@@ -39,8 +41,8 @@ def map_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
 def _get_relative_path(path: Path, script: Path) -> str:
     """Return the path of a copied file relative to the script.
 
-    A file from the Keras cache is placed there, and one in the script's folder at its path. Any other file has the path
-    that was passed. If that is absolute or has `..`, the file has only its name.
+    A file in the Keras cache or in the script's folder keeps its path in that folder. Any other file has the path that
+    was passed, or only its name if that path is absolute or starts outside the current folder.
     """
     parts = path.expanduser().absolute().parts
     if _KERAS in parts:
@@ -54,7 +56,7 @@ def _get_relative_path(path: Path, script: Path) -> str:
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
-    """Return the files in a folder and below it by their relative paths, without hidden ones and compiled code."""
+    """Return all files below a folder by their relative paths, without hidden files and compiled code."""
     files = {}
     for path in sorted(folder.rglob("*")):
         parts = path.relative_to(folder).parts
@@ -70,10 +72,10 @@ def _list_files(folder: Path) -> dict[str, Path]:
 
 
 def find_beside(path: Path, text: str) -> list[Path]:
-    """Return the modules that a script imports from its own folder, and the files and folders that its texts name.
+    """Return the modules that a script imports from its own folder, and the files and folders that its strings name.
 
-    The modules' own imports and texts count too. Hidden files, files outside of the folder, and more than MOST_BYTES or
-    MOST_FILES in a folder aren't included.
+    The imports and strings of these modules count too. Hidden files, files outside the folder, and files and folders
+    above the limits MOST_BYTES and MOST_FILES aren't included.
     """
     folder, listed, texts = path.absolute().parent, [], [text]
     while texts:
@@ -93,7 +95,7 @@ def find_beside(path: Path, text: str) -> list[Path]:
 
 
 def _find_named_paths(text: str) -> list[str]:
-    """Return the texts of a script that can be relative paths of files."""
+    """Return the strings in a script that could be relative paths of files."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -105,7 +107,7 @@ def _find_named_paths(text: str) -> list[str]:
 
 
 def _may_bring(file: Path, folder: Path) -> bool:
-    """Return whether a file or folder is in the script's folder and small, and isn't hidden."""
+    """Return whether a file or folder is below the script's folder, small, and not hidden."""
     try:
         place = Path(os.path.normpath(file))
         parts = place.relative_to(folder).parts

@@ -1,6 +1,6 @@
-"""Plain scripts and notebooks as scenarios: a generated file with a header contains the script.
+"""Turns plain scripts and notebooks into scenarios: a generated file has a header, and contains the script.
 
-The kit finds the code that a comment `# harness: step` marks, and the functions, before anything is launched.
+Before the first launch, the kit finds the code that comments `# harness: step` mark, and the functions of --function.
 """
 
 import hashlib
@@ -23,11 +23,12 @@ from harness.model.errors import CannotRunHereError, FileError, Problem, UsageEr
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 from harness.model.texts import joined
 
-#: Syntax errors of Python 3 in code for Python 2, and such code.
+#: Messages of Python 3's syntax errors in code for Python 2.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
+#: The start of lines that are valid only in Python 2.
 _PYTHON_2_LINE = re.compile(r"(?:print|exec) [\"'\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:")
 
-#: Code below a script whose tests pytest runs: it prints the median time of each benchmark.
+#: Code that is appended to a script with pytest benchmarks. It runs pytest, and prints each benchmark's median time.
 PYTEST = """
 
 if __name__ == "__main__":
@@ -50,8 +51,8 @@ class Script:
     - `arguments`: the arguments of the script; `stdin`: its standard input; `files`: files that are copied next to it
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these whose ratio is compared (`half/single`)
     - `functions`: functions whose calls are steps
-    - `told`: sentences about parts of a notebook that are left out
-    - `has_runner`: whether a runner calls the script's benchmarks
+    - `told`: sentences about parts of a notebook that are omitted
+    - `has_runner`: whether the script's benchmarks are called by their own runner, such as pytest
     """
 
     path: Path
@@ -74,23 +75,23 @@ class Script:
 
     @property
     def numbers(self) -> dict[str, list[str]]:
-        """The names of the numbers in the groups, by regular expression. Raises UsageError."""
+        """The names of the printed numbers that each regular expression finds, one per group. Raises UsageError."""
         called: dict[str, list[str]] = {}
         for pattern in self.grep:
-            called[pattern] = labels(pattern)
+            called[pattern] = find_labels(pattern)
         names = [name for group_names in called.values() for name in group_names]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(
-                    f"Two groups of --grep are called {name!r}.", "Give each group its own name: (?P<name>…)"
+                    f"Two groups in --grep have the name {name!r}.", "Give each group its own name: (?P<name>…)"
                 )
         return called
 
     @property
     def ratios(self) -> dict[str, tuple[str, str]]:
-        """The names of both numbers of each ratio, by `one/other`. Raises UsageError.
+        """The names of the two numbers in each ratio, by the ratio's name `one/other`. Raises UsageError.
 
-        By default, a regular expression with two named groups has one ratio.
+        Without --compare, there is one ratio if there are exactly two numbers and both groups have names.
         """
         names = [name for group_names in self.numbers.values() for name in group_names]
         named = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
@@ -113,7 +114,7 @@ class Script:
 
 
 def read(path: Path) -> tuple[str, str, Sequence[str]]:
-    """Return a script's name as a Python file, its text, and sentences about parts that are left out.
+    """Return the name of a script as a Python file, its text, and sentences about omitted parts.
 
     Raises UsageError and FileError.
     """
@@ -126,12 +127,12 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
     # in a launch, a file with the name of a module would hide the module
     name = f"script_{stem}.py" if stem in TAKEN | sys.stdlib_module_names else f"{stem}.py"
     if notebooks.is_notebook(path):
-        return name, *notebooks.script(text, path)
-    return name, *notebooks.plain_script(text, path)
+        return name, *notebooks.convert_notebook(text, path)
+    return name, *notebooks.convert_pasted_script(text, path)
 
 
 def has_header(path: Path) -> bool:
-    """Return whether a file is a scenario, which has a header."""
+    """Return whether a file has a scenario's header."""
     try:
         text = read_bytes(path).decode("utf-8", "replace")
     except OSError:
@@ -140,12 +141,12 @@ def has_header(path: Path) -> bool:
 
 
 def add_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
-    """Return a script whose benchmarks are run by their own runner, and a sentence about that.
+    """Return the script, changed so that its benchmarks' own runner runs them, and a sentence about the change.
 
-    Such benchmarks are `tf.test.Benchmark` classes, and tests for pytest-benchmark. Other scripts, and scripts with
+    Such benchmarks are `tf.test.Benchmark` classes and tests for pytest-benchmark. Other scripts, and scripts with
     arguments or --function, aren't changed.
     """
-    own_code = _kit_module(project, "own_code")
+    own_code = _load_kit_module(project, "own_code")
     kind = own_code.kind(script.text)
     if script.arguments or script.functions:
         return script, []
@@ -153,28 +154,31 @@ def add_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
         names = {
             name: rf'name: "{re.escape(name)}"(?:\n.*)*?\n\s*wall_time: ' for name in own_code.benchmarks(script.text)
         }
-        grep = [*script.grep, *(f"{pattern}(?P<{_identifier(name)}>\\S+)" for name, pattern in names.items())]
-        sentence = f"{script.path.name} has benchmarks: it gets the argument --benchmarks=. and they are compared."
+        grep = [*script.grep, *(f"{pattern}(?P<{_make_identifier(name)}>\\S+)" for name, pattern in names.items())]
+        sentence = f"{script.path.name} has benchmarks: it gets the argument --benchmarks=. to run and compare them."
         return replace(script, arguments=["--benchmarks=."], grep=grep, has_runner=True), [sentence]
     tests = own_code.benchmarked_tests(script.text) if kind == own_code.TESTS else []
     if not tests:
         return script, []
     grep = [
         *script.grep,
-        *(rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_identifier(name)}>\S+)" for name in tests),
+        *(
+            rf"^{re.escape(name.rpartition('.')[2])}(?:\[.*\])?: median (?P<{_make_identifier(name)}>\S+)"
+            for name in tests
+        ),
     ]
     sentence = f"{script.path.name} has benchmarks for pytest: pytest runs them, and their medians are compared."
     return replace(script, text=script.text.rstrip("\n") + PYTEST, grep=grep, has_runner=True), [sentence]
 
 
-def _identifier(name: str) -> str:
+def _make_identifier(name: str) -> str:
     return re.sub(r"\W", "_", name, flags=re.ASCII)
 
 
-def labels(pattern: str) -> list[str]:
-    """Return the names of the numbers in a regular expression's groups, at least one. Raises UsageError.
+def find_labels(pattern: str) -> list[str]:
+    """Return the names of the numbers that a regular expression finds, at least one. Raises UsageError.
 
-    A group without a name gets the text around it: `predict: … ms`.
+    If a group has no name, its number is called by the text around the group: `predict: … ms`.
     """
     try:
         groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
@@ -212,14 +216,16 @@ def _mask_groups(pattern: str) -> str:
 
 def check(script: Script, project: Project) -> bool:
     """Return whether the script has steps. Raises FileError for syntax errors, and for invalid marks and functions."""
-    marks = _kit_module(project, "marks")
+    marks = _load_kit_module(project, "marks")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             _, has_steps = marks.instrumented(script.text, script.name, script.functions)
     except SyntaxError as error:
         problem = Problem(
-            script.path, 0 if notebooks.is_notebook(script.path) else error.lineno or 1, _syntax(script, error)
+            script.path,
+            0 if notebooks.is_notebook(script.path) else error.lineno or 1,
+            _describe_syntax_error(script, error),
         )
         raise FileError([problem]) from None
     except (marks.MarkError, ValueError) as error:
@@ -229,7 +235,7 @@ def check(script: Script, project: Project) -> bool:
     return bool(has_steps)
 
 
-def _syntax(script: Script, error: SyntaxError) -> str:
+def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
     place = ""
     if notebooks.is_notebook(script.path):
         above = script.text.split("\n")[: error.lineno or 1]
@@ -239,13 +245,13 @@ def _syntax(script: Script, error: SyntaxError) -> str:
     line = (error.text or "").strip()
     if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
         return (
-            f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Write it for Python 3, such as "
-            "print(...) and `except Error as error`. The tool 2to3 of Python 3.12 and earlier can do it."
+            f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, for "
+            "example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
         )
     return f"{place}This is not valid Python: {error.msg}."
 
 
-def _kit_module(project: Project, name: str) -> ModuleType:
+def _load_kit_module(project: Project, name: str) -> ModuleType:
     """Load a module of the kit that imports nothing else of the kit: `marks` or `own_code`."""
     spec = importlib.util.spec_from_file_location(f"harness_kit_{name}", project.scenarios / "kit" / f"{name}.py")
     assert spec is not None
@@ -258,17 +264,17 @@ def _kit_module(project: Project, name: str) -> ModuleType:
 def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     """Write the scenario of a script into the user's cache, and return its path. The same script has the same path.
 
-    `taken` are names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
+    `taken` are the names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
     """
     has_steps = check(script, project)
-    brought = {name: _bytes(path) for name, path in map_files(script.files, script.path).items()}
+    brought = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
     stdin = None
     if script.stdin is not None:
         stdin = f"stdin-{script.stdin.name}"
-        brought[stdin] = _bytes(script.stdin)
+        brought[stdin] = _read_bytes(script.stdin)
     is_taken = script.scenario in taken or f"{script.scenario}.py" in brought
     name = f"{script.scenario}_script" if is_taken else script.scenario
-    text = _scenario(script, name, has_steps=has_steps, files=list(brought), stdin=stdin)
+    text = _format_scenario(script, name, has_steps=has_steps, files=list(brought), stdin=stdin)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape"))
     for file, data in sorted(brought.items()):
         digest.update(f"\0{file}\0{len(data)}\0".encode())
@@ -283,24 +289,24 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     return folder / f"{name}.py"
 
 
-def _bytes(path: Path) -> bytes:
+def _read_bytes(path: Path) -> bytes:
     try:
         return read_bytes(path.expanduser())
     except OSError as error:
         raise UsageError(f"The file {path} can't be copied to launches: {error.strerror}.") from None
 
 
-def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
-    """Return the scenario's text: a header, the script's text as data, and its options."""
+def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str], stdin: str | None) -> str:
+    """Return the scenario's text: a header, the script's text as a string, and the script's options."""
     header = [
         "# /// script",
         '# requires-python = ">=3.6"',
         "# dependencies = []",
         "#",
         "# [tool.harness]",
-        f"# title  = {_toml(script.path.name)}",
-        f"# script = {_toml(script.path.name)}",
-        *([f"# files  = {_toml(list(files))}"] if files else []),
+        f"# title  = {_format_toml(script.path.name)}",
+        f"# script = {_format_toml(script.path.name)}",
+        *([f"# files  = {_format_toml(list(files))}"] if files else []),
         *(line for entry in _list_comparisons(script, has_steps=has_steps) for line in ("#", *entry)),
         "# ///",
     ]
@@ -335,19 +341,19 @@ def _scenario(script: Script, name: str, *, has_steps: bool, files: Sequence[str
 
 
 def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
-    """Return the header's comparisons along the environments: the step first, then the other quantities."""
+    """Return the header's comparisons between environments: the step first, then the other quantities."""
     about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
     about |= {name: name for name in (OWN, PEAK)}
     about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
     about |= {PRINTED + name: PRINTED + name for name in script.ratios}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
-        [line.format(_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
+        [line.format(_format_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
         for name, quantity in about.items()
     ]
 
 
-def _toml(value: object) -> str:
+def _format_toml(value: object) -> str:
     # a JSON text or list is valid TOML
     return json.dumps(value, ensure_ascii=True)
 

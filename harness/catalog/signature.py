@@ -1,4 +1,4 @@
-"""Checks that the parameters of a file's function `scenario` match its header. The file is parsed, never imported."""
+"""Checks that a file's function `scenario` has the axes as parameters. The file is parsed, never imported."""
 
 import ast
 import warnings
@@ -12,7 +12,7 @@ _MINORS = range(6, 100)
 
 def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, findings: Findings) -> None:
     """Add problems of a file's Python code to `findings`: syntax errors, and parameters that don't match the `axes`."""
-    oldest = oldest_python(requires_python)
+    oldest = find_oldest_python(requires_python)
     try:
         with warnings.catch_warnings():
             # Python prints warnings about the code when the scenario runs
@@ -56,8 +56,8 @@ def _is_keras(node: ast.AST) -> bool:
     return False
 
 
-def oldest_python(requires: str) -> tuple[int, int]:
-    """Return the oldest Python from 3.6 on that `requires-python` allows; 3.6 if it allows none or is invalid."""
+def find_oldest_python(requires: str) -> tuple[int, int]:
+    """Return the oldest Python, from 3.6 on, that `requires-python` allows; 3.6 if it allows none or is invalid."""
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
@@ -69,7 +69,7 @@ def oldest_python(requires: str) -> tuple[int, int]:
 
 
 def find_version_problem(message: str, version: tuple[int, int]) -> tuple[str, str]:
-    """Return the problem and the fix if this version of Python can't compile a file."""
+    """Return the problem and the fix for a file that this version of Python can't compile."""
     shown = f"{version[0]}.{version[1]}"
     fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {shown}."
     return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
@@ -99,7 +99,7 @@ def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str
     positional = [*taken.posonlyargs, *taken.args]
     if not positional and taken.vararg is None:
         fix = f"Make `bench` the first parameter: `def {_NAME}(bench, …)`."
-        findings.at(function.lineno, f"{_NAME}() does not take `bench`.", fix)
+        findings.at(function.lineno, f"{_NAME}() has no parameter `bench`.", fix)
     parameters = [*positional[1:], *taken.kwonlyargs]
     missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
     for axis in missing if taken.kwarg is None else ():

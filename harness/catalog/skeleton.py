@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 from harness.catalog.script_files import find_imports
 
-#: Modules whose package has another name.
+#: The packages of modules, if their names differ.
 _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn", "tf_keras": "tf-keras"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A script's lines: lines that can't be in a function, imports, and lines above, in and below the step."""
+    """A script's lines: those that can't be in a function, imports, and the lines above, in and below the step."""
 
     outside: Sequence[str]
     imports: Sequence[str]
@@ -31,10 +31,10 @@ class _Parts:
     has_mark: bool
 
 
-def scenario(name: str, text: str, title: str) -> str:
-    """Return the scenario's text for a script's text, which must be valid Python."""
+def make_skeleton(name: str, text: str, title: str) -> str:
+    """Return the text of a scenario for a script. `text` is the script's text, and must be valid Python."""
     tree = ast.parse(text)
-    parts = _parts(text, tree)
+    parts = _split_parts(text, tree)
     dependencies = json.dumps(
         [_PACKAGES.get(module, module) for module in find_imports(text) if module not in sys.stdlib_module_names]
     )
@@ -45,9 +45,9 @@ def scenario(name: str, text: str, title: str) -> str:
         "#",
         "# [tool.harness]",
         f"# title  = {json.dumps(title, ensure_ascii=False)}",
-        '# source = ""                        # where it comes from: an address',
+        '# source = ""                        # the URL of the original, if any',
         "#",
-        "# # What is to vary becomes an axis, and a parameter of the function:",
+        "# # To vary a value, make it an axis, and a parameter of the function:",
         "# # [tool.harness.axes]",
         '# # size = ["32", "1024"]',
         "#",
@@ -55,18 +55,18 @@ def scenario(name: str, text: str, title: str) -> str:
         '# name  = "release vs release"',
         '# along = "environment"',
         "# ///",
-        f'"""What one step of {name} is."""',
+        f'"""Describe here what one step of {name} does."""',
         "",
         *parts.outside,
         "from kit import main",
         "",
         "",
         "def scenario(bench):",
-        *_phase("import", parts.imports),
-        *_phase("build", parts.above),
-        *_step(parts),
+        *_format_phase("import", parts.imports),
+        *_format_phase("build", parts.above),
+        *_format_step(parts),
         *_indent(parts.below, 4),
-        "    # cells that are compared must agree in this: give it results that any right way of doing the work has",
+        "    # compared cells must have the same fingerprint: pass a result that every correct variant computes",
         "    # bench.fingerprint(result=float(result))",
         "",
         "",
@@ -76,7 +76,7 @@ def scenario(name: str, text: str, title: str) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _parts(text: str, tree: ast.Module) -> _Parts:
+def _split_parts(text: str, tree: ast.Module) -> _Parts:
     """Assign every line of the script to its part. A statement includes comments and empty lines above it."""
     lines = text.split("\n")
     marks = {number: line for number, line in _find_comments(text) if line.startswith("# harness:")}
@@ -87,8 +87,8 @@ def _parts(text: str, tree: ast.Module) -> _Parts:
     below: list[str] = []
     begin, ends_at, part = 0, 0, imported
     for at, statement in enumerate(tree.body):
-        own, first = range(begin, _last(statement)), min(_find_starts(statement))
-        begin, is_docstring = _last(statement), at == 0 and ast.get_docstring(tree) is not None
+        own, first = range(begin, _find_end(statement)), min(_find_starts(statement))
+        begin, is_docstring = _find_end(statement), at == 0 and ast.get_docstring(tree) is not None
         words = [marks[number] for number in own if number in marks and number < first]
         if part is step and first > ends_at:
             part = below
@@ -120,7 +120,7 @@ def _find_starts(statement: ast.stmt) -> list[int]:
 
 
 def _is_leading(statement: ast.stmt) -> bool:
-    """Return whether a statement is an import, or sets a process variable before the imports."""
+    """Return whether a statement is an import, or sets an environment variable before the imports."""
     if isinstance(statement, ast.Assign):
         return ast.unparse(statement.targets[0]).startswith("os.environ[")
     return isinstance(statement, ast.Import | ast.ImportFrom)
@@ -131,14 +131,14 @@ def _is_outside(statement: ast.ImportFrom) -> bool:
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 
 
-def _step(parts: _Parts) -> list[str]:
+def _format_step(parts: _Parts) -> list[str]:
     """Return the function `step`, and the lines that measure it."""
     if not parts.has_mark:
-        # in a single function, so that all names stay in one scope, as in the module
+        # one function, so that all names stay in one scope, as in the script
         return ["    def step():", *(_indent(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
     above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
     bound = set(_find_bound_names(above))
-    shared = sorted(set(_find_bound_names(inner)) & {*bound, *_find_bound_names(below), *_read(below)})
+    shared = sorted(set(_find_bound_names(inner)) & {*bound, *_find_bound_names(below), *_find_read_names(below)})
     return [
         *(f"    {name} = None" for name in shared if name not in bound),
         "    def step():",
@@ -151,7 +151,7 @@ def _step(parts: _Parts) -> list[str]:
     ]
 
 
-def _phase(name: str, lines: Sequence[str]) -> list[str]:
+def _format_phase(name: str, lines: Sequence[str]) -> list[str]:
     body = _indent(lines, 8)
     return [f'    with bench.phase("{name}"):', *body] if any(line.strip() for line in body) else []
 
@@ -159,7 +159,8 @@ def _phase(name: str, lines: Sequence[str]) -> list[str]:
 def _indent(lines: Sequence[str], by: int) -> list[str]:
     """Indent lines of Python, but not the lines within multi-line strings, whose value would change.
 
-    Global names become names of the function, and the check of `__main__` becomes true.
+    `global` becomes `nonlocal`, because the script's global names become names of the function `scenario`. The check of
+    `__main__` becomes true.
     """
     text = "\n".join(lines)
     kept = set(_find_text_lines(text))
@@ -184,7 +185,7 @@ def _find_text_lines(text: str) -> Iterable[int]:
             yield from range(token.start[0], token.end[0])
 
 
-def _last(statement: ast.stmt) -> int:
+def _find_end(statement: ast.stmt) -> int:
     assert statement.end_lineno is not None, "parsed statements have positions"
     return statement.end_lineno
 
@@ -202,5 +203,5 @@ def _find_bound_names(body: Sequence[ast.stmt]) -> Iterable[str]:
                 yield from (alias.asname or alias.name.partition(".")[0] for alias in node.names)
 
 
-def _read(body: Sequence[ast.stmt]) -> Iterable[str]:
+def _find_read_names(body: Sequence[ast.stmt]) -> Iterable[str]:
     return (node.id for statement in body for node in ast.walk(statement) if isinstance(node, ast.Name))

@@ -1,4 +1,4 @@
-"""Environments from sources: a wheel that is built from files replaces one package of an environment.
+"""Environments from sources: a wheel that is built from source files replaces one package of an environment.
 
     tf2.21+keras@/path/to/checkout            a working copy, with its uncommitted changes
     tf2.21+keras@git+file:///path@REVISION    a commit of a local repository
@@ -7,7 +7,7 @@
     tf2.21+keras@REVISION                     a commit of the repository that --repository names
     tensorflow@/path/tf.whl                   a wheel
 
-The wheels are in the user's cache, by their hashes. A lock has the hash of the wheel instead of the package's hashes.
+The user's cache stores the wheels by hash. A lock has the hash of the wheel instead of the package's hashes.
 """
 
 import hashlib
@@ -36,22 +36,23 @@ from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import counted, joined
 
-#: A package and a place. A day after the `@` is not a place: it selects a version of that day.
+#: A package and a place. A day after the `@` isn't a place: it selects the version of that day.
 _SOURCE = re.compile(
     r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
 )
 _PULL = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
-#: The start of a place that can't be a revision or a day, and of a folder.
+#: The start of a place that can't be a revision or a day.
 _PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
+#: The start of a path.
 _PATH = re.compile(r"[/~]|\.\.?(?:/|$)")
 
-#: The repositories of packages, for pull requests, and for revisions without --repository.
+#: The repositories of packages, for pull requests and for revisions without --repository.
 REPOSITORIES = {
     "keras": "https://github.com/keras-team/keras",
 }
 
-#: A wheel's metadata is read up to this size.
+#: The number of bytes that are read from a wheel's metadata.
 _METADATA_BYTES = 4 * 1024**2
 
 
@@ -70,28 +71,28 @@ def parse_source(text: str) -> SourceSpec | None:
     if match is None:
         return None
     base, package, place = match["base"] or "", canonicalize_name(match["package"]), match["place"]
-    # otherwise the text is an invalid day of a release line
+    # a release line with another text after `@` has an invalid day, not a revision
     may_be_revision = base and package not in LINES
     return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Files that a wheel is built from. `short` is for a name, `long` for the environment's requirements."""
+    """Files that a wheel is built from. `short` is part of the environment's name, `long` of its requirements."""
 
     snapshot: git.Snapshot
 
     @property
     def short(self) -> str:
         """Return `3f2a91c`, or `3f2a91c-dirty-1a2b3c4d`."""
-        return self._id(7)
+        return self._make_id(7)
 
     @property
     def long(self) -> str:
         """Return the same as `short`, with more digits of the commit."""
-        return self._id(12)
+        return self._make_id(12)
 
-    def _id(self, digits: int) -> str:
+    def _make_id(self, digits: int) -> str:
         snapshot = self.snapshot
         return snapshot.commit[:digits] + (f"-dirty-{snapshot.difference[:8]}" if snapshot.difference else "")
 
@@ -107,16 +108,16 @@ class Source:
 
 @contextmanager
 def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
-    """Yield the files that a place names; `repository` is a folder or an address, for places that are revisions.
+    """Yield the files that a place names. `repository` is a folder or an address, for places that are revisions.
 
-    Raises UsageError if there is no such place, and CannotRunHereError if a repository doesn't answer.
+    Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
     """
     place, pull = spec.place, _PULL.fullmatch(spec.place)
     folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
     if pull:
-        yield Source(_parse_place(spec, _repository(spec, repository), f"refs/pull/{pull[1]}/head"))
+        yield Source(_read_revision(spec, _find_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
     elif match := _ADDRESS.fullmatch(place):
-        yield Source(_parse_place(spec, match["address"], match["revision"] or "HEAD"))
+        yield Source(_read_revision(spec, match["address"], match["revision"] or "HEAD"))
     elif folder.is_dir() and (_PATH.match(place) or not repository):
         with git.copy_working_tree(folder) as snapshot:
             yield Source(snapshot)
@@ -124,14 +125,14 @@ def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
         reason = "is neither a folder nor a wheel" if folder.exists() else "does not exist"
         raise UsageError(f"{place} {reason}, so {spec.package} cannot be built from it.", _EXAMPLES)
     else:
-        yield Source(_parse_place(spec, repository or _repository(spec, ""), place))
+        yield Source(_read_revision(spec, repository or _find_repository(spec, ""), place))
 
 
 _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@git+file:///path@REVISION"
 
 
-def _repository(spec: SourceSpec, repository: str) -> str:
-    """Return the address of the package's repository. If `repository` is a clone, `origin` can have it."""
+def _find_repository(spec: SourceSpec, repository: str) -> str:
+    """Return the address of the package's repository. If `repository` is a clone, it can be that of `origin`."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
     if repository and not address:
         address = git.read_origin(_check_folder(repository, spec.place))
@@ -148,8 +149,8 @@ def _repository(spec: SourceSpec, repository: str) -> str:
     return address
 
 
-def _parse_place(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
-    """Return a revision of a repository: a folder, or an address."""
+def _read_revision(spec: SourceSpec, repository: str, revision: str) -> git.Snapshot:
+    """Return the files of a revision. `repository` is a folder or an address."""
     folder = repository.removeprefix("file://")
     # a clone doesn't have the pull requests of its `origin`, but a server's folder does
     if "://" in folder or revision.startswith("refs/"):
@@ -166,7 +167,7 @@ def _check_folder(repository: str, revision: str) -> Path:
 
 
 def find_wheel(spec: SourceSpec) -> Path | None:
-    """Return the wheel that a place names; None for other places. Raises UsageError if there is no such file."""
+    """Return the wheel that a place names; None for other places. Raises UsageError if the file doesn't exist."""
     if not spec.place.endswith(".whl"):
         return None
     path = Path(spec.place.removeprefix("file://")).expanduser()
@@ -186,18 +187,18 @@ class Wheel:
 
     @property
     def path(self) -> Path:
-        """Return its path."""
+        """Return the path of the wheel."""
         return get_wheel_path(self.name)
 
 
 def keep_wheel(path: Path, package: str, python: str) -> Wheel:
-    """Copy a wheel into the user's cache. Raises UsageError if it is of another package, or for another Python."""
+    """Copy a wheel into the user's cache. Raises UsageError if it has another package, or is for another Python."""
     try:
         name, version, _, tags = parse_wheel_filename(path.name)
     except InvalidWheelFilename as error:
         raise UsageError(f"{path.name} is not the name of a wheel: {error}.") from None
     if name != package:
-        raise UsageError(f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before its place.")
+        raise UsageError(f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before its path.")
     number = tuple(int(part) for part in python.split("."))
     platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
     platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
@@ -220,10 +221,10 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
     return kept
 
 
-def environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, str], words: str) -> Environment:
-    """Return the environment in which a wheel replaces a package of its base.
+def make_environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, str], words: str) -> Environment:
+    """Return the environment in which a wheel replaces a package of the base.
 
-    `ids` are the source's short and long id, for the name and for the requirements. `words` describe the source.
+    `ids` are the source's short ID, for the name, and its long ID, for the requirements. `words` describe the source.
     """
     short, long = ids
     if base.gpu_image:
@@ -243,8 +244,8 @@ def environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, s
     )
 
 
-def lock_lines(environment: Environment, base: Locked) -> str:
-    """Return the lines of the base's lock, in which the wheel replaces its package.
+def make_lock_lines(environment: Environment, base: Locked) -> str:
+    """Return the lines of the base's lock, with the wheel instead of the package that it replaces.
 
     Raises UsageError if the wheel needs a package that the base doesn't have.
     """
@@ -259,7 +260,7 @@ def lock_lines(environment: Environment, base: Locked) -> str:
     }
     own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
     lines = "".join(own[package] for package in sorted(own))
-    missing = unmet(_needs(path, environment), pins(lines))
+    missing = unmet(_read_requirements(path, environment), pins(lines))
     if missing:
         names = [canonicalize_name(Requirement(text).name) for text in missing]
         has = [
@@ -273,7 +274,7 @@ def lock_lines(environment: Environment, base: Locked) -> str:
     return lines
 
 
-def _needs(path: Path, environment: Environment) -> list[str]:
+def _read_requirements(path: Path, environment: Environment) -> list[str]:
     """Return the requirements of a wheel that apply to the environment's Python."""
     try:
         with zipfile.ZipFile(path) as archive:
@@ -303,7 +304,7 @@ def _applies(marker: Marker | None, python: str) -> bool:
 
 def check_name(folder: Path, package: str) -> None:
     """Raise UsageError if a folder has no Python package, or a package with another name."""
-    project = _pyproject(folder).get("project", {})
+    project = _read_pyproject(folder).get("project", {})
     if not any((folder / name).is_file() for name in ("pyproject.toml", "setup.py")):
         raise UsageError(
             f"The source of {package} has neither pyproject.toml nor setup.py, so no wheel can be built from it.",
@@ -313,11 +314,11 @@ def check_name(folder: Path, package: str) -> None:
     if name and canonicalize_name(str(name)) != package:
         raise UsageError(
             f"The source contains the package {canonicalize_name(str(name))}, not {package}.",
-            f"Write +{canonicalize_name(str(name))}@ before its place.",
+            f"Write +{canonicalize_name(str(name))}@ before the path or address of the source.",
         )
 
 
-def _pyproject(folder: Path) -> Mapping[str, object]:
+def _read_pyproject(folder: Path) -> Mapping[str, object]:
     try:
         return tomllib.loads(read(Path("pyproject.toml"), within=folder).decode("utf-8"))
     except FileNotFoundError:
@@ -329,13 +330,13 @@ def _pyproject(folder: Path) -> Mapping[str, object]:
 
 
 def build_lock(folder: Path, python: str, instant: datetime) -> str:
-    """Return the lock of the packages that a build of the source in a folder needs, as of a time.
+    """Return a lock with the packages that are needed to build the source in a folder, as of `instant`.
 
     Only wheels are used, because reading the requirements of a source package would run its code on this machine.
     Raises UsageError for a requirement that isn't a package with versions, and CannotRunHereError if the index doesn't
     answer.
     """
-    table = _pyproject(folder).get("build-system")
+    table = _read_pyproject(folder).get("build-system")
     system = table if isinstance(table, Mapping) else {}
     listed = system.get("requires")
     named = listed if isinstance(listed, list) else []

@@ -17,7 +17,7 @@ from harness.model.texts import find_nearest
 #: The path to a value: keys of tables, and indexes of list entries.
 Key = tuple[str | int, ...]
 
-#: The largest number of characters in a text, and of entries in a list. No real header has more, and reading it would
+#: The largest number of characters in a text, and of entries in a list. No real header has more, and reading more would
 #: take long.
 TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
 
@@ -61,7 +61,7 @@ class Findings:
         self.at(self.line(key, value), text, fix)
 
     def at(self, line: int, text: str, fix: str = "") -> None:
-        """Add a problem in a line of the file, unless it is known.
+        """Add a problem in a line of the file, unless it was added before.
 
         Raises FileError if there are too many problems.
         """
@@ -71,7 +71,7 @@ class Findings:
 
     @property
     def problems(self) -> list[Problem]:
-        """The problems so far."""
+        """The problems that were added so far."""
         return list(self._problems)
 
     def check(self) -> None:
@@ -85,9 +85,9 @@ class Findings:
         return ".".join(part for part in inner if isinstance(part, str))
 
     def line(self, key: Key, value: str = "") -> int:
-        """Return the line of a key or, if it is found there, of its `value`; counted from 1.
+        """Return the line of a key, counted from 1, or the line of its `value` if the text contains the value.
 
-        If a key is missing, this is the line of the table that should contain it.
+        If the key is missing, return the line of the table that should contain it.
         """
         prefix = key
         while prefix and prefix not in self._statements:
@@ -107,9 +107,9 @@ class Findings:
         ranges: dict[Key, tuple[int, int]] = {}
         last: dict[Key, int] = {}  # the index of the current entry of each list of tables
         table: Key = ()
-        for begin, end in _ranges(self._lines):
+        for begin, end in _find_ranges(self._lines):
             statement = "\n".join(self._lines[begin:end])
-            keys = list(_keys(tomllib.loads(statement)))
+            keys = list(_walk_keys(tomllib.loads(statement)))
             if statement.lstrip().startswith("["):
                 table = ()
                 parts = [part for part in max(keys, key=len) if isinstance(part, str)]
@@ -128,8 +128,8 @@ class Findings:
         return ranges
 
 
-def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Return the line ranges of the statements of valid TOML, counted from 0; an empty line is a statement."""
+def _find_ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the line ranges of the statements of valid TOML, counted from 0. An empty line counts as a statement."""
     text = "\n".join([*lines, ""])
     begin = end = depth = 0
     for token in _TOKEN.finditer(text):
@@ -140,16 +140,16 @@ def _ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
             begin = end
 
 
-def _values(value: Any) -> Iterator[tuple[Key, Any]]:
-    """Yield the keys in a value with their values, the outer ones first."""
+def _walk_values(value: Any) -> Iterator[tuple[Key, Any]]:
+    """Yield every key in a nested value, with the key's own value. Outer keys come first."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     for name, entry in inner:
         yield (name,), entry
-        yield from (((name, *key), element) for key, element in _values(entry))
+        yield from (((name, *key), element) for key, element in _walk_values(entry))
 
 
-def _keys(value: Any) -> Iterator[Key]:
-    return (key for key, _ in _values(value))
+def _walk_keys(value: Any) -> Iterator[Key]:
+    return (key for key, _ in _walk_values(value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,18 +161,18 @@ class TomlDocument:
 
 
 def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
-    """Return the TOML that starts in line `first` of the file `path`. Raises FileError if it is invalid or large."""
+    """Return the TOML that starts in line `first` of the file `path`. Raises FileError if it's invalid or too large."""
     lines = toml.rstrip("\n").split("\n")
 
-    def error(text: str, number: int = 1, fix: str = "") -> FileError:
+    def make_error(text: str, number: int = 1, fix: str = "") -> FileError:
         return FileError([Problem(path, first + number - 1, text, fix)])
 
     if len(toml) > SIZE_LIMIT:
-        raise error(f"This has more than {SIZE_LIMIT:,} characters of TOML.")
+        raise make_error(f"This has more than {SIZE_LIMIT:,} characters of TOML.")
     try:
         values = tomllib.loads(toml)
     except RecursionError:
-        raise error(f"This is nested deeper than {DEPTH_LIMIT} levels.") from None
+        raise make_error(f"This is nested deeper than {DEPTH_LIMIT} levels.") from None
     except tomllib.TOMLDecodeError as invalid:
         where = _WHERE.search(str(invalid))
         number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
@@ -180,12 +180,12 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
         # a word without quotes instead of a value
         quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(invalid) else ""
         text = f"This is not valid TOML: {_WHERE.sub('', str(invalid)).rstrip('.')[:TEXT_LIMIT]}."
-        raise error(text, number, f"The line is `{line[:TEXT_LIMIT]}`.{quotes}") from None
+        raise make_error(text, number, f"The line is `{line[:TEXT_LIMIT]}`.{quotes}") from None
     except ValueError:  # an integer that is too long for Python, whose line isn't reported
         number = next((number for number, line in enumerate(lines, 1) if _DIGITS.search(line)), 1)
-        raise error("Invalid integer: expected at most 64 bits.", number) from None
+        raise make_error("Invalid integer: expected at most 64 bits.", number) from None
     if problem := _check_depth(values):
-        raise error(problem)
+        raise make_error(problem)
     document = TomlDocument(values, Findings(path, toml, first, root))
     _check_sizes(document)
     return document
@@ -207,7 +207,7 @@ def _check_depth(values: dict[str, Any]) -> str:
 
 def _check_sizes(document: TomlDocument) -> None:
     """Raise FileError if texts, lists or integers exceed the limits."""
-    for key, value in _values(document.values):
+    for key, value in _walk_values(document.values):
         name = f"`{document.findings.name(key)}`"
         if isinstance(value, str) and len(value) > TEXT_LIMIT:
             text = f"{name} has {len(value):,} characters: expected at most {TEXT_LIMIT:,}."
@@ -279,7 +279,7 @@ def _explain_no_header(text: str, path: Path) -> Problem:
 
 
 def list_choices(typed: str, names: Iterable[str], kind: str) -> str:
-    """Return a sentence with the valid names, the nearest first."""
+    """Return sentences with the name nearest to `typed`, if any, and with all valid names."""
     names = list(names)
     near = find_nearest(typed, names)
     hint = f"Did you mean `{near}`? " if near else ""

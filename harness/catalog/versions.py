@@ -12,7 +12,7 @@ from harness.files import get_cache_dir, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
-#: Keys of a header that describe the scenario itself, and not its comparisons.
+#: Keys of a header that describe the scenario itself, rather than its comparisons.
 _KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
@@ -28,12 +28,12 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     the cache can't be written.
     """
     sides = dict(zip(BEFORE_AND_AFTER, (before, after), strict=True))
-    texts = {side: _text(files[f"{name}.py"]) for side, files in sides.items()}
+    texts = {side: _decode(files[f"{name}.py"]) for side, files in sides.items()}
     parsed = {side: header.parse(text, Path(side, f"{name}.py")) for side, text in texts.items()}
     documents = {side: toml.read_header(text, Path(side, f"{name}.py")).values for side, text in texts.items()}
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
-    text = _scenario(name, parsed, _header(name, parsed, documents, list(files)))
+    text = _format_scenario(name, parsed, _make_header(name, parsed, documents, list(files)))
     digest = hashlib.sha256(text.encode())
     for file, data in sorted(files.items()):
         digest.update(f"\0{file}\0{len(data)}\0".encode())
@@ -48,21 +48,21 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     return folder / f"{stem}.py"
 
 
-def _text(data: bytes) -> str:
+def _decode(data: bytes) -> str:
     # as in toml.read_file: invalid UTF-8 is reported as a problem of a line
     return data.decode("utf-8-sig", "replace").replace("\r\n", "\n")
 
 
-def _header(
+def _make_header(
     name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
     """Return the generated scenario's header: the newer version's, without its comparisons."""
     before, after = parsed.values()
     old, new = (document["tool"]["harness"] for document in documents.values())
-    axes = {table: _axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
+    axes = {table: _share_axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
     if SIDE in after.axes:
         raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
-    # only one header may name a setting as an axis: use the values of both
+    # settings are missing here, because one header can have a setting as an axis that the other doesn't have
     values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
     quantities = dict.fromkeys(
         [STEP, *(comparison.of for comparison in after.compare if comparison.of in _list_comparisons(before))]
@@ -97,8 +97,8 @@ def _list_comparisons(scenario: Scenario) -> set[str]:
     return {comparison.of for comparison in scenario.compare}
 
 
-def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the axes of a table with the values that both versions have. Raises UsageError if there are none."""
+def _share_axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the axes in a table with the values that both versions have. Raises UsageError if an axis has none."""
     if old.keys() != new.keys():
         differing = ", ".join(sorted(old.keys() ^ new.keys()))
         raise UsageError(
@@ -121,7 +121,7 @@ def _axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str
 
 
 def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
-    """Return whether each axis's value, or one of several, is among the values. A setting's value always is."""
+    """Return whether `values` contain all selected values of each axis. An axis that isn't in `values` is skipped."""
     for axis, selected in named.items():
         axis_values = values.get(axis)
         if isinstance(axis_values, list) and not set(selected if isinstance(selected, list) else [selected]) <= set(
@@ -131,17 +131,17 @@ def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
     return True
 
 
-def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
+def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
     after = parsed[BEFORE_AND_AFTER[1]]
     axes = [axis for axis in after.axes if axis not in (*after.environ, *after.settings)]
     arguments = "".join(f", {axis}={axis}" for axis in axes)
     uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [
         "# /// script",
-        *(f"# {key} = {_toml(value)}" for key, value in document.items() if key != "tool"),
+        *(f"# {key} = {_format_toml(value)}" for key, value in document.items() if key != "tool"),
         "#",
         "# [tool.harness]",
-        *(f"# {key} = {_toml(value)}" for key, value in document["tool"]["harness"].items()),
+        *(f"# {key} = {_format_toml(value)}" for key, value in document["tool"]["harness"].items()),
         "# ///",
         f'"""Two versions of the scenario {name}: `harness matrix --base` has written this."""',
         "",
@@ -154,7 +154,7 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
         # harness looks for the name of Keras in a scenario's file
         *(["keras = None", ""] if uses_keras else []),
         # harness finds phases by these lines, and a comparison may be about one of them
-        *(f"# bench.phase({_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
+        *(f"# bench.phase({_format_json(comparison['of'])})" for comparison in document["tool"]["harness"]["compare"]),
         "",
         f"def scenario({', '.join(['bench', *axes, SIDE])}):",
         f"    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), {SIDE})",
@@ -173,19 +173,23 @@ def _scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, 
     return "\n".join(lines)
 
 
-def _toml(value: Any) -> str:
+def _format_toml(value: Any) -> str:
     """Return a value as TOML on one line."""
     match value:
         case dict():
-            return "{ " + ", ".join(f"{_toml(str(key))} = {_toml(entry)}" for key, entry in value.items()) + " }"
+            return (
+                "{ "
+                + ", ".join(f"{_format_toml(str(key))} = {_format_toml(entry)}" for key, entry in value.items())
+                + " }"
+            )
         case list():
-            return "[" + ", ".join(map(_toml, value)) + "]"
+            return "[" + ", ".join(map(_format_toml, value)) + "]"
         case str():
-            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", _json(value))
+            return re.sub(r"[\x7f-\x9f\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", _format_json(value))
         case bool() | int() | float():
             return json.dumps(value)
     raise TypeError(f"a header can't store a {type(value).__name__}")
 
 
-def _json(text: str) -> str:
+def _format_json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)

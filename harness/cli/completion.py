@@ -1,4 +1,4 @@
-"""Shell completion of commands, options, names of the catalogue, axes and their values, and folders of runs.
+"""Shell completion of commands, options, names of the catalog, axes and their values, and folders of runs.
 
 A shell calls it for every TAB, so everything here must be fast.
 """

@@ -73,7 +73,7 @@ def _measure_plan(
         return session.run(planned, heard, command=command, wait=wait), ()
     from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
 
-    if dispatch.is_asked(request):
+    if dispatch.uses_several_places(request):
         heard.in_shards = True
         whole = dispatch.run(planned, heard, command=command, wait=wait)
         return whole.merged.ended, whole.lacks

@@ -129,7 +129,7 @@ class FleetResult:
         return [*self.failed, *self.merged.lacks]
 
 
-def is_asked(request: LaunchRequest) -> bool:
+def uses_several_places(request: LaunchRequest) -> bool:
     """Return whether a request measures in several places at once. A shard and `--slots 1` use one place."""
     if not isinstance(request, Request):
         return False

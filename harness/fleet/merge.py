@@ -247,10 +247,10 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
     together: dict[str, Group] = {}
     for part in parts:
         for group in part.run.plan.groups:
-            labelled = groups[part.machine, group.name]
-            joint = together.setdefault(labelled.name, labelled)
-            cells = list(dict.fromkeys([*joint.cells, *labelled.cells]))
-            together[labelled.name] = replace(joint, cells=cells, piloted=joint.piloted or labelled.piloted)
+            labeled = groups[part.machine, group.name]
+            joint = together.setdefault(labeled.name, labeled)
+            cells = list(dict.fromkeys([*joint.cells, *labeled.cells]))
+            together[labeled.name] = replace(joint, cells=cells, piloted=joint.piloted or labeled.piloted)
     unavailable = {
         (cell := _add_machine(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
         for part in parts
@@ -299,10 +299,10 @@ def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     for part in parts:
         by_name = {scenario.name: _add_machine_axis(scenario, parts) for scenario in part.run.scenarios}
         for group in part.run.plan.groups:
-            labelled = group
+            labeled = group
             if part.label:
                 cells = [_add_machine(cell, part) for cell in group.cells]
-                labelled = replace(
+                labeled = replace(
                     group,
                     name=name_group(cells[0], by_name[group.scenario]),
                     axes={MACHINE: part.label, **group.axes},
@@ -310,7 +310,7 @@ def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
                     control=_add_machine(group.control, part) if group.control else None,
                     machine=part.machine,
                 )
-            groups[part.machine, group.name] = labelled
+            groups[part.machine, group.name] = labeled
     return groups
 
 

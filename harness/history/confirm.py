@@ -23,8 +23,8 @@ from harness.catalog.environments import load_environments
 from harness.catalog.lines import parse_line
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import environment_name
-from harness.catalog.scenarios import hash_files, scenario_files
+from harness.catalog.requirement_specs import get_environment_name
+from harness.catalog.scenarios import find_scenario_files, hash_files
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
@@ -103,7 +103,7 @@ def plan_confirmation(
     """
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
-    paths = {path.stem: path for path in [*scenario_files(Project.find()), *scripts]}
+    paths = {path.stem: path for path in [*find_scenario_files(Project.find()), *scripts]}
     one, other = (
         summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after)
     )
@@ -154,7 +154,7 @@ def plan_confirmation(
 
 
 def _make_request_fields(key: Key) -> dict[str, Any]:
-    """Return the fields of a request that measures as the nightly runs did. `summary.summarise` stored them as text."""
+    """Return the fields of a request that measures as the nightly runs did. `summary.summarize` stored them as text."""
     cpus = re.match(r"(\d+|all) CPUs?", key.way)
     return {
         "cpus": cpus[1] if cpus else "",
@@ -207,7 +207,7 @@ def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Res
     lookup, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
-        name = environment_name(environment)
+        name = get_environment_name(environment)
         for cell in lookup.cells:
             if cell.environment == name and all(cell.axes.get(axis) == value for axis, value in axes.items()):
                 return lookup.series.get(cell, {})
@@ -237,7 +237,7 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
         for launch in results.launches
         if launch.status is Status.OK
     }
-    before, after = (profiles.get(environment_name(side), {}) for side in sides)
+    before, after = (profiles.get(get_environment_name(side), {}) for side in sides)
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
@@ -248,7 +248,7 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
 
 def _builds(sides: Sequence[str], results: Results) -> list[str]:
     """Return the commits that TensorFlow reports on both sides, as a text; empty if they are equal or unknown."""
-    names = [environment_name(side) for side in sides]
+    names = [get_environment_name(side) for side in sides]
     builds = [
         next(
             (
@@ -270,7 +270,7 @@ def _build(launch: Launch) -> object:
 def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     """Return the value of -e for an environment with these packages: its name, plus packages that differ from its lock.
 
-    Raises UsageError if the environment isn't in the catalogue any more.
+    Raises UsageError if the environment isn't in the catalog any more.
     """
     project, pins = Project.find(), software.pins
     # an environment with a wheel from a source is selected by its name
@@ -279,7 +279,7 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     environment = catalog.get(own)
     if environment is None:
         raise UsageError(
-            f"{name} isn't in the catalogue any more, so its earlier packages can't be installed.",
+            f"{name} isn't in the catalog any more, so its earlier packages can't be installed.",
             "Restore its line in docker-bake.hcl. To annotate the date instead: harness history note",
         )
     has = load_lock(project, environment, Device(device)).lock.pins

@@ -7,11 +7,11 @@ for all numbers of changes. Source: P. Fearnhead and G. Rigaill, "Changepoint de
 Journal of the American Statistical Association 114, 2019. They describe the biweight loss and its functional pruning,
 of which the grid is a simple form.
 
-Then the changes are tested. The weakest change that fails is removed, and its neighbours are tested again, until each
+Then the changes are tested. The weakest change that fails is removed, and its neighbors are tested again, until each
 remaining change is significant and large enough. Source: M. Fleming et al., "Hunter: using change point detection to
 hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nightly.md has the error rates.
 
-If something affects the machine for some days, the ratios of neighbouring points are correlated. Then levels differ by
+If something affects the machine for some days, the ratios of neighboring points are correlated. Then levels differ by
 more than the errors of independent points explain. So the errors of levels are inflated by a factor that follows from
 the lag-1 correlation of the residuals (see `_estimate_correlation` and `_compute_inflation`).
 """
@@ -70,7 +70,7 @@ class ChangePoint:
 
     `before` and `after` are the levels (log ratios) on both sides, up to the next changes. `ratio` is
     exp(after - before), with its 95 % interval from `low` to `high`. `p` is the probability that noise alone shows such
-    a change anywhere in the series. The interval and `p` allow for the correlation of neighbouring points, unless
+    a change anywhere in the series. The interval and `p` allow for the correlation of neighboring points, unless
     `holding` treats the points as independent.
     """
 
@@ -217,10 +217,10 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     """Return the changes that pass the tests, after removing the weakest failing change repeatedly.
 
     A change passes if its p is below `p` and its size on the log scale is above `least`. The errors of levels are
-    inflated for the correlation of neighbouring points, unless `is_independent` is true.
+    inflated for the correlation of neighboring points, unless `is_independent` is true.
     """
     places = list(segments.places)
-    by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbours
+    by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbors
     while places:
         ends = _list_ranges(places, segments.y.size)
         for (a, at), (_, b) in pairwise(ends):
@@ -332,7 +332,7 @@ def _fit_step(y: Floats, spread: Floats, cut: int) -> _Step:
 def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
     """Return the change at point `at`. `nights` is the number of points in both levels, and `inflation` is a factor."""
     step, error = fitted.after - fitted.before, fitted.error * inflation
-    # the largest of many places counts; neighbouring places are nearly the same, so about 2 ln n are independent
+    # the largest of many places counts; neighboring places are nearly the same, so about 2 ln n are independent
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half = student(freedom) * error
     return ChangePoint(

@@ -65,7 +65,7 @@ def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -
         lines += ["Its last error:", "", make_fenced_block(failure[:_MOST], "text")]
     else:
         lines += [
-            "No job of the machine reported an error, so the job did not start, or it was cancelled. Check that the "
+            "No job of the machine reported an error, so the job did not start, or it was canceled. Check that the "
             "runner is online (**Settings → Actions → Runners**), and that its labels are those in `nightly.toml`."
         ]
     lines += ["", "<sub>The next nightly run with a result of this machine closes the issue.</sub>"]

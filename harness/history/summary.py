@@ -43,7 +43,7 @@ _REASON = 300
 _DECIMALS = 8
 
 
-def summarise(results: Results) -> Summary:
+def summarize(results: Results) -> Summary:
     """Return the part of a run that a history stores.
 
     A cell is compared with the control of its group by the paired log ratios of the rounds
@@ -107,7 +107,7 @@ def load_summary(path: Path) -> Summary:
     results = session.read(path)
     if not results.run.stops and not results.run.plan.profile_calls:
         raise UsageError(f"{path} was interrupted.", f"Continue it: harness matrix --resume {path}")
-    return _check_summary(summarise(results), path)
+    return _check_summary(summarize(results), path)
 
 
 def read(path: Path) -> Summary:

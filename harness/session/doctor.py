@@ -51,7 +51,7 @@ def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> di
 def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[str, Any]:
     """Check containers and, if requested, GPUs. Return the checks, the GPUs and the environments as JSON values.
 
-    `typed` are names or globs of environments, by default the whole catalogue. With a GPU, a row per environment
+    `typed` are names or globs of environments, by default the whole catalog. With a GPU, a row per environment
     describes how it runs on the GPUs.
     """
     gpu_names = selection.wish(gpu, gpus)

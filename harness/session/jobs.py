@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_files_of, hash_files, kit_files
+from harness.catalog.scenarios import find_files_of, hash_files, read_kit_files
 from harness.machine import cpus
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Sampling
@@ -20,7 +20,7 @@ class JobMaker:
     """
 
     def __init__(self, project: Project, scenarios: Mapping[str, Scenario], limits: Limits) -> None:
-        self.kit = kit_files(project)
+        self.kit = read_kit_files(project)
         self._scenarios = scenarios
         self._limits = limits
         self._on_cores = cache(self._choose_cores)

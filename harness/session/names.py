@@ -13,7 +13,7 @@ from typing import Any
 from harness.catalog import header, toml
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
-from harness.catalog.scenarios import scenario_files, suite_tables
+from harness.catalog.scenarios import find_scenario_files, read_suite_tables
 from harness.model import settings
 from harness.model.environment import pins
 from harness.model.errors import FileError, UsageError
@@ -35,7 +35,7 @@ def packages(environment: str) -> dict[str, str]:
 
 def scenarios() -> list[str]:
     """Return the names of the scenarios."""
-    return [path.stem for path in scenario_files(Project.find())]
+    return [path.stem for path in find_scenario_files(Project.find())]
 
 
 def issues() -> dict[str, str]:
@@ -57,7 +57,7 @@ def families() -> list[str]:
 
 def _headers() -> Iterator[dict[str, Any]]:
     """Yield the table [tool.harness] of each scenario, without checking it."""
-    for path in scenario_files(Project.find()):
+    for path in find_scenario_files(Project.find()):
         with suppress(FileError):
             tool = toml.read_header(toml.read_file(path), path, ("tool", "harness")).values.get("tool")
             if isinstance(tool, dict) and isinstance(tool.get("harness"), dict):
@@ -70,7 +70,7 @@ def _tables(entries: Any) -> list[dict[str, Any]]:
 
 def suites() -> dict[str, str]:
     """Return the titles of suites, by name."""
-    tables = suite_tables(Project.find()).values
+    tables = read_suite_tables(Project.find()).values
     return {name: str(table.get("title", name)) for name, table in tables.items() if isinstance(table, dict)}
 
 
@@ -82,15 +82,17 @@ def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
     """
     project = Project.find()
     if not selected and suite:
-        table = suite_tables(project).values.get(suite)
+        table = read_suite_tables(project).values.get(suite)
         parts = _tables(table.get("select")) if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
     named = [
-        path for path in scenario_files(project) if any(fnmatchcase(path.stem, pattern) for pattern in selected or "*")
+        path
+        for path in find_scenario_files(project)
+        if any(fnmatchcase(path.stem, pattern) for pattern in selected or "*")
     ]
     values: dict[str, list[str]] = {}
     for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:
         with suppress(FileError):
-            for axis, axis_values in header.axes(toml.read_file(path), path).items():
+            for axis, axis_values in header.read_axes(toml.read_file(path), path).items():
                 values[axis] = list(dict.fromkeys([*values.get(axis, ()), *axis_values]))
     return {**{name: list(settings.values(name)) for name in settings.SETTINGS}, **values}

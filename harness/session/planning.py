@@ -18,12 +18,12 @@ from harness.catalog.locks import describe_overrides, load_lock, load_locks
 from harness.catalog.project import Project
 from harness.catalog.scenarios import (
     find_files_of,
+    find_scenario_files,
     find_scenarios,
     hash_files,
-    kit_files,
     load_scenario,
+    read_kit_files,
     read_suites,
-    scenario_files,
 )
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
@@ -173,7 +173,7 @@ class Planned:
     @property
     def aspects(self) -> dict[str, Any]:
         """Return the facts that all shards of the plan must have in common, by their names in messages."""
-        kit = kit_files(self.project)
+        kit = read_kit_files(self.project)
         return shards.list_aspects(
             self.plan,
             harness=__version__,
@@ -383,7 +383,7 @@ def _supply(
 def _requested(
     project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
-    """Return the catalogue with the requested environments, their names, and the errors of lines without a wheel.
+    """Return the catalog with the requested environments, their names, and the errors of lines without a wheel.
 
     The last name is the baseline's, or empty.
     """
@@ -615,7 +615,7 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
 def _add_claimed(
     catalog: Mapping[str, Environment], claimed: Sequence[claims.Asked]
 ) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
-    """Return the catalogue with the environments of claims' requirements, and the claims with the names of these.
+    """Return the catalog with the environments of claims' requirements, and the claims with the names of these.
 
     The last value has the errors of environments that couldn't be made. The other claims are still measured.
     """
@@ -707,7 +707,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
     """
     listing = find_scenarios(project, typed)
     scenarios, broken, chosen = dict(listing.scenarios), dict(listing.broken), []
-    paths = {path.stem: path.resolve() for path in scenario_files(project)}
+    paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
     for text in typed:
         if not text.endswith(".py"):
             chosen.append(text)
@@ -728,7 +728,7 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _drop_invalid(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """Return the selection and the catalogue without invalid scenarios, and the errors of these scenarios."""
+    """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios."""
     selection, catalog, chosen = remove_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):

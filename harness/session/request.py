@@ -577,7 +577,7 @@ class Request(LaunchRequest):
     try_anyway: Annotated[
         bool,
         Option(
-            "Also launch the environments of -e that can't run on the GPU, according to the catalogue. They may fail, "
+            "Also launch the environments of -e that can't run on the GPU, according to the catalog. They may fail, "
             "stop responding, or compute wrong results.",
             ("--try-anyway",),
             panel=OptionPanel.GPU,

@@ -17,9 +17,16 @@ from harness.catalog import header, scripts, skeleton, toml
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.requirement_specs import is_asked, is_move, parse_move, split_python
-from harness.catalog.scenarios import Found, find_scenarios, load_scenario, load_suites, read_suites, scenario_files
-from harness.catalog.signature import find_version_problem, oldest_python
+from harness.catalog.requirement_specs import has_override, has_requirements, parse_override, split_python
+from harness.catalog.scenarios import (
+    FoundScenarios,
+    find_scenario_files,
+    find_scenarios,
+    load_scenario,
+    load_suites,
+    read_suites,
+)
+from harness.catalog.signature import find_oldest_python, find_version_problem
 from harness.machine.interpreters import find_installed, find_python
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, FileError, Problem, UnavailableError, UsageError
@@ -59,17 +66,17 @@ class NewScenario:
     kit: str
 
 
-def list_all() -> tuple[Found, dict[str, Suite]]:
+def list_all() -> tuple[FoundScenarios, dict[str, Suite]]:
     """Return the project's scenarios and suites."""
     project = Project.find()
     return find_scenarios(project), load_suites(project)
 
 
-def find_matching(pattern: str) -> Found:
+def find_matching(pattern: str) -> FoundScenarios:
     """Return the project's scenarios that match a name or a glob. Raises UsageError if there are none."""
     listing = find_scenarios(Project.find(), [pattern])
     names = resolve([pattern], [*listing.scenarios, *listing.broken], "scenario")
-    return Found(
+    return FoundScenarios(
         {name: listing.scenarios[name] for name in names if name in listing.scenarios},
         {name: listing.broken[name] for name in names if name in listing.broken},
     )
@@ -83,7 +90,7 @@ def check(typed: Sequence[str]) -> int:
     """
     project = Project.find()
     listing = find_scenarios(project, typed)
-    files = {path.stem: path for path in scenario_files(project, typed)}
+    files = {path.stem: path for path in find_scenario_files(project, typed)}
     names = [text for text in typed if not text.endswith(".py")]
     others = []
     for path in (Path(text).resolve() for text in typed if text.endswith(".py")):
@@ -113,7 +120,7 @@ def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
     """Return syntax errors for the oldest Python in each file's header, or for this Python if that is missing."""
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
-        by_version.setdefault(oldest_python(scenario.requires_python), []).append(scenario.path)
+        by_version.setdefault(find_oldest_python(scenario.requires_python), []).append(scenario.path)
     return [problem for version, paths in by_version.items() for problem in _make_refusal(version, paths)]
 
 
@@ -143,11 +150,11 @@ def _check_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Probl
 
 def _make_unknown_environment_error(text: str, names: Sequence[str]) -> UsageError | None:
     """Return the error for an unknown environment, also if the text adds package overrides to it; otherwise None."""
-    base, _ = split_python(parse_move(text).base if is_move(text) else text)
-    return None if is_asked(base) or base in names else make_unknown_error(base, names, ENVIRONMENT)
+    base, _ = split_python(parse_override(text).base if has_override(text) else text)
+    return None if has_requirements(base) or base in names else make_unknown_error(base, names, ENVIRONMENT)
 
 
-def _check_suites(project: Project, listing: Found, only: Sequence[str] | None) -> list[Problem]:
+def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str] | None) -> list[Problem]:
     """Return the errors in suites.toml; with `only`, the errors about these scenarios."""
     try:
         suites, findings = read_suites(project)
@@ -246,7 +253,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
 def _make_from_script(name: str, title: str, path: Path, project: Project) -> str:
     file, text, _ = scripts.read(path)
     scripts.check(scripts.Script(path=path, name=file, text=text), project)
-    return skeleton.scenario(name, text, title)
+    return skeleton.make_skeleton(name, text, title)
 
 
 def _skeleton(name: str, title: str) -> str:

@@ -11,7 +11,7 @@ from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.requirement_files import PackageFile, is_package_file, read
-from harness.catalog.scenarios import load_scenario, scenario_files
+from harness.catalog.scenarios import find_scenario_files, load_scenario
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
 from harness.model.environment import Environment
 from harness.model.errors import UsageError
@@ -81,7 +81,7 @@ def make_request(
         name=name,
         text=text,
         arguments=arguments,
-        grep=[*grep, *notebooks.patterns(text)],
+        grep=[*grep, *notebooks.make_time_patterns(text)],
         compare=compare,
         functions=functions,
         files=[*files, *found_files],
@@ -91,7 +91,7 @@ def make_request(
     script, runner_sentences = scripts.add_runner(script, project)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
-    written = scripts.write(script, project, [file.stem for file in scenario_files(project)])
+    written = scripts.write(script, project, [file.stem for file in find_scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
     kind = ScriptRequest if is_open else Request
     script_request = replace(
@@ -128,7 +128,7 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
 
 
 def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
-    """Return the names of the catalogue that match a glob, or the text itself."""
+    """Return the names of the catalog that match a glob, or the text itself."""
     return fnmatch.filter(catalog, text) or [text]
 
 
@@ -140,7 +140,7 @@ def _add_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: 
         if name not in environments:
             return base  # an unknown name has its own error later
         python = environments[name].python
-    return joint.join([base, *(text for file in files for text in file.texts(python))])
+    return joint.join([base, *(text for file in files for text in file.list_requirements(python))])
 
 
 def make_measured_scenario(

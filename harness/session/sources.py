@@ -45,7 +45,7 @@ def with_asked(
     say: Callable[[str], object] | None = None,
     lock: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> tuple[dict[str, Environment], list[str]]:
-    """Return the catalogue with the requested environments, and the request as names and globs.
+    """Return the catalog with the requested environments, and the request as names and globs.
 
     The `backend` builds missing wheels of sources while `lock` is held. Finished wheels are in the user's cache.
     `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source, or
@@ -83,10 +83,10 @@ class _Maker:
             digest = wheel.name.partition("/")[0]
             short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
             words = f"the file {path.name} ({digest[:12]})"
-            return sources.environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
+            return sources.make_environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
         with open_place(spec, self.repository) as source:
             wheel = self._wheel(spec, base, source)
-            return sources.environment(base, spec.package, wheel, (source.short, source.long), source.description)
+            return sources.make_environment(base, spec.package, wheel, (source.short, source.long), source.description)
 
     def _base(self, spec: SourceSpec) -> Environment:
         if spec.base:
@@ -211,7 +211,7 @@ def make_comparison_request(asked: Request, package: str, base: str, head: str =
 
 
 def _select_environment(environments: Sequence[str]) -> str:
-    """Return the environment in which a package is replaced. By default, it is the newest one in the catalogue."""
+    """Return the environment in which a package is replaced. By default, it is the newest one in the catalog."""
     if len(environments) > 1:
         raise UsageError(
             f"--package replaces a package in one environment, but -e selects {len(environments)}.",

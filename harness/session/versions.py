@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.catalog import toml, versions
 from harness.catalog.project import Project
-from harness.catalog.scenarios import scenario_files
+from harness.catalog.scenarios import find_scenario_files
 from harness.machine import git
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
@@ -63,7 +63,7 @@ def _find_files(typed: Sequence[str]) -> list[Path]:
     """Return the scenario files for names, globs and files. Raises UsageError for an unknown name."""
     project = Project.find()
     # leave out the files of an installed harness, which have no versions in git
-    files = (path for path in scenario_files(project) if not project.own or path.parent == project.own)
+    files = (path for path in find_scenario_files(project) if not project.own or path.parent == project.own)
     by_name = {path.stem: path for path in files}
     paths: list[Path] = []
     for text in typed:

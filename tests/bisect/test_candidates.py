@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from harness.bisect.candidates import Candidate, Moving, commits, find_moved_package, find_moving, releases, versions
 from harness.catalog import index
-from harness.catalog.index import Listed
+from harness.catalog.index import IndexedVersion
 from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from tests.sources import SourceRepository
@@ -93,7 +93,7 @@ def test_an_end_without_the_package_is_told_what_it_has():
 
 def listed(*versions, yanked=(), python="py3"):
     return [
-        Listed(
+        IndexedVersion(
             each,
             datetime(2024, 5, at + 1, tzinfo=UTC),
             "broken" if each in yanked else "",

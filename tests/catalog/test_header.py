@@ -166,7 +166,7 @@ def test_combinations_leave_out_what_the_header_excludes() -> None:
         ('">=3.6"', '"three"', 'requires-python = "three" | Invalid `requires-python` \'three\': expected a range of versions (PEP'),
         ('along = "mode"', 'along = "model"', 'graph" | Invalid `compare.plus` \'graph\': expected a value of model. The values are small, large.'),
         ('along = "mode"', 'along = "mood"', 'mood" | Invalid `compare.along` \'mood\': expected `environment` or an axis. Did you mean `mode`? The'),
-        ('along = "mode"', 'along = "size"', "Invalid `compare.along` 'size': this axis is a sweep. Use another axis: the axis is compared at each"),
+        ('along = "mode"', 'along = "size"', "Invalid `compare.along` 'size': this axis is a sweep. Use another axis: its values are compared at each"),
         ('# plus = "graph"\n', "", "[[tool.harness.compare]] | Missing `compare.plus`: expected a value of mode. The values are graph,"),
         ('along = "environment"', 'along = "environment"\n# plus = "x"', 'plus = "x" | Invalid `compare.plus` \'x\': expected nothing with along = "environment". Remove it:'),
         ('# plus = "graph"', '# of = "peek memory"\n# plus = "graph"', "Invalid `compare.of` 'peek memory': expected a quantity or a phase of the file. Did you mean `peak"),
@@ -307,7 +307,7 @@ def test_more_combinations_than_anybody_measures_are_refused_at_once() -> None:
     values = [str(number) for number in range(1000)]
     axes = "".join(f"# a{axis} = {values}\n" for axis in range(5))
     (told,) = problems('# model = ["small", "large"]\n', f'# model = ["small", "large"]\n{axes}')
-    assert "`axes` have 24,000,000,000,000,000 combinations. Write at most 100,000." in told
+    assert "`axes` have 24,000,000,000,000,000 combinations. At most 100,000 are allowed." in told
 
 
 @pytest.mark.parametrize(

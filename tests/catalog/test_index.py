@@ -67,7 +67,7 @@ def test_a_lock_that_the_index_does_not_have_is_told_in_uvs_words(package_index:
     package_index.add("one-1.0-py3-none-any")
     lock = tmp_path / "lock.txt"
     lock.write_text("one==2.0\n")
-    with pytest.raises(CannotRunHereError, match=r"lock\.txt:(.|\n)*one==2\.0"):
+    with pytest.raises(CannotRunHereError, match=r"lock\.txt requires:(.|\n)*one==2\.0"):
         index.parse_lock(lock, "3.8")
 
 

@@ -65,7 +65,7 @@ def test_a_missing_lock_says_how_to_make_it(project: Project) -> None:
         ("numpy @ file:x", "neither an exact version nor a hash"),
         ("    --hash=sha256:ab", "neither an exact version nor a hash"),
         ("\xff", "neither an exact version nor a hash"),
-        ("SIX==1.2", "there twice"),
+        ("SIX==1.2", "is listed twice"),
     ],
 )
 def test_a_line_of_a_lock_that_pins_nothing_is_refused(tmp_path: Path, line: str, told: str) -> None:

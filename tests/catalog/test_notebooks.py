@@ -28,18 +28,20 @@ def notebook(*cells: str | tuple[str, str]) -> str:
 
 def problems(*cells: str) -> list[str]:
     with pytest.raises(FileError) as raised:
-        notebooks.script(notebook(*cells), PATH)
+        notebooks.convert_notebook(notebook(*cells), PATH)
     return [f"{each.text} {each.fix}" for each in raised.value.problems]
 
 
 def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them():
-    text, told = notebooks.script(notebook(("markdown", "# Title"), "x = 1", "y = x\nprint(y)"), PATH)
+    text, told = notebooks.convert_notebook(notebook(("markdown", "# Title"), "x = 1", "y = x\nprint(y)"), PATH)
     assert text == "# cell 2\nx = 1\n# cell 3\ny = x\nprint(y)\n"
     assert told == []
 
 
 def test_magics_that_only_show_or_set_something_are_left_out_and_told():
-    text, told = notebooks.script(notebook("%matplotlib inline\nimport os", "%%time\nx = 1\n%time y = 2\nos?"), PATH)
+    text, told = notebooks.convert_notebook(
+        notebook("%matplotlib inline\nimport os", "%%time\nx = 1\n%time y = 2\nos?"), PATH
+    )
     assert [line for line in text.split("\n") if "kit.magics" not in line and "__exit__" not in line] == [
         "# cell 1",
         "pass",
@@ -89,9 +91,9 @@ def test_timing_magics_are_measured_and_their_times_are_found(
 ):
     monkeypatch.syspath_prepend(str(Project.find().scenarios))
     monkeypatch.setattr(importlib.import_module("kit.magics"), "SHORTEST", 0.0)
-    text, _ = notebooks.script(notebook("values = range(10)", cell), PATH)
+    text, _ = notebooks.convert_notebook(notebook("values = range(10)", cell), PATH)
     exec(compile(text, "a.ipynb", "exec"), {})
-    (pattern,) = notebooks.patterns(text)
+    (pattern,) = notebooks.make_time_patterns(text)
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{name}: ")
     assert float(re.match(pattern, line)[1]) >= 0.0
@@ -99,12 +101,12 @@ def test_timing_magics_are_measured_and_their_times_are_found(
 
 def test_magics_and_pasted_output_in_a_script_are_read_as_in_a_notebook():
     pasted = "x = 1\n%timeit x + 1\n>> 210 \u00b5s \u00b1 5 \u00b5s per loop\nCPU times: user 3 s\nWall time: 3 s"
-    text, told = notebooks.plain_script(pasted, Path("a.py"))
+    text, told = notebooks.convert_pasted_script(pasted, Path("a.py"))
     assert [line.partition("(")[0] for line in text.split("\n")] == ["x = 1", "__import__", "pass", "pass", "pass"]
     assert all("it is pasted output" in sentence for sentence in told)
     assert len(told) == 3
     with pytest.raises(FileError, match=r"a\.py:2: `!ls` works only in a notebook"):
-        notebooks.plain_script("x = 1\n!ls", Path("a.py"))
+        notebooks.convert_pasted_script("x = 1\n!ls", Path("a.py"))
 
 
 def test_all_packages_are_one_environment():
@@ -119,25 +121,25 @@ def test_all_such_lines_are_told_at_once():
 
 def test_operators_and_texts_are_no_magics():
     cell = 'x = (7\n%  4)\ns = """\n!pip install x\n%timeit\n"""\nwhat = "is it?"'
-    text, told = notebooks.script(notebook(cell), PATH)
+    text, told = notebooks.convert_notebook(notebook(cell), PATH)
     assert text == f"# cell 1\n{cell}\n"
     assert told == []
 
 
 def test_a_cell_s_own_error_is_left_to_python():
-    text, _ = notebooks.script(notebook("x = = 1"), PATH)
+    text, _ = notebooks.convert_notebook(notebook("x = = 1"), PATH)
     assert text == "# cell 1\nx = = 1\n"
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"cells": 3}', '{"cells": [{"source": ""}]}', "\0"])
 def test_what_is_no_notebook_is_told(text: str):
     with pytest.raises(FileError, match="This is not a Jupyter notebook"):
-        notebooks.script(text, PATH)
+        notebooks.convert_notebook(text, PATH)
 
 
 def test_notebooks_of_format_3_are_read():
     cells = [{"cell_type": "code", "input": ["x = 1\n"]}, {"cell_type": "heading", "source": "T"}]
-    assert notebooks.script(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
+    assert notebooks.convert_notebook(json.dumps({"worksheets": [{"cells": cells}]}), PATH)[0] == "# cell 1\nx = 1\n"
 
 
 PYTHON = st.lists(
@@ -147,7 +149,7 @@ PYTHON = st.lists(
 
 @given(st.lists(PYTHON, max_size=4))
 def test_cells_of_plain_python_are_kept_as_they_are(cells: list[str]):
-    text, told = notebooks.script(notebook(*cells), PATH)
+    text, told = notebooks.convert_notebook(notebook(*cells), PATH)
     assert ast.dump(ast.parse(text)) == ast.dump(ast.parse("\n".join(cells)))
     assert told == []
 
@@ -155,5 +157,5 @@ def test_cells_of_plain_python_are_kept_as_they_are(cells: list[str]):
 @given(st.text())
 def test_any_text_is_a_cell_s_or_told_to_be_none(text: str):
     with contextlib.suppress(FileError):
-        made, _ = notebooks.script(notebook(text), PATH)
+        made, _ = notebooks.convert_notebook(notebook(text), PATH)
         assert made.startswith("# cell 1\n")

@@ -38,7 +38,7 @@ def test_what_is_missing_or_was_changed_is_named(folder: Path) -> None:
 def test_what_is_packed_later_is_added(folder: Path) -> None:
     older = pack.read(folder)
     image = {"images/a.tar": {"reference": "a", "id": "sha256:0"}}
-    both = Manifest("1.1", {"tf2.0": ["gpu"], "tf2.1": ["cpu"]}, image, {"images/a.tar": "0"}).over(older)
+    both = Manifest("1.1", {"tf2.0": ["gpu"], "tf2.1": ["cpu"]}, image, {"images/a.tar": "0"}).extend(older)
     assert both.environments == {"tf2.0": ["cpu", "gpu"], "tf2.1": ["cpu"]}
     assert set(both.files) == {"wheels/one.whl", "wheels/two.whl", "images/a.tar"}
     assert (both.harness, both.images) == ("1.1", image)

@@ -82,20 +82,26 @@ def test_requirements(tmp_path: Path):
     file = read(written(tmp_path, "requirements.txt", PIP))
     assert file.tensorflow == "tensorflow==2.15.0"
     assert file.depends_on_python
-    assert file.texts("3.11") == ["absl-py==2.1.0", "pandas>=2.0", "scikit-learn==1.4.0"]
-    assert file.texts("3.9") == [*file.texts("3.11"), "tomli==2.0.1"]
-    assert parse(",".join([file.tensorflow, *file.texts("3.9")])).version == "2.15.0"
+    assert file.list_requirements("3.11") == ["absl-py==2.1.0", "pandas>=2.0", "scikit-learn==1.4.0"]
+    assert file.list_requirements("3.9") == [*file.list_requirements("3.11"), "tomli==2.0.1"]
+    assert parse(",".join([file.tensorflow, *file.list_requirements("3.9")])).version == "2.15.0"
 
 
 def test_a_file_without_tensorflow(tmp_path: Path):
     file = read(written(tmp_path, "requirements.txt", "numpy==1.26.4"))
-    assert (file.tensorflow, file.texts(""), file.depends_on_python) == ("", ["numpy==1.26.4"], False)
+    assert (file.tensorflow, file.list_requirements(""), file.depends_on_python) == ("", ["numpy==1.26.4"], False)
 
 
 def test_an_environment_of_conda(tmp_path: Path):
     file = read(written(tmp_path, "environment.yml", CONDA))
     assert file.tensorflow == "tensorflow==2.15.0"
-    assert file.texts("") == ["numpy==1.26.*", "scipy<1.12,>=1.10", "pandas==2.1.4", "matplotlib", "absl-py==2.1.0"]
+    assert file.list_requirements("") == [
+        "numpy==1.26.*",
+        "scipy<1.12,>=1.10",
+        "pandas==2.1.4",
+        "matplotlib",
+        "absl-py==2.1.0",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +112,7 @@ def test_a_project_has_the_packages_of_its_lock(tmp_path: Path, name: str, text:
     project = written(tmp_path, "pyproject.toml", "")
     for path in (project, tmp_path / name):
         file = read(path)
-        assert (file.tensorflow, file.texts("3.11")) == ("tensorflow==2.15.0", others)
+        assert (file.tensorflow, file.list_requirements("3.11")) == ("tensorflow==2.15.0", others)
 
 
 def test_a_project_that_uv_locked(tmp_path: Path):
@@ -115,7 +121,7 @@ def test_a_project_that_uv_locked(tmp_path: Path):
     )
     process = run_uv(["lock", f"--directory={tmp_path}", "--offline"])
     assert process.returncode == 0, process.stderr
-    assert read(project).texts("") == []
+    assert read(project).list_requirements("") == []
 
 
 @pytest.mark.parametrize(
@@ -135,10 +141,10 @@ def test_a_project_that_uv_locked(tmp_path: Path):
         ("e.yml", "a: " + "[" * 5000, "isn't valid YAML"),
         ("poetry.lock", "[[package]]\nname='x'\nversion='1'\nsource={type='git'}", "'x' isn't a package from an index"),
         ("pylock.toml", "[[packages]]\nname='x'\nversion='1'\nvcs={}", "'x' isn't a package from an index"),
-        ("poetry.lock", "a = 1", "isn't a lock of a project"),
+        ("poetry.lock", "a = 1", "isn't the lock file of a project"),
         ("poetry.lock", "a = ", "isn't valid TOML"),
         ("uv.lock", "a = ", "can't be read by uv"),
-        ("pyproject.toml", "", "no lock beside it"),
+        ("pyproject.toml", "", "has no lock file"),
     ],
 )
 def test_other_files_are_refused(tmp_path: Path, name: str, text: str, message: str):

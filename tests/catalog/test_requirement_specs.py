@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.catalog.requirement_specs import (
-    Asked,
     LockOverride,
-    environment_name,
-    is_asked,
-    is_move,
+    RequirementSpec,
+    get_environment_name,
+    has_override,
+    has_requirements,
     parse,
-    parse_move,
+    parse_override,
     split_python,
 )
 from harness.model.errors import UsageError
@@ -21,21 +21,25 @@ from harness.model.errors import UsageError
 @pytest.mark.parametrize(
     ("text", "asked", "name"),
     [
-        ("tensorflow==2.7.1", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
-        (" TensorFlow == 2.7.01 ", Asked("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
-        ("tensorflow_cpu==2.7.1", Asked("tensorflow-cpu", "2.7.1", []), "tensorflow-cpu-2.7.1"),
-        ("tensorflow==2.0.0,keras==2", Asked("tensorflow", "2.0.0", ["keras==2"]), "tensorflow-2.0.0-keras-2"),
+        ("tensorflow==2.7.1", RequirementSpec("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
+        (" TensorFlow == 2.7.01 ", RequirementSpec("tensorflow", "2.7.1", []), "tensorflow-2.7.1"),
+        ("tensorflow_cpu==2.7.1", RequirementSpec("tensorflow-cpu", "2.7.1", []), "tensorflow-cpu-2.7.1"),
+        (
+            "tensorflow==2.0.0,keras==2",
+            RequirementSpec("tensorflow", "2.0.0", ["keras==2"]),
+            "tensorflow-2.0.0-keras-2",
+        ),
         (
             "tensorflow==2.0.0, numpy==1.16.4, keras==2.3.1",
-            Asked("tensorflow", "2.0.0", ["keras==2.3.1", "numpy==1.16.4"]),
+            RequirementSpec("tensorflow", "2.0.0", ["keras==2.3.1", "numpy==1.16.4"]),
             "tensorflow-2.0.0-keras-2.3.1-numpy-1.16.4",
         ),
-        ("tensorflow==2.0.0,numpy>=1.16,<1.18", Asked("tensorflow", "2.0.0", ["numpy<1.18,>=1.16"]), None),
-        ("tensorflow==2.0.0,keras<2.4", Asked("tensorflow", "2.0.0", ["keras<2.4"]), None),
-        ("tensorflow==2.0.0,a[x,y]==1,b", Asked("tensorflow", "2.0.0", ["a[x,y]==1", "b"]), None),
+        ("tensorflow==2.0.0,numpy>=1.16,<1.18", RequirementSpec("tensorflow", "2.0.0", ["numpy<1.18,>=1.16"]), None),
+        ("tensorflow==2.0.0,keras<2.4", RequirementSpec("tensorflow", "2.0.0", ["keras<2.4"]), None),
+        ("tensorflow==2.0.0,a[x,y]==1,b", RequirementSpec("tensorflow", "2.0.0", ["a[x,y]==1", "b"]), None),
     ],
 )
-def test_what_is_asked_is_read_and_named(text: str, asked: Asked, name: str | None) -> None:
+def test_what_is_asked_is_read_and_named(text: str, asked: RequirementSpec, name: str | None) -> None:
     assert parse(text) == asked
     assert parse(str(asked)) == asked
     assert name is None or asked.name == name
@@ -63,8 +67,8 @@ def test_what_cannot_be_made_gets_a_sentence_and_examples(text: str, problem: st
 
 
 def test_names_and_globs_are_not_requirements() -> None:
-    assert not any(map(is_asked, ("tf2.7", "tf1*", "tf2.[0-5]", "tensorflow", "tensorflow-2.7.1", "")))
-    assert all(map(is_asked, ("tensorflow==2.7.1", "tensorflow>=2", "tf2.0+numpy==1")))
+    assert not any(map(has_requirements, ("tf2.7", "tf1*", "tf2.[0-5]", "tensorflow", "tensorflow-2.7.1", "")))
+    assert all(map(has_requirements, ("tensorflow==2.7.1", "tensorflow>=2", "tf2.0+numpy==1")))
 
 
 @pytest.mark.parametrize(
@@ -89,10 +93,10 @@ def test_names_and_globs_are_not_requirements() -> None:
     ],
 )
 def test_what_is_to_move_is_read_and_named(text: str, base: str, packages: list[str], name: str | None) -> None:
-    move = parse_move(text)
-    assert is_move(text)
+    move = parse_override(text)
+    assert has_override(text)
     assert (move.base, move.packages) == (base, packages)
-    assert parse_move(str(move)) == move
+    assert parse_override(str(move)) == move
     assert name is None or move.name == name
     assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*", move.name)
 
@@ -110,13 +114,13 @@ def test_what_is_to_move_is_read_and_named(text: str, base: str, packages: list[
 )
 def test_what_cannot_move_gets_a_sentence_and_an_example(text: str, problem: str) -> None:
     with pytest.raises(UsageError) as caught:
-        parse_move(text)
+        parse_override(text)
     assert problem in caught.value.message
     assert "-e t" in caught.value.advice
 
 
 def test_a_local_version_alone_moves_nothing() -> None:
-    assert not is_move("tensorflow==2.15.0+cu12,keras==2.15.0")
+    assert not has_override("tensorflow==2.15.0+cu12,keras==2.15.0")
 
 
 _VERSION = st.from_regex(r"[0-9]\.[0-9]", fullmatch=True)
@@ -125,11 +129,13 @@ _REQUIREMENT = st.builds(
     "".join,
     st.tuples(st.sampled_from(["a", "b", "a-b", "b-1", "keras"]), st.sampled_from(["==1", "==1.1", ">=1", "<2", ""])),
 )
-_ASKED = st.builds(Asked, st.just("tensorflow"), _VERSION, st.lists(_REQUIREMENT))
+_ASKED = st.builds(RequirementSpec, st.just("tensorflow"), _VERSION, st.lists(_REQUIREMENT))
 
 
 @given(_ASKED, _ASKED)
-def test_environments_are_named_alike_where_the_same_is_asked_only(one: Asked, other: Asked) -> None:
+def test_environments_are_named_alike_where_the_same_is_asked_only(
+    one: RequirementSpec, other: RequirementSpec
+) -> None:
     assert (one.name == other.name) == (str(one) == str(other))
 
 
@@ -142,7 +148,7 @@ _MOVE = st.builds(
 
 @given(_MOVE, st.one_of(_MOVE, _ASKED))
 def test_environments_in_which_packages_move_have_names_of_their_own(
-    one: LockOverride, other: LockOverride | Asked
+    one: LockOverride, other: LockOverride | RequirementSpec
 ) -> None:
     assert (one.name == other.name) == (str(one) == str(other))
 
@@ -165,4 +171,4 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 )
 def test_an_environment_on_another_python_is_named_for_it(text: str, parts: tuple[str, str], name: str | None) -> None:
     assert split_python(text) == parts
-    assert name is None or environment_name(text) == name
+    assert name is None or get_environment_name(text) == name

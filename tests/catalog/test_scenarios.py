@@ -7,12 +7,12 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.catalog.scenarios import (
     find_files_of,
+    find_scenario_files,
     find_scenarios,
     hash_files,
-    kit_files,
     load_scenario,
     load_suites,
-    scenario_files,
+    read_kit_files,
 )
 from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
@@ -43,7 +43,7 @@ def test_every_suite_selects_cells_that_exist(project: Project) -> None:
 
 
 def test_the_kit_goes_in_beside_the_script(project: Project) -> None:
-    assert {"kit/__init__.py", "kit/__main__.py"} <= set(kit_files(project))
+    assert {"kit/__init__.py", "kit/__main__.py"} <= set(read_kit_files(project))
 
 
 def test_files_keep_their_folders(project: Project, tmp_path: Path) -> None:
@@ -73,16 +73,16 @@ def test_a_scenario_that_cannot_be_read_gets_a_sentence(tmp_path: Path) -> None:
 def test_a_users_scenarios_stand_beside_those_of_the_harness(project: Project, tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("# /// script\n# ///\n")
     (tmp_path / "another_tools.py").write_text("print('nothing of ours')\n")
-    both = scenario_files(replace(project, own=tmp_path))
-    assert set(both) - set(scenario_files(project)) == {tmp_path / "mine.py"}
+    both = find_scenario_files(replace(project, own=tmp_path))
+    assert set(both) - set(find_scenario_files(project)) == {tmp_path / "mine.py"}
     assert both == sorted(both, key=lambda path: path.stem)
-    assert scenario_files(replace(project, own=tmp_path / "none")) == scenario_files(project)
+    assert find_scenario_files(replace(project, own=tmp_path / "none")) == find_scenario_files(project)
 
 
 def test_a_users_scenario_with_the_name_of_one_of_ours_is_refused(project: Project, tmp_path: Path) -> None:
     (tmp_path / "keras_step.py").write_text("# /// script\n# ///\n")
     with pytest.raises(UsageError, match="already has a scenario keras_step"):
-        scenario_files(replace(project, own=tmp_path))
+        find_scenario_files(replace(project, own=tmp_path))
 
 
 def test_scenarios_of_upstream_issues_lie_a_folder_below_and_are_found_like_the_others(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_two_of_ours_may_not_have_one_name(tmp_path: Path) -> None:
     for path in (upstream / "steps.py", tmp_path / "scenarios" / "steps.py"):
         path.write_text("")
     with pytest.raises(FileError, match=r"upstream/steps.py: .*scenarios/steps.py has the same name"):
-        scenario_files(Project(tmp_path))
+        find_scenario_files(Project(tmp_path))
 
 
 SUITES = """\

@@ -130,7 +130,7 @@ def test_a_brought_module_with_the_name_of_the_script_s_scenario_does_not_replac
     ],
 )
 def test_numbers_are_called_by_their_groups_or_the_text_around_them(pattern: str, names: list[str]):
-    assert scripts.labels(pattern) == names
+    assert scripts.find_labels(pattern) == names
 
 
 @given(st.text(alphabet="a()\\d+*?P<n>.^$| :", max_size=12))
@@ -139,9 +139,9 @@ def test_every_regular_expression_has_names_and_every_other_text_is_told(pattern
         re.compile(pattern)
     except re.error:
         with pytest.raises(UsageError, match="is not a valid regular expression"):
-            scripts.labels(pattern)
+            scripts.find_labels(pattern)
         return
-    names = scripts.labels(pattern)
+    names = scripts.find_labels(pattern)
     assert names
     assert len(set(names)) == len(names)
 
@@ -192,7 +192,7 @@ def test_tests_of_pytest_benchmark_are_run_by_pytest():
 
 
 def test_numbers_of_one_name_are_refused():
-    with pytest.raises(UsageError, match="Two groups of --grep are called 'a …'"):
+    with pytest.raises(UsageError, match="Two groups in --grep have the name 'a …'"):
         _ = script("", grep=[r"a (\d+)", r"a (\S+)"]).numbers
 
 
@@ -202,8 +202,8 @@ def test_numbers_of_one_name_are_refused():
         (script("x = = 1"), "mine.py:1: This is not valid Python: invalid syntax."),
         (
             script('x = 1\nprint "a", x'),
-            'mine.py:2: This is Python 2: `print "a", x`. No environment has Python 2. Write it for Python 3, such as '
-            "print(...) and `except Error as error`. The tool 2to3 of Python 3.12 and earlier can do it.",
+            'mine.py:2: This is Python 2: `print "a", x`. No environment has Python 2. Convert the script to Python 3, '
+            "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this.",
         ),
         (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` needs a statement below it."),
         (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),

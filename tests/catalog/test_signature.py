@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog.header import parse
-from harness.catalog.signature import oldest_python
+from harness.catalog.signature import find_oldest_python
 from harness.model.errors import FileError
 
 HEADER = """\
@@ -55,7 +55,7 @@ def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right(python: str
         ("def scenario(bench, size, mode, TF_XLA_FLAGS):\n    pass", "The parameter `TF_XLA_FLAGS` of"),
         ("def scenario(\n    bench,\n    size,\n    mode='grahp',\n): pass", "3: The default 'grahp' of `mode` is"),
         ("def scenario(bench, size=32, *, mode='graph'): pass", "0: The default 32 of `size` is not a value of the"),
-        ("def scenario(): pass", "0: scenario() does not take `bench`."),
+        ("def scenario(): pass", "0: scenario() has no parameter `bench`."),
         ("import os\n\n\ndef scenarios(bench): pass", "3: The file doesn't define scenario(). harness"),
         ("", "The file doesn't define scenario()."),
         ("def scenario(bench, mode, size):\n    x = = 1", "1: This is not valid Python 3.6: invalid syntax. The file"),
@@ -89,4 +89,4 @@ def test_an_axis_that_the_header_has_wrong_is_not_told_again_of_the_function() -
     ],
 )
 def test_the_oldest_python_is_the_least_that_is_admitted(requires: str, oldest: tuple[int, int]) -> None:
-    assert oldest_python(requires) == oldest
+    assert find_oldest_python(requires) == oldest

@@ -66,7 +66,7 @@ def run(text: str) -> Bench:
 
 
 def test_what_is_marked_becomes_the_step_and_what_stands_around_it_what_it_was(tmp_path, capsys):
-    made = skeleton.scenario("mine", SCRIPT, 'Area "of" circles')
+    made = skeleton.make_skeleton("mine", SCRIPT, 'Area "of" circles')
     found = header.parse(made, tmp_path / "mine.py")
     assert (found.title, found.dependencies) == ('Area "of" circles', [])
     bench = run(made)
@@ -76,7 +76,7 @@ def test_what_is_marked_becomes_the_step_and_what_stands_around_it_what_it_was(t
 
 def test_without_a_mark_all_that_follows_the_imports_is_one_step(tmp_path, capsys):
     script = 'import math\n\ndef main():\n    print(math.floor(2.5))\n\nif __name__ == "__main__":\n    main()\n'
-    made = skeleton.scenario("mine", script, "Mine")
+    made = skeleton.make_skeleton("mine", script, "Mine")
     header.parse(made, tmp_path / "mine.py")
     bench = run(made)
     assert (bench.phases, bench.steps, capsys.readouterr().out) == (["import"], 1, "2\n")
@@ -97,12 +97,12 @@ def test_without_a_mark_all_that_follows_the_imports_is_one_step(tmp_path, capsy
     ],
 )
 def test_any_script_becomes_a_scenario_that_runs(tmp_path, script):
-    made = skeleton.scenario("mine", script, "Mine")
+    made = skeleton.make_skeleton("mine", script, "Mine")
     header.parse(made, tmp_path / "mine.py")
     assert run(made).steps
 
 
 def test_what_it_imports_is_what_it_needs():
-    made = skeleton.scenario("mine", "import os, tensorflow as tf\nfrom PIL import Image\n", "Mine")
+    made = skeleton.make_skeleton("mine", "import os, tensorflow as tf\nfrom PIL import Image\n", "Mine")
     assert '# dependencies = ["tensorflow", "pillow"]' in made
     assert textwrap.dedent(made) == made

@@ -59,7 +59,7 @@ def test_the_lock_has_the_wheel_in_place_of_the_package(requirement: Requirement
     wheel = keras_wheel(
         PackageIndex(tmp_path), "absl-py>=1", "rich; python_version < '3.9'", "tensorflow; extra == 'tf'"
     )
-    environment = sources.environment(BASE, "keras", wheel, ("3f2a91c", "3f2a91c4b2d1"), "commit 3f2a91c4b2d1")
+    environment = sources.make_environment(BASE, "keras", wheel, ("3f2a91c", "3f2a91c4b2d1"), "commit 3f2a91c4b2d1")
     assert environment == replace(
         BASE,
         name="tf2.21-keras-3f2a91c",
@@ -69,16 +69,16 @@ def test_the_lock_has_the_wheel_in_place_of_the_package(requirement: Requirement
         source="keras 3.15.0 from commit 3f2a91c4b2d1",
         wheel=wheel.name,
     )
-    lines = sources.lock_lines(environment, requirement)
+    lines = sources.make_lock_lines(environment, requirement)
     assert pins(lines) == {"absl-py": "2.0", "keras": "3.15.0", "six": "1.0"}
     assert f"--hash=sha256:{wheel.name.split('/')[0]}" in lines
 
 
 def test_a_wheel_that_needs_what_the_base_lacks_is_refused(requirement: Requirement, tmp_path: Path) -> None:
     wheel = keras_wheel(PackageIndex(tmp_path), "rich", "absl-py>=3")
-    environment = sources.environment(BASE, "keras", wheel, ("a", "b"), "c")
+    environment = sources.make_environment(BASE, "keras", wheel, ("a", "b"), "c")
     with pytest.raises(UsageError, match=r"needs rich and absl-py>=3, but tf2\.21 has no rich and absl-py 2\.0"):
-        sources.lock_lines(environment, requirement)
+        sources.make_lock_lines(environment, requirement)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_wheel_is_of_the_package_and_for_the_python(name: str, message: str, t
 def test_a_wheel_of_tensorflow_takes_the_place_of_all_its_packages(tmp_path: Path) -> None:
     wheel = PackageIndex(tmp_path).add("tensorflow-2.22.0-cp311-cp311-manylinux_2_27_x86_64")
     made = sources.keep_wheel(wheel, "tensorflow", "3.11")
-    environment = sources.environment(BASE, "tensorflow", made, ("a", "b"), "c")
+    environment = sources.make_environment(BASE, "tensorflow", made, ("a", "b"), "c")
     assert (environment.tensorflow, "tensorflow-cpu" in environment.replaced) == ("2.22.0", True)
 
 

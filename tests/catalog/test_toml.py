@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from harness.catalog.toml import (
     Findings,
     Key,
-    _keys,
+    _walk_keys,
     format_number_text,
     is_json,
     is_number,
@@ -133,7 +133,7 @@ def test_a_key_is_there_with_the_last_line_of_its_statement(statements: list[str
             document = tomllib.loads("\n".join(lines[:end]))
         except tomllib.TOMLDecodeError:  # the statement goes on
             continue
-        found = {**dict.fromkeys(_keys(document), (begin, end)), **found}
+        found = {**dict.fromkeys(_walk_keys(document), (begin, end)), **found}
         begin = end
     assert Findings(Path("toml"), toml)._statements == found
 

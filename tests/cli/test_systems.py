@@ -32,7 +32,7 @@ def test_on_windows_the_way_to_every_command_is_said() -> None:
     assert done.stdout == ""
     assert done.stderr == (
         "harness: The harness needs Linux, and this computer runs Windows.\n"
-        "Use WSL 2: in its Linux every command works, and Docker Desktop can run the containers.\n"
+        "Use WSL 2: every command works in its Linux, and Docker Desktop can run the containers.\n"
     )
 
 

@@ -15,7 +15,7 @@ from harness.backends.docker.gpus import names_in
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project as Folder
-from harness.catalog.scenarios import kit_files
+from harness.catalog.scenarios import read_kit_files
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import SHORT, Job, Limits
@@ -40,7 +40,7 @@ def launched(engine):
     """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
     project = Folder(ROOT)
     environments = load_environments(project)
-    files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **kit_files(project)}
+    files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **read_kit_files(project)}
     backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
 
     def launch(name, script, axes, **changes):

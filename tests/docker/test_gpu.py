@@ -20,7 +20,7 @@ from harness.backends.docker.images import Images
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import kit_files
+from harness.catalog.scenarios import read_kit_files
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
@@ -289,7 +289,7 @@ def test_a_run_on_the_cpu_in_place_of_the_gpu_is_caught(backend, gpus, tensorflo
     made = Job(
         cell=Cell("work", tensorflow.environment.name, Device.GPU, {"mode": mode}),
         script="work.py",
-        files={"work.py": script, **kit_files(Project(ROOT))},
+        files={"work.py": script, **read_kit_files(Project(ROOT))},
         sampling=Sampling(warmup_seconds=0.0, measure_seconds=0.01),
         limits=limits,
         environ={},

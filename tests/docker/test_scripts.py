@@ -6,7 +6,7 @@ import pytest
 
 from harness.catalog import scripts
 from harness.catalog.project import Project
-from harness.catalog.scenarios import kit_files, load_scenario
+from harness.catalog.scenarios import load_scenario, read_kit_files
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Status
 from harness.model.scenario import Cell
@@ -38,7 +38,7 @@ def launch(docker, requirement, tmp_path, monkeypatch):
         scenario = load_scenario(scripts.write(script, project))
         own = {name: (scenario.path.parent / name).read_bytes() for name in [scenario.path.name, *scenario.files]}
         cell = Cell(scenario.name, requirement.environment.name, Device.CPU, {})
-        job = Job(cell, scenario.path.name, {**own, **kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
+        job = Job(cell, scenario.path.name, {**own, **read_kit_files(project)}, SHORT, Limits(cpus=(0,)), {})
         return docker.launch(requirement, job)
 
     return launched

@@ -17,7 +17,7 @@ from harness.analysis.results import Results
 from harness.cli.report import save
 from harness.history import summary
 from harness.history.index import History
-from harness.history.summary import summarise
+from harness.history.summary import summarize
 from harness.machine.identity import load_machine, name_machine
 from harness.machine.lock import hold_lock
 from harness.model.errors import CannotRunHereError
@@ -140,7 +140,7 @@ def notes(disk: Path) -> None:
 
 
 def summaries(disk: Path) -> None:
-    summary.write(replace(summarise(Results(run(), [])), commit=LONG), disk / "kept")
+    summary.write(replace(summarize(Results(run(), [])), commit=LONG), disk / "kept")
 
 
 #: What writes, by what it writes: a folder, a file, and what was there before, or nothing.
@@ -200,7 +200,7 @@ def test_a_write_that_fails_leaves_every_file_as_it_was(
 
 def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
     where = str(disk / "history" / "runs.duckdb")
-    made = summarise(Results(run(), [launch()]))
+    made = summarize(Results(run(), [launch()]))
     with History.open(where, writing=True) as history:
         assert history.add(made)
     full.fill(disk)
@@ -217,7 +217,7 @@ def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
 def test_a_new_history_on_a_full_disk_is_whole_or_absent(disk: Path, left: int) -> None:
     """The files of DuckDB have three pages of 4 KiB when they are new."""
     where = str(disk / "history" / "runs.duckdb")
-    made = summarise(Results(run(), [launch()]))
+    made = summarize(Results(run(), [launch()]))
     full.fill(disk)
     os.truncate(disk / full.FILLER, (disk / full.FILLER).stat().st_size - left)
 

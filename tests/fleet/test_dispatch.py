@@ -276,12 +276,12 @@ def test_what_someone_else_asked_for_is_not_gone_on_with(
 
 
 def test_which_requests_are_for_shards() -> None:
-    assert not dispatch.is_asked(Request())
-    assert not dispatch.is_asked(session.ProfileRequest())
-    assert not dispatch.is_asked(Request(slots="1"))
-    assert not dispatch.is_asked(Request(slots="4", shard=Shard(1, 2)))
+    assert not dispatch.uses_several_places(Request())
+    assert not dispatch.uses_several_places(session.ProfileRequest())
+    assert not dispatch.uses_several_places(Request(slots="1"))
+    assert not dispatch.uses_several_places(Request(slots="4", shard=Shard(1, 2)))
     for asked in (Request(slots="auto"), Request(spread=True), Request(on="ray://head:10001")):
-        assert dispatch.is_asked(asked)
+        assert dispatch.uses_several_places(asked)
 
 
 def on_gpus(planned: session.Planned, *models: str, **asked: object) -> session.Planned:

@@ -149,7 +149,7 @@ def test_an_environment_that_is_not_in_the_catalogue_is_refused():
     one, other = (
         replace(summary({}), software={"tf-of-mine": SeriesSoftware("", "", {"numpy": each})}) for each in "12"
     )
-    with pytest.raises(UsageError, match="isn't in the catalogue"):
+    with pytest.raises(UsageError, match="isn't in the catalog"):
         plan_confirmation([of], one, other, ConfirmRequest())
 
 

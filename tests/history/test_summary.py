@@ -9,7 +9,7 @@ from harness.analysis.results import Results
 from harness.fleet.merge import merge
 from harness.history.index import History
 from harness.history.summary import load_summary as of_folder
-from harness.history.summary import read, summarise, write
+from harness.history.summary import read, summarize, write
 from harness.model.environment import Environment
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import Summary
@@ -42,7 +42,7 @@ def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
     assert shown
     assert shown.other == planned[0]
     assert shown.ratio.interval
-    point = summarise(results).points[2]
+    point = summarize(results).points[2]
     assert point.low is not None
     assert point.high is not None
     assert point.high - point.low < math.log(shown.ratio.interval.high / shown.ratio.interval.low)
@@ -50,14 +50,14 @@ def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
 
 def test_without_a_control_there_are_times_alone() -> None:
     planned = cells()
-    made = summarise(Results(run(planned), rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    made = summarize(Results(run(planned), rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
     assert {(each.reference, each.ratio) for each in made.points} == {("", None)}
     assert all(each.seconds for each in made.points)
 
 
 def test_a_cell_without_a_number_has_its_status() -> None:
     planned = cells()
-    made = summarise(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.002, 1)))
+    made = summarize(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.002, 1)))
     assert made.points[3].status is Status.INTERRUPTED
     assert made.points[3].seconds is None
     assert made.points[3].ratio is None
@@ -66,7 +66,7 @@ def test_a_cell_without_a_number_has_its_status() -> None:
 def test_times_and_statuses_are_those_of_the_reports() -> None:
     planned = cells()
     results = Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.02, 1))
-    made = summarise(results).points
+    made = summarize(results).points
     assert [each.status for each in made] == [each.status for each in results.cells]
     for point, cell in zip(made, results.cells, strict=True):
         assert (point.seconds is None) == (cell.estimate is None)
@@ -77,14 +77,14 @@ def test_times_and_statuses_are_those_of_the_reports() -> None:
 
 def test_where_a_round_is_the_only_one_there_is_no_interval() -> None:
     planned = cells()
-    made = summarise(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned, 0.01), 1, 0.002, 1)))
+    made = summarize(Results(run(planned, controlled=True), rounds(dict.fromkeys(planned, 0.01), 1, 0.002, 1)))
     assert made.points[1].ratio is not None
     assert made.points[1].low is None
 
 
 def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine() -> None:
     one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
-    first, again, second = (summarise(Results(each, [])).machines[0].machine for each in (one, one, other))
+    first, again, second = (summarize(Results(each, [])).machines[0].machine for each in (one, one, other))
     assert first == again != second
     assert first.id.startswith("h-")
 
@@ -95,16 +95,16 @@ def test_a_machines_own_id_is_kept(night: Summary) -> None:
 
 
 def test_what_makes_times_incomparable_is_told() -> None:
-    plain = summarise(Results(run(), [])).way
+    plain = summarize(Results(run(), [])).way
     assert plain == "1 CPU, launch after launch"
     other = run(asked={"interleave": Interleave.TURNS, "clock": Clock.CPU})
-    assert summarise(Results(other, [])).way == "1 CPU, in turns, CPU time"
+    assert summarize(Results(other, [])).way == "1 CPU, in turns, CPU time"
 
 
 def test_a_lock_is_the_same_however_its_pins_are_ordered() -> None:
     pins = {"tf1.14": {"numpy": "1.17.4", "six": "1.13.0"}}
     turned = {"tf1.14": {"six": "1.13.0", "numpy": "1.17.4"}}
-    one, other = (summarise(Results(run(pins=each), [])).software["tf1.14"].lock for each in (pins, turned))
+    one, other = (summarize(Results(run(pins=each), [])).software["tf1.14"].lock for each in (pins, turned))
     assert one == other
 
 
@@ -112,15 +112,15 @@ def test_the_driver_is_told_of_a_run_on_gpus() -> None:
     limits = run().plan.limits
     limits = type(limits)(gpus=("0",))
     host = {"gpus": [{"name": "NVIDIA H200", "driver": "570.1"}, {"name": "NVIDIA H200", "driver": "570.1"}]}
-    made = summarise(Results(run(host=host, asked={"limits": limits}), []))
+    made = summarize(Results(run(host=host, asked={"limits": limits}), []))
     assert made.machines[0].driver == "NVIDIA H200, driver 570.1"
     unknown = run(host={"gpus": "not known: another machine"}, asked={"limits": limits})
-    assert summarise(Results(unknown, [])).machines[0].driver == ""
+    assert summarize(Results(unknown, [])).machines[0].driver == ""
 
 
 def test_profiles_have_no_summary() -> None:
     with pytest.raises(UsageError, match="profiles"):
-        summarise(Results(run(asked={"profile_calls": 5}), []))
+        summarize(Results(run(asked={"profile_calls": 5}), []))
 
 
 def test_a_summary_is_written_once_and_read_again(night: Summary, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ PINNED = Environment("tf2.21", "2.21.0", "3.11", "2026-04-15T00:00:00Z")
 def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
     planned = cells(("tf2.21", "tf-nightly-2.23.0.dev20261026"), modes=["graph"])
     made = run(planned, controlled=True, environments=[PINNED, line("2.23.0.dev20261026")], reference="tf2.21")
-    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    of = summarize(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
     assert [(each.environment, each.reference) for each in of.points] == [("tf2.21", ""), ("tf-nightly", "tf2.21")]
     assert of.software["tf-nightly"].version == "tf-nightly==2.23.0.dev20261026"
     assert of.software["tf2.21"].version == "tf2.21"
@@ -226,7 +226,7 @@ def test_of_several_wheels_of_a_line_the_newest_is_the_lines_point() -> None:
     old, new = line("2.23.0.dev20261025", "2026-10-26T00:00:00Z"), line("2.23.0.dev20261026")
     planned = cells((new.name, old.name), modes=["graph"])
     made = run(planned, controlled=True, environments=[new, old], reference=old.name)
-    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    of = summarize(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
     assert [each.environment for each in of.points] == ["tf-nightly", old.name]
     assert of.reference == old.name
 
@@ -241,7 +241,7 @@ def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_p
         reference="tf2.21",
         unavailable=[Unavailable(lost[0], "its wheel\n  was yanked")],
     )
-    of = summarise(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
+    of = summarize(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
     point = of.points[-1]
     assert (point.environment, point.reference, point.ratio) == ("tf-nightly", "tf2.21", None)
     assert point.reason == "its wheel was yanked"

@@ -15,7 +15,7 @@ from harness.analysis.run_differences import Aspect
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
 from harness.cli.running import exit_code
-from harness.history.summary import summarise
+from harness.history.summary import summarize
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
 from harness.model.backend import BackendFacts, LaunchHandle, Preparation
@@ -559,7 +559,7 @@ def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_se
     pair = session.compare(*folders, any_host=True)
     assert {(change.cell.device, change.cell.environment) for change in pair.changes.cells} == {(Device.GPU, "there")}
     assert not [found for found in pair.differences if found.part is Aspect.ENVIRONMENT]
-    both_points, (alone,) = (summarise(session.read(folder)).points for folder in folders)
+    both_points, (alone,) = (summarize(session.read(folder)).points for folder in folders)
     on_cpu, on_gpu = both_points
     assert (on_cpu.device, on_gpu.device, on_gpu.axes, on_gpu.against) == (
         "cpu",

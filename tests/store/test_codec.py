@@ -4,7 +4,7 @@ import jsonschema
 import pytest
 
 from harness.analysis.results import Results
-from harness.history.summary import summarise
+from harness.history.summary import summarize
 from harness.store.codec import dump
 from tests.runs import launch, run
 from tests.schemas import FOLDER, schemas
@@ -16,7 +16,7 @@ def test_the_schemas_in_the_docs_are_those_of_the_dataclasses(name: str) -> None
 
 
 def test_what_is_written_keeps_the_schema() -> None:
-    values = {"run": run(), "launch": launch(), "summary": summarise(Results(run(), [launch()]))}
+    values = {"run": run(), "launch": launch(), "summary": summarize(Results(run(), [launch()]))}
     for name, document in schemas().items():
         jsonschema.validate(json.loads(dump(values[name.split(".")[0]])), document)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from harness.catalog.project import Project
-from harness.catalog.scenarios import scenario_files
+from harness.catalog.scenarios import find_scenario_files
 from harness.catalog.scripts import format_literal
 from harness.model.errors import UsageError
 from harness.upstream.standalone import make_standalone
@@ -126,7 +126,7 @@ def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more() -> No
     assert ast.get_docstring(ast.parse(text)) == "What '''it''' is.\n\nSums of so many numbers."
 
 
-@pytest.mark.parametrize("path", scenario_files(Project(ROOT)), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", find_scenario_files(Project(ROOT)), ids=lambda path: path.stem)
 def test_every_scenario_becomes_one_file_for_its_oldest_python(path: Path) -> None:
     tree = ast.parse(made(path.read_text(encoding="utf-8")), feature_version=(3, 6))
     names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
