@@ -250,7 +250,7 @@ def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Envir
     )
     if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbor.tensorflow):
         return environment
-    # NVIDIA's packages are at least as recent as those of the neighbor
+    # packages from NVIDIA are at least as recent as in the nearest release
     instant = neighbor.cuda_as_of or neighbor.as_of
     return replace(
         environment,

@@ -50,7 +50,7 @@ Model = TypeVar("Model", bound="TomlTable")
 
 @dataclass(frozen=True, slots=True)
 class HeaderContext:
-    """What validators need to know about the whole header.
+    """Facts about the whole header that validators need.
 
     `axes` are the values of each axis (none if they are invalid), and `sweeps` are the numeric axes. `phases` are the
     phases in the file, or None for a plain script.

@@ -91,8 +91,8 @@ class LockOverride:
     @property
     def name(self) -> str:
         """The name of its environment: `tf2.0-numpy-1.21.6`. Different texts have different names."""
-        # Two dashes distinguish the name from that of `tensorflow==2.0.0,numpy==1.16.4`. No package name has two dashes
-        # in a row.
+        # `tensorflow==2.0.0,numpy==1.16.4` must get a different name, so this name has two dashes. No package name has
+        # two dashes in a row.
         base = f"{parse(self.base).name}-" if has_requirements(self.base) else self.base
         return _make_name([base, *self.packages], str(self), base)
 
