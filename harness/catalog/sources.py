@@ -132,7 +132,7 @@ _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@
 
 
 def _find_repository(spec: SourceSpec, repository: str) -> str:
-    """Return the address of the package's repository. If `repository` is a clone, the address can come from its remote `origin`."""
+    """Return the address of the package's repository. A clone `repository` can have it as its remote `origin`."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
     if repository and not address:
         address = git.read_origin(_check_folder(repository, spec.place))
