@@ -83,7 +83,7 @@ import contextlib
 import io
 import re
 
-from kit import eager_switch, eager_tensorflow, main, raised
+from kit import catch_error, eager_switch, eager_tensorflow, main
 
 
 def scenario(bench, *, experiment="same_value"):
@@ -246,7 +246,7 @@ def non_strict(bench, tf):
     with tf.device("/CPU:0"):
         x = tf.constant([0.0])
         for name, function in cases:
-            failure = raised(lambda function=function: function(x))
+            failure = catch_error(lambda function=function: function(x))
             bench.observe(name, failure.error)
             if failure.says:
                 bench.observe(name + ", says", failure.says)

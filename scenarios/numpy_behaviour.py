@@ -103,7 +103,7 @@ experiment  promotion: the type of a sum; literals: the types of Python's number
 import operator
 from functools import partial
 
-from kit import main, numpy_tensorflow, raised
+from kit import catch_error, main, numpy_tensorflow
 
 TYPES = ("int32", "int64", "float32", "float64")
 
@@ -167,7 +167,7 @@ def indexing(bench, np, tf, tnp):
         ("x[0, 0, ::-1]", lambda x: x[0, 0, ::-1]),
     ]
     for name, index in cases:
-        failure = raised(lambda index=index: index(ours))
+        failure = catch_error(lambda index=index: index(ours))
         if failure.says:
             bench.observe(name, failure.error)
         else:
@@ -188,7 +188,7 @@ def assignment(bench, np, tf, tnp):
         x = tnp.arange(6)
         x[1] = -1
 
-    failure = raised(assign)
+    failure = catch_error(assign)
     bench.observe("x[1] = -1", failure.error)
     bench.observe("x[1] = -1, says", failure.says)
 
@@ -244,7 +244,7 @@ def dtype(array):
 
 def dtype_or_error(make):
     """Return the type of `make`'s result, or the class of its error."""
-    failure = raised(make)
+    failure = catch_error(make)
     return failure.error if failure.says else dtype(make())
 
 

@@ -220,7 +220,7 @@ def check(script: Script, project: Project) -> bool:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            _, has_steps = marks.instrumented(script.text, script.name, script.functions)
+            _, has_steps = marks.instrument(script.text, script.name, script.functions)
     except SyntaxError as error:
         problem = Problem(
             script.path,

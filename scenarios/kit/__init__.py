@@ -12,13 +12,14 @@ from .loops import training_loops
 from .numpy_model import NumpyModel
 from .outcome import NotAvailable
 from .power import fixed_matrix, power_of
-from .raised import raised
+from .raised import catch_error
 from .releases import eager_switch, eager_tensorflow, numpy_tensorflow, version
 from .traced import traced_calls
 
 __all__ = [
     "NotAvailable",
     "NumpyModel",
+    "catch_error",
     "digits",
     "eager_switch",
     "eager_tensorflow",
@@ -29,7 +30,6 @@ __all__ = [
     "main",
     "numpy_tensorflow",
     "power_of",
-    "raised",
     "traced_calls",
     "training_loops",
     "version",

@@ -28,8 +28,8 @@ class Bench:
     - axes: the cell's values by axis; settings: the settings for which the scenario has no axis
     - environment: the name of the environment, or None without harness
     - device_name: "cpu" or "gpu"; compiled: the folder of code that the GPU's driver compiled, if there is one
-    - thorough: after measuring, also make the observations that take an extra untimed pass. One launch per cell makes
-      them: its first one, or a launch without harness
+    - thorough: whether to make, after measuring, also the observations that take an extra untimed pass. It is true in
+      the first launch of a cell, and without harness
     - profiler: profiles the step instead of timing it, if requested
     - words: the commands that an interleaved launch receives while it runs
     - waits: whether the launch waits for the command MEASURE before it measures
@@ -72,7 +72,7 @@ class Bench:
         self._words = words
         self._waits = waits
         self._settings = settings or Settings()
-        self._settings_told = False
+        self._settings_observed = False
         self._placed = set()
         self._fetch = fetch_one if device_name == GPU else fetch
         self._zero = perf_counter()
@@ -95,18 +95,18 @@ class Bench:
         self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
 
     def device(self):
-        """Initialize TensorFlow's device, as the phase "device". Call this after setting the mode, and before building.
+        """Initialize TensorFlow's device in the phase "device". Call it after setting the mode, before building.
 
         The requested settings are applied first, outside of the phase. If this image is new to the GPU, the driver's
         compilation of code is the phase "first fill". Raises NotAvailable if a setting can't be applied, and
         CpuFallback if a GPU is requested and TensorFlow has none.
         """
-        self._settings.apply(tensorflow_device.imported())
+        self._settings.apply(tensorflow_device.find_tensorflow())
         with self.phase("device"):
             tensorflow_device.initialise()
         if self.device_name != GPU:
             return
-        tf = tensorflow_device.imported()
+        tf = tensorflow_device.find_tensorflow()
         placement.require_gpu(tf)
         if self._compiled.is_new:
             with self.phase("first fill"):
@@ -123,18 +123,18 @@ class Bench:
         return values
 
     def placed(self, values):
-        """Record on which devices these tensors or variables (in any nesting) are, as proof of GPU use.
+        """Record the devices of these tensors or variables (in any nesting), as proof of GPU use.
 
         Call this after measuring. The result of a step is always recorded. On a CPU, this method does nothing.
         """
         if self.device_name == GPU:
-            self._placed |= placement.devices(tensorflow_device.imported(), values)
+            self._placed |= placement.devices(tensorflow_device.find_tensorflow(), values)
 
     def prove_gpu(self):
-        """Raise CpuFallback if a GPU is requested and the work ran elsewhere. Report the GPUs and their peak memory."""
+        """Report the GPUs of the work and their peak memory. Raises CpuFallback if the work didn't run on a GPU."""
         if self.device_name != GPU:
             return
-        tf = tensorflow_device.imported()
+        tf = tensorflow_device.find_tensorflow()
         if tf is None:
             raise CpuFallback("the scenario never imported TensorFlow")
         placement.require_gpu(tf)
@@ -150,11 +150,11 @@ class Bench:
         if peak is not None:
             self._emit("resources", gpu_peak_bytes=peak)
 
-    def tell_settings(self):
+    def observe_settings(self):
         """Observe TensorFlow's settings once. Raises NotAvailable if they aren't the requested ones."""
-        tf = tensorflow_device.imported()
-        if tf is not None and not self._settings_told:
-            self._settings_told = True
+        tf = tensorflow_device.find_tensorflow()
+        if tf is not None and not self._settings_observed:
+            self._settings_observed = True
             settings = self._settings.observe(tf, self.device_name)
             if settings:
                 self._emit("observation", name="settings", value=settings)
@@ -171,7 +171,7 @@ class Bench:
         calls = -(-document // steps)
 
         def wait(samples, calls):
-            self._tell("turn", samples, calls, steps)
+            self._emit_samples("turn", samples, calls, steps)
             with self._telemetry.between():
                 return self._words.next()
 
@@ -179,10 +179,10 @@ class Bench:
         self.measured = True
         for first in range(0, len(measurement.samples), SAMPLES_PER_EVENT):
             samples = measurement.samples[first : first + SAMPLES_PER_EVENT]
-            self._tell("samples", samples, measurement.calls, steps, name="step")
+            self._emit_samples("samples", samples, measurement.calls, steps, name="step")
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
-        self.tell_settings()  # now, because traced functions still exist
+        self.observe_settings()  # now, because traced functions still exist
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def once(self, step):
@@ -201,7 +201,7 @@ class Bench:
             taken, result = sampling.time_calls(step, 1, self._fetch, perf_counter)
         self._emit("samples", name="step", samples=[dict(taken._asdict(), steps=1)])
         self.placed(result)
-        self.tell_settings()
+        self.observe_settings()
         return result
 
     def stepwise(self, work, samples):
@@ -221,7 +221,7 @@ class Bench:
         with self.phase("whole script"), self._watching():
             work()
         if not samples:
-            raise ScriptFailed("what is to be timed as a step was never done")
+            raise ScriptFailed("the code that should be timed as a step never ran")
         self.took("first call", *samples[0])
         later = samples[1:] or samples
         size = -(-len(later) // SAMPLES_PER_EVENT)
@@ -235,7 +235,7 @@ class Bench:
             for part in parts
         ]
         self._emit("samples", name="step", samples=entries)
-        self.tell_settings()
+        self.observe_settings()
 
     def took(self, name, seconds, cpu_seconds):
         """Record a part of the launch that was timed elsewhere."""
@@ -244,9 +244,9 @@ class Bench:
     def memory(self, step, calls, steps=1):
         """Call `step()` `calls` times, and read the process's memory at up to 21 points. Return the total of steps.
 
-        steps: the number of steps per call of `step`. A warm-up of 10 % as many calls comes first. The calls between
-        two points are timed together; the garbage collection before each reading isn't timed. Raises ValueError for
-        fewer than two calls, and NotAvailable if the system doesn't report the memory of a process.
+        steps: the number of steps per call of `step`. Before these calls, a warm-up makes 10 % as many. The calls
+        between two points are timed together. The garbage collection before each reading isn't timed. Raises ValueError
+        for fewer than two calls, and NotAvailable if the system doesn't report the memory of a process.
         """
         self._begin()
         if calls < 2:
@@ -267,7 +267,7 @@ class Bench:
         self._emit("memory", points=points)
         self._emit("resources", warmup_steps=measurement.warm * steps)
         self.placed(measurement.result)
-        self.tell_settings()
+        self.observe_settings()
         return (measurement.made + self._look_at_device(step, steps)) * steps
 
     def _begin(self):
@@ -283,14 +283,14 @@ class Bench:
 
     def _look_at_device(self, step, steps):
         """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step` for it."""
-        tf = tensorflow_device.imported()
+        tf = tensorflow_device.find_tensorflow()
         if not self.thorough or self.device_name != GPU or tf is None:
             return 0
         from . import on_device  # here, because the imports that every launch needs are timed
 
         return on_device.look(tf, step, steps, self._emit)
 
-    def _tell(self, event, samples, calls, steps, **fields):
+    def _emit_samples(self, event, samples, calls, steps, **fields):
         entries = [dict(sample._asdict(), steps=calls * steps) for sample in samples]
         self._emit(event, samples=entries, calls_per_sample=calls, **fields)
 
@@ -303,7 +303,7 @@ class Bench:
     def _keep_profiles(self):
         for path in self._profiler.write(self._artifacts):
             self.artifact(path)
-        self.tell_settings()
+        self.observe_settings()
 
     def report_memory(self, points):
         """Record the memory use so far: pairs of seconds and bytes. Another thread calls it before the time limit."""

@@ -34,7 +34,7 @@ def main(scenario, arguments=None):
     bench = Bench(show, sampling, Telemetry(), axes=options, device_name=device, settings=settings)
     try:
         scenario(bench, **options)
-        bench.tell_settings()
+        bench.observe_settings()
         bench.prove_gpu()
     except CpuFallback as reason:
         sys.exit("cpu fallback: {}".format(reason))
@@ -118,7 +118,7 @@ def read_header(path):
 
 
 def show(event, **fields):
-    """Print an event at once, without the parts that only a report uses."""
+    """Print an event immediately, without the parts that only a report uses."""
     if event == "resources":
         return
     if event == "phase":
@@ -137,13 +137,14 @@ def show(event, **fields):
     elif event == "end":  # of a launch that waits forever
         label, line = fields["status"], fields["reason"]
     elif fields["name"] == "settings":
-        label, line = "settings", ", ".join("{} {}".format(*pair) for pair in sorted(told(fields["value"]).items()))
+        settings = format_settings(fields["value"])
+        label, line = "settings", ", ".join("{} {}".format(*pair) for pair in sorted(settings.items()))
     else:
         label, line = fields["name"], fields["value"]
     print("{:<16} {}".format(label, line), flush=True)
 
 
-def told(settings):
+def format_settings(settings):
     """Format observed settings as text."""
     return {name: (" and ".join(value) or "nothing") if name == "xla" else value for name, value in settings.items()}
 
@@ -156,7 +157,7 @@ def brief(value):
 
 
 def summary(samples):
-    """Return the mean (total time / total steps) and quantiles of milliseconds per step; of a single step, its time."""
+    """Format the mean (total time / total steps) and quantiles of milliseconds per step, or a single step's time."""
     if [sample["steps"] for sample in samples] == [1]:
         return "{:.3f} ms, once".format(samples[0]["seconds"] * MILLISECONDS)
     times = sorted(sample["seconds"] / sample["steps"] * MILLISECONDS for sample in samples)
@@ -167,7 +168,7 @@ def summary(samples):
 
 
 def growth(points):
-    """Return the memory of a process at the first and the last point on one line."""
+    """Format the memory of a process at the first and the last point on one line."""
     (_, before), (calls, after) = points[0], points[-1]
     return "{:,.1f} MiB before and {:,.1f} MiB after {:,} calls: {:+,.0f} bytes per call".format(
         before / MEBIBYTE, after / MEBIBYTE, calls, (after - before) / calls

@@ -7,7 +7,7 @@ import sys
 MEMORY_STATS = ("contrib", "memory_stats", "python", "ops", "_memory_stats_ops.so")
 
 
-def imported():
+def find_tensorflow():
     """Return the TensorFlow that the scenario imported, or None if it imported none."""
     return sys.modules.get("tensorflow")
 
@@ -18,7 +18,7 @@ def initialise():
     It adds nothing to the default graph, and gives the thread pools of the process the size that the work itself would
     give them. Raises RuntimeError if TensorFlow wasn't imported.
     """
-    tf = imported()
+    tf = find_tensorflow()
     if tf is None:
         raise RuntimeError("bench.device() was called before the scenario imported tensorflow")
     if tf.executing_eagerly():

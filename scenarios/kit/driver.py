@@ -1,4 +1,4 @@
-"""The GPU driver's facts about this process's GPUs: the same for every release of TensorFlow, and without it."""
+"""Facts about this process's GPUs from the GPU driver, for every release of TensorFlow and also without it."""
 
 import ctypes
 

@@ -27,8 +27,8 @@ def fetch(value):
 def fetch_one(value):
     """Wait until one element of every tensor in `value` is on the host; for small tensors, all elements.
 
-    A GPU works through its queue in order, so the element, which takes one more kernel, comes after all earlier work.
-    Copying whole matrices would take milliseconds and be part of the measurement.
+    Extracting the element takes one more kernel. A GPU works through its queue in order, so the element arrives after
+    all earlier work. Copying whole matrices would take milliseconds, which would be part of the measured time.
     """
     for leaf in leaves(value):
         tensor = leaf if hasattr(leaf, "numpy") else getattr(leaf, "data", None)

@@ -21,8 +21,8 @@ def digits(values):
 def fixed_weights(shapes):
     """Return constant weights of these shapes: normal noise, scaled so that layers keep the size of their inputs.
 
-    Kernels are divided by the square root of their number of inputs, and biases by 10. Only for kernels and biases: the
-    values can be negative, which the variance of a batch normalization can't.
+    Kernels are divided by the square root of their number of inputs, and biases by 10. Use them only for kernels and
+    biases: the values can be negative, but the variance in a batch normalization can't.
     """
     import numpy as np
 

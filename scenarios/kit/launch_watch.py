@@ -21,7 +21,8 @@ LOOK, SELDOM = 1.0, 5.0
 # of CPU time in all of these seconds.
 IDLE, BUSY = 15.0, 0.075
 
-# Seconds before the time limit at which the memory use is reported: at least, and as a share of the limit.
+# The memory use is reported this long before the time limit: a number of seconds or, if that is longer, a share of the
+# limit.
 BEFORE, SHARE = 2.0, 0.1
 
 # The most memory readings. If there are more, every second one is left out.
@@ -38,9 +39,9 @@ class LaunchWatch:
     """Watches the main thread while its `with` block runs.
 
     end: is called with the seconds without CPU use and the main thread's frame, and must end the process. None if the
-    code may wait. may_wait: returns whether it may wait now, for example for a command. look: the seconds between
-    checks. report: is called once with the memory readings (pairs of seconds and bytes), shortly before `limit` seconds
-    have passed since the process started. limit: None for no report.
+    code may always wait. may_wait: returns whether it may wait now, for example for a command. look: the seconds
+    between checks. report: is called once with the memory readings (pairs of seconds and bytes), shortly before `limit`
+    seconds have passed since the process started. limit: None for no report.
     """
 
     def __init__(self, end, may_wait=lambda: False, look=LOOK, report=None, limit=None):
@@ -118,7 +119,7 @@ def is_active(process):
 def idle_reason(seconds, frame, path, describe):
     """Return the reason for ending a launch that waits forever.
 
-    It has the line of the file `path` where it waits, as `describe` returns it for a line number.
+    The reason contains the line of the file `path` in which the launch waits. `describe` formats a line number.
     """
     waits_in, place = "", ""
     while frame is not None:

@@ -38,22 +38,20 @@ def training_loops(make):
         for _ in range(2):
             step()
             kept = getattr(model, "train_function", None)
-            lines.append(
-                ", ".join(recorder.taken() + ([] if kept is None else [kind(kept)])) or "nothing that is known"
-            )
+            lines.append(", ".join(recorder.take() + ([] if kept is None else [kind(kept)])) or "nothing that is known")
     return tuple(lines)
 
 
 class Recorder:
-    """Records which functions of Keras's engine are called in its `with` block. The model's class selects the Keras."""
+    """Records which functions of Keras's engine its `with` block calls, in the copy of Keras of the model's class."""
 
     def __init__(self, model_class):
         self._class = model_class
         self._reached = []
         self._undo = []
 
-    def taken(self):
-        """Return the functions that were called since the last time, in the order of the calls, each once."""
+    def take(self):
+        """Return the functions that were called since the last `take`, in the order of the calls, each once."""
         reached, self._reached = self._reached, []
         return reached
 
@@ -74,7 +72,7 @@ class Recorder:
             setattr(place, name, original)
 
     def _wrap(self, place, name, wrapper):
-        """Wrap the function `name` that a module or class (`place`) itself defines, if it defines one."""
+        """Wrap the function `name` of a module or class (`place`), if that module or class defines it itself."""
         original = vars(place).get(name) if place is not None else None
         if callable(original):
             self._undo.append((place, name, original))

@@ -7,16 +7,16 @@ import statistics
 import timeit as standard
 from time import perf_counter
 
-# IPython's number of runs, and the shortest run in seconds that decides the loops per run.
+# IPython's number of runs, and the shortest allowed run in seconds, which determines the number of loops per run.
 REPEAT, SHORTEST = 7, 0.2
 
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
 def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"):
-    """Time a statement in loops, and print mean and standard deviation per loop: `%timeit`.
+    """Time a statement in loops, and print the mean and the standard deviation per loop, like `%timeit`.
 
-    number: loops per run, or 0 for the first of 1, 10, 100, ... that takes SHORTEST seconds.
+    number: the number of loops per run. 0: the smallest of 1, 10, 100, ... with which a run takes SHORTEST seconds.
     """
     timer = standard.Timer(statement, setup, globals=namespace)
     if not number:
@@ -25,17 +25,18 @@ def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"
             number *= 10
     runs = [seconds / number for seconds in timer.repeat(repeat, number)]
     text = "{}: {} \u00b1 {} per loop (mean \u00b1 std. dev. of {} runs, {} loops each)"
-    print(text.format(label, described(statistics.mean(runs)), described(statistics.pstdev(runs)), repeat, number))
+    mean, deviation = format_seconds(statistics.mean(runs)), format_seconds(statistics.pstdev(runs))
+    print(text.format(label, mean, deviation, repeat, number))
 
 
-def described(seconds):
+def format_seconds(seconds):
     """Return a time with six digits in a unit: `210.123 us`."""
     size, unit = next((entry for entry in UNITS if seconds >= entry[0]), UNITS[-1])
     return "{:.6g} {}".format(seconds / size, unit)
 
 
 class Timed:
-    """Times its `with` block, and prints the wall time: `%time`."""
+    """Times its `with` block, and prints the wall-clock time, like `%time`."""
 
     def __init__(self, label):
         self._label = label
@@ -48,4 +49,4 @@ class Timed:
     def __exit__(self, kind=None, error=None, trace=None):
         taken = perf_counter() - self._begun
         if kind is None:
-            print("{}: {} (wall time)".format(self._label, described(taken)))
+            print("{}: {} (wall time)".format(self._label, format_seconds(taken)))

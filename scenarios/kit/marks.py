@@ -23,7 +23,7 @@ class MarkError(Exception):
 
 
 class Mark:
-    """A comment `# harness: WORD`: its line, counted from 1, its column, its word, and whether it has its own line."""
+    """A comment `# harness: WORD`, with its line (from 1), column and word. `alone`: its line contains no code."""
 
     def __init__(self, line, column, word, alone):
         self.line = line
@@ -33,7 +33,10 @@ class Mark:
 
 
 def marks(source):
-    """Return the marks in a script's text, in order; empty if it isn't Python. Raises MarkError for an unknown word."""
+    """Return the marks in a script's text, in order. The list is empty if the text isn't valid Python.
+
+    Raises MarkError for an unknown word.
+    """
     entries = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -50,8 +53,8 @@ def marks(source):
     return entries
 
 
-def instrumented(source, path, functions=()):
-    """Return the syntax tree of a script in which steps are timed, and whether there are any.
+def instrument(source, path, functions=()):
+    """Return a script's syntax tree with code that times its steps, and whether it has any steps.
 
     functions: names of functions that the script defines (`f`, `Class.f`) or calls (`f`, `model.predict`). Raises
     SyntaxError for invalid Python, and MarkError.
@@ -64,7 +67,7 @@ def instrumented(source, path, functions=()):
         if mark.word == END and id(mark) not in ended:
             raise MarkError("line {}: `# harness: end` doesn't end a step that starts above it".format(mark.line))
     # find all nodes before the first change, and change lists from their end, so that positions stay valid
-    named = [uses(tree, name) for name in functions]
+    named = [find_uses(tree, name) for name in functions]
     for body, (first, last), _ in sorted(targets, key=lambda entry: -entry[1][0]):
         body[first:last] = timed(body[first:last])
     for nodes in named:
@@ -77,7 +80,10 @@ def instrumented(source, path, functions=()):
 
 
 def target(tree, found, at):
-    """Return the statements of the mark `found[at]`: their list, the range in it, and the mark that ends it or None."""
+    """Return the list with the statements of the mark `found[at]`, their range in it, and the end mark or None.
+
+    Raises MarkError if the mark has no statement, or if indentations differ.
+    """
     mark = found[at]
     places = [(body, place) for body in bodies(tree) for place in range(len(body))]
     if mark.alone:
@@ -85,12 +91,12 @@ def target(tree, found, at):
     else:
         below = [pair for pair in places if start(pair[0][pair[1]]) == mark.line]
     if not below:
-        where = "below" if mark.alone else "that begins in"
-        raise MarkError("line {}: `# harness: step` needs a statement {} it".format(mark.line, where))
+        where = "below it" if mark.alone else "that starts in the same line"
+        raise MarkError("line {}: `# harness: step` needs a statement {}".format(mark.line, where))
     body, place = min(below, key=lambda pair: start(pair[0][pair[1]]))  # the outermost of those in one line
     statement = body[place]
     if mark.alone and statement.col_offset != mark.column:
-        text = "line {}: `# harness: step` is indented in another way than the statement below it, in line {}"
+        text = "line {}: `# harness: step` isn't indented like the statement below it, in line {}"
         raise MarkError(text.format(mark.line, start(statement)))
     following = found[at + 1] if at + 1 < len(found) else None
     if following is None or following.word != END:
@@ -134,7 +140,7 @@ def inside(statements):
 
 
 def decorate(function):
-    """Decorate a function so that each call is timed, including its other decorators."""
+    """Decorate a function so that each call is timed, including the work of its other decorators."""
     if isinstance(function, ast.AsyncFunctionDef):
         raise MarkError("line {}: an async function can't be timed: mark the statements in it".format(start(function)))
     name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr="timed", ctx=ast.Load())
@@ -147,13 +153,13 @@ def clock(method, argument):
     return ast.Call(func=name, args=[argument], keywords=[])
 
 
-def uses(tree, name):
-    """Return the definitions of a function of this name, otherwise its calls. Raises MarkError if there are none."""
+def find_uses(tree, name):
+    """Return the definitions of a function with this name or, without any, its calls. Raises MarkError without both."""
     defined = list(definitions(tree.body, ""))
     exact = [node for title, node in defined if title == name]
-    nodes = exact or [node for _, node in defined if node.name == name] or calls(tree, name)
+    nodes = exact or [node for _, node in defined if node.name == name] or find_calls(tree, name)
     if not nodes:
-        names = sorted({title for title, _ in defined} | {called(node) for node in ast.walk(tree)} - {""})
+        names = sorted({title for title, _ in defined} | {name_call(node) for node in ast.walk(tree)} - {""})
         shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "no function"
         raise MarkError("it neither defines nor calls a function `{}`; there is {}".format(name, shown))
     return nodes
@@ -173,13 +179,13 @@ def definitions(body, prefix):
                     yield definition
 
 
-def calls(tree, name):
+def find_calls(tree, name):
     """Return the calls of a function with this name. For `predict`, also return the calls of `model.predict`."""
-    texts = ((node, called(node)) for node in ast.walk(tree))
+    texts = ((node, name_call(node)) for node in ast.walk(tree))
     return [node for node, text in texts if text == name or ("." not in name and text.endswith("." + name))]
 
 
-def called(node):
+def name_call(node):
     """Return the name that a node calls, as it is written: `model.predict`; empty if it calls nothing by name."""
     if not isinstance(node, ast.Call):
         return ""
@@ -193,7 +199,7 @@ def called(node):
 
 
 def bodies(node):
-    """Yield the lists of statements in a node and its children, the outer ones first."""
+    """Return the lists of statements in a node and its children, the outer ones first."""
     return [
         value
         for child in ast.walk(node)

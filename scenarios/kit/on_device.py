@@ -1,8 +1,8 @@
 """Time on the device: some calls under TensorFlow's profiler, after everything that is timed.
 
-Only the first launch of a cell on a GPU does this. The same number of calls runs without the profiler right before,
-because the profiler changes the speed: shares apply to the profiled calls, and both times show the difference. The
-profiler is started once before, in a separate session, because its first start takes longer.
+Only the first launch of a cell on a GPU profiles these calls. The profiler changes the speed, so the same number of
+calls runs directly before without it. Shares apply to the profiled calls, and the two times show how much slower they
+are. Before that, the profiler is started in a separate session, because its first start takes longer.
 """
 
 import signal
@@ -13,8 +13,8 @@ from time import perf_counter
 from . import trace
 from .fetching import fetch_one
 
-# The observation of a launch (docs/dev/worker-protocol.md): this value until the pass ends, and then the result, or the
-# reason why there is none.
+# The observation of a launch (docs/dev/worker-protocol.md) has this value until the pass ends. Then it has the result,
+# or the reason why there is no result.
 NAME, UNDER_WAY = "time on the device", "under way"
 
 # The target duration of all calls in seconds, and the largest number of calls.
@@ -48,10 +48,10 @@ def look(tf, step, steps, emit):
     emit("observation", name=NAME, value=UNDER_WAY)
     counted = Counted(step)
     try:
-        with ending_if_stuck():
-            profile = profiled(tf, counted)
+        with end_if_stuck():
+            profile = profile_calls(tf, counted)
         numbers = resources(profile, steps)
-        text = told_of(numbers) if numbers else nothing()
+        text = describe_numbers(numbers) if numbers else explain_no_kernel()
     except PassTooLarge as reason:
         numbers, text = {}, "not profiled: {}".format(reason)
     except Exception as error:  # noqa: BLE001, each release raises its own, and the launch has its result already
@@ -66,7 +66,7 @@ def look(tf, step, steps, emit):
 
 
 class Counted:
-    """A step that counts its calls, including one that raises."""
+    """A step that counts its calls, including a call that raises an error."""
 
     def __init__(self, step):
         self._step = step
@@ -78,7 +78,7 @@ class Counted:
 
 
 @contextmanager
-def ending_if_stuck():
+def end_if_stuck():
     """Make the kernel end this process if the block takes too long, because a call into a library may hang."""
     before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS)
@@ -89,13 +89,13 @@ def ending_if_stuck():
         signal.signal(signal.SIGALRM, before)
 
 
-def profiled(tf, step):
+def profile_calls(tf, step):
     """Profile calls, and return a Pass. Raises PassTooLarge, and errors of the step, the profiler and the parser."""
-    once = seconds_of(step, 1)
+    once = time_calls(step, 1)
     if once > LONGEST_SECONDS:
         raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:.0f} s".format(once, LONGEST_SECONDS))
     calls = max(1, min(CALLS, int(SECONDS / once)))
-    plain = seconds_of(step, calls)
+    plain = time_calls(step, calls)
     session = profiler(tf)
     session(step, 1)
     seconds, data = session(step, calls)
@@ -110,7 +110,7 @@ class PassTooLarge(Exception):  # noqa: N818, it isn't an error
     """The pass would take too long. The message is the reason."""
 
 
-def seconds_of(step, calls):
+def time_calls(step, calls):
     """Return the seconds of `calls` calls, until the last result has arrived, as in a sample on a GPU."""
     started = perf_counter()
     for _ in range(calls):
@@ -130,22 +130,22 @@ def profiler(tf):
     except ImportError:
         from tensorflow.python.eager import profiler as eager_profiler  # from 1.14 to 2.1, also for graphs
 
-        return session_of(lambda: eager_profiler, ())
+        return make_session_runner(lambda: eager_profiler, ())
     # 2.2 has no options. Level 1 traces only critical events on the host, because others would slow down the calls.
     experimental = tf.profiler.experimental
     has_options = hasattr(experimental, "ProfilerOptions")
     options = [dict(experimental.ProfilerOptions(host_tracer_level=1)._asdict())] if has_options else []
-    return session_of(_pywrap_profiler.ProfilerSession, ["", *options])
+    return make_session_runner(_pywrap_profiler.ProfilerSession, ["", *options])
 
 
-def session_of(make, arguments):
+def make_session_runner(make, arguments):
     """Return the function that `profiler` returns. `make` makes a session from the `arguments`."""
 
     def session(step, calls):
         running = make()
         running.start(*arguments)
         try:
-            seconds = seconds_of(step, calls)
+            seconds = time_calls(step, calls)
         finally:
             data = running.stop()
         return seconds, data
@@ -154,7 +154,7 @@ def session_of(make, arguments):
 
 
 def resources(made, steps):
-    """Return numbers by the names of docs/dev/worker-protocol.md from a Pass; empty without a kernel."""
+    """Return the resources of a Pass, by the names in docs/dev/worker-protocol.md. Without a kernel, it is empty."""
     seen = made.seen
     if not seen.kernels:
         return {}
@@ -174,7 +174,7 @@ def resources(made, steps):
     return numbers
 
 
-def told_of(numbers):
+def describe_numbers(numbers):
     """Describe the result on one line, for a scenario that runs without harness."""
     return "kernels ran in {:.3g} % of a step, {:,.2f} of them; copies alone in {:.3g} %".format(
         100 * numbers["profiled_kernel_seconds"] / numbers["profiled_seconds"],
@@ -183,7 +183,7 @@ def told_of(numbers):
     )
 
 
-def nothing(driver=DRIVER):
+def explain_no_kernel(driver=DRIVER):
     """Return the message for a profile without kernels, with a fix if the driver's file shows the reason."""
     sentence = "TensorFlow's profiler saw no kernel on a GPU"
     try:

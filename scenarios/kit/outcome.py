@@ -31,7 +31,7 @@ class CpuFallback(Exception):  # noqa: N818, it is a status
 
 
 class ScriptFailed(Exception):  # noqa: N818, it is a status
-    """A plain script failed. The message is the reason, and `traceback` the script's, which has been printed."""
+    """A plain script failed. The message is the reason. `traceback` is the script's traceback, already printed."""
 
     def __init__(self, message, traceback=None):
         super().__init__(message)
@@ -41,9 +41,9 @@ class ScriptFailed(Exception):  # noqa: N818, it is a status
 class Attempt:
     """Runs its `with` block, and stores in `outcome` how that ended.
 
-    Only KeyboardInterrupt and ReaderGone pass through. The traceback of a failure is also printed on standard error. It
-    isn't a function that calls another one, because frames cost time: TensorFlow walks the whole stack for every
-    operation that it adds to a graph.
+    Only KeyboardInterrupt and ReaderGone pass through. The traceback of a failure is also printed on standard error.
+    This is a class and not a function that calls the block, because an additional stack frame takes time: TensorFlow
+    walks the whole stack for every operation that it adds to a graph.
     """
 
     outcome = None

@@ -21,7 +21,7 @@ ADVICE = {
 
 
 def kind(source):
-    """Return the kind of a script, which says how it behaves as the main module. Invalid Python counts as CODE."""
+    """Return the kind of a script, which shows what it does as the main module. Invalid Python counts as CODE."""
     try:
         tree = ast.parse(source)
     except (SyntaxError, ValueError):

@@ -36,14 +36,16 @@ VARIABLES = ("VarHandleOp", "VariableV2", "Variable")
 
 def require_gpu(tf):
     """Raise CpuFallback, with TensorFlow's devices and its own reason, unless it has initialized a GPU."""
-    names = listed(tf)
+    names = list_devices(tf)
     if not any(is_gpu(device) for device in names):
         raise CpuFallback(
-            "TensorFlow {} lists no GPU, only {}: {}".format(tf.__version__, ", ".join(sorted(names)), complaint(tf))
+            "TensorFlow {} lists no GPU, only {}: {}".format(
+                tf.__version__, ", ".join(sorted(names)), find_complaint(tf)
+            )
         )
 
 
-def listed(tf):
+def list_devices(tf):
     """Return the devices that TensorFlow has initialized, in the mode that the scenario chose."""
     if tf.executing_eagerly():
         config = tf.config if hasattr(tf.config, "list_logical_devices") else tf.config.experimental
@@ -52,7 +54,7 @@ def listed(tf):
         return [short(device.name) for device in session.list_devices()]
 
 
-def complaint(tf):
+def find_complaint(tf):
     """Return TensorFlow's own message about why it uses no GPU.
 
     The message comes from a new process, because this process doesn't log it. If the new process logs no message about
@@ -104,7 +106,7 @@ def probe(tf):
 
 
 def run_alone(tf, shapes, work):
-    """Run `work` on arrays of ones of these shapes, in a separate graph and session. Return what `placements` returns.
+    """Run `work` on arrays of ones with these shapes, in a separate graph and session. Return its `placements`.
 
     The ones are fed, because TensorFlow would replace a graph of constants with its result.
     """
@@ -160,26 +162,26 @@ def tensor_in(value):
 
 
 def device_of(tensor):
-    """Return the full name of the device whose memory has an eager tensor or variable; empty if it isn't known.
+    """Return the full name of the device whose memory contains an eager tensor or variable; empty if it isn't known.
 
-    `.device` isn't used if possible, because it is the operation's device: for integers (int32), which TensorFlow keeps
-    and multiplies on the host, a function reports the GPU.
+    If possible, `.device` isn't used, because it is the operation's device. TensorFlow keeps integers (int32) on the
+    host and multiplies them there, but for a function's result, `.device` is the GPU.
     """
     return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
 
 
 def gpus(tf, used):
     """Return the known facts about these TensorFlow devices ("GPU:0"): name, compute capability and PCI address."""
-    own = [device for device in listed(tf) if is_gpu(device)]
+    own = [device for device in list_devices(tf) if is_gpu(device)]
     facts = driver.gpus()
     if len(facts) != len(own):
         # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report which, and
         # only by initializing all GPUs again.
-        facts = described()
+        facts = read_descriptions()
     return [facts[number] for number in map(number_of, used) if number < len(facts)]
 
 
-def described():
+def read_descriptions():
     """Return the facts of `driver.gpus` for the GPUs that TensorFlow uses."""
     from tensorflow.python.client import device_lib
 

@@ -1,4 +1,4 @@
-"""The matrix power that the guide to graphs times: https://www.tensorflow.org/guide/intro_to_graphs."""
+"""The matrix power that is timed in the guide to graphs: https://www.tensorflow.org/guide/intro_to_graphs."""
 
 SIDE = 10
 

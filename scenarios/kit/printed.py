@@ -94,7 +94,7 @@ class Screen:
             self.lines[self.row] = ""
 
 
-def shown(text):
+def render_output(text):
     """Return the text that a terminal shows after this output, without control characters except tabs and line ends.
 
     Text that a carriage return, a backspace or an erase sequence replaced is missing.

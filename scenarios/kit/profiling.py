@@ -3,8 +3,8 @@
 Each of the two profiles is written as a file for `python -m pstats`, and as JSON with samples of the stack. harness
 reads the JSON, because pstats files are in the marshal format, which isn't safe to read from an untrusted program.
 
-Of the later calls, some are timed, then as many are profiled, and then as many are sampled, so that the methods don't
-affect each other. The only first call is profiled and sampled at the same time.
+Some of the later calls are timed, then the same number is profiled, and then the same number is sampled, so that the
+methods don't affect each other. There is only one first call, so it is profiled and sampled at the same time.
 """
 
 import json
@@ -71,7 +71,7 @@ class Profiler:
         return calls
 
     def once(self, step, phase, fetch):
-        """Call `step` once and return its result. Profile it as the first call, unless there was one."""
+        """Call `step` once and return its result. Profile it as the first call, unless a first call was profiled."""
         with phase(FIRST_CALL):
             result = step()
             fetch(result)
@@ -117,7 +117,7 @@ class Profile:
         for key in sorted(stats):
             if not (key[0].startswith(KIT) or "'_lsprof.Profiler'" in key[2]):
                 places[key] = len(places)
-        return dict(self._facts, functions=functions(stats, places), stacks=sampled(self.stacks, places))
+        return dict(self._facts, functions=list_functions(stats, places), stacks=list_stacks(self.stacks, places))
 
 
 def call(step, calls, fetch):
@@ -127,7 +127,7 @@ def call(step, calls, fetch):
     fetch(result)
 
 
-def functions(stats, places):
+def list_functions(stats, places):
     """Return one list per function.
 
     It has the file, line, name, calls, calls without recursive ones, own seconds, cumulative seconds, and callers. A
@@ -146,7 +146,7 @@ def functions(stats, places):
     return rows
 
 
-def sampled(stacks, places):
+def list_stacks(stacks, places):
     """Return one list per stack: its seconds, and the positions of its functions, the outermost first."""
     seconds = {}
     for stack, duration in stacks.seconds.items():

@@ -28,7 +28,7 @@ class CompiledCode:
             with suppress(OSError):  # then the driver compiles again
                 copy(first, folder)
                 self.mark()
-        self._before = None if folder is None else held(folder)
+        self._before = None if folder is None else count_bytes(folder)
         self._steady = None
 
     @property
@@ -50,17 +50,17 @@ class CompiledCode:
 
     @contextmanager
     def _looking(self, telemetry):
-        before = held(self._folder)
+        before = count_bytes(self._folder)
         with telemetry:
             yield
-        self._steady = (self._steady or 0) + max(0, held(self._folder) - before)
+        self._steady = (self._steady or 0) + max(0, count_bytes(self._folder) - before)
 
     def resources(self):
         """Return the resources of docs/dev/worker-protocol.md, in bytes. The dict is empty without a folder."""
         if self._folder is None:
             return {}
         # a driver removes the code of another driver
-        filled = max(0, held(self._folder) - self._before)
+        filled = max(0, count_bytes(self._folder) - self._before)
         steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
         return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)
 
@@ -77,7 +77,7 @@ def copy(source, target):
                 os.replace(path + ".part", path)  # the driver never reads a part of a file
 
 
-def held(folder):
+def count_bytes(folder):
     """Return the total bytes of the files below a folder, without the marker file."""
     total = 0
     for parent, _, names in os.walk(folder):

@@ -5,12 +5,12 @@ from collections import namedtuple
 NOTHING = "no error"
 MESSAGE_CHARACTERS = 200
 
-# error: the exception's class, by its name, or "no error"; says: the first line of its message.
+# error: the name of the exception's class, or "no error"; says: the first line of its message.
 Raised = namedtuple("Raised", "error says")
 
 
-def raised(call):
-    """Call `call`, and return its error as a Raised. Later releases add a line of their own above the message."""
+def catch_error(call):
+    """Call `call`, and return its error as a Raised. Later releases put their own line before the message."""
     try:
         call()
     except Exception as error:  # noqa: BLE001, the class of the error is the observation

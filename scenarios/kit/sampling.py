@@ -29,31 +29,33 @@ TURNS_LOOKED_AT = 5
 MOST_LEAD = 8
 # Calls after a switch are left out if they use more than this multiple of the CPU time of a call in a sample.
 SLOW = 1.03
-# A turn has no untimed call first if a call takes at least this many seconds, because it would take half of the turn.
-# After a switch, the first call of 5 to 10 ms took 4 % longer; filling a cache of 32 MiB takes about 3 ms.
+# If a call takes at least this many seconds, a turn starts without an untimed call, which would take half of the turn.
+# After a switch, the first call of a step of 5 to 10 ms took 4 % longer. Filling a cache of 32 MiB takes about 3 ms.
 LONG = 0.2
 
-# A launch keeps about this many single steps. Faster steps have untimed calls between them, so that the kept ones are
-# from the whole measurement.
+# A launch keeps at most about this many single steps. If steps are faster, there are untimed calls between them, so
+# that the kept steps are from the whole measurement.
 MOST_SINGLE_STEPS = 2000
 
-# The number of stretches of calls between readings of memory; the warm-up has one in this many calls.
-STRETCHES, WARM_ONE_IN = 20, 10
+# The number of stretches of calls between readings of memory.
+STRETCHES = 20
+# The warm-up before readings of memory has one call per this many measured calls.
+WARM_ONE_IN = 10
 
 # seconds: its length; cpu_seconds: the CPU time of the process in it, without its children.
 Sample = namedtuple("Sample", "seconds cpu_seconds")
 
 # samples: samples that weren't reported yet; calls: the calls per sample; made: the total number of calls; warm: the
-# number of calls in the warm-up; untimed: the number of calls before the samples of turns; result: the result of the
-# last call.
+# number of calls in the warm-up; untimed: the number of untimed calls after the warm-up; result: the result of the last
+# call.
 Measurement = namedtuple("Measurement", "samples calls made warm untimed result")
 
 
 class TimeBounded:
     """Sampling by time: warm up for `warmup_seconds`, then take samples for `measure_seconds`.
 
-    A sample takes at least `sample_seconds`. `calls_per_sample` is its number of calls; None: the warm-up determines
-    it. If `turns` is a number, each sample is taken on command, and `measure_seconds` isn't used.
+    A sample takes at least `sample_seconds`. `calls_per_sample` is its number of calls. If it is None, the warm-up
+    determines this number. If `turns` is a number, each sample is taken on command, and `measure_seconds` isn't used.
     """
 
     mode = "time"
@@ -69,9 +71,11 @@ class TimeBounded:
         """Measure `step`, and return a Measurement. `count`, the document's number of calls, isn't used.
 
         `phase(name)` is a context that times a part. `fetch(result)` waits until the step's result has arrived.
-        `watching()` is a context around the timed calls. None of them adds a stack frame to the step. With turns,
-        `wait(samples, calls)` reports the last samples, each of `calls` calls, waits for the next command and returns
-        it: TURN, END, or a number of samples to take alone. Then the measurement has no samples.
+        `watching()` is a context around the timed calls. None of them adds a stack frame to the step.
+
+        If the launch is interleaved (`turns`), `wait(samples, calls)` reports the latest samples, each of `calls`
+        calls. It waits for the next command and returns it: TURN, END, or the number of samples to take without
+        interleaving. The returned Measurement then has no samples, because they are already reported.
         """
         # The garbage of imports would otherwise be collected during some step, and perhaps within a short measurement.
         # That takes 0.04 s in TensorFlow 1.14 and 0.1 s in 2.21.
@@ -103,7 +107,7 @@ class TimeBounded:
             elapsed = clock() - begun
             per_call = taken.seconds / calls
             if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
-                calls = grown(calls, taken.seconds, self.sample_seconds)
+                calls = grow_calls(calls, taken.seconds, self.sample_seconds)
             else:
                 # a slow step, with one call per sample in an earlier launch, needs no second batch
                 settled = per_call >= SETTLED * before or (self.calls_per_sample == 1 and per_call >= LONG)
@@ -130,10 +134,10 @@ class TimeBounded:
         return samples, between * len(samples), result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
-        """Take a sample for each command TURN, and several without a break for a number, until the command END.
+        """Take one sample for each command TURN, and for a number that many samples in a row, until the command END.
 
         Return the number of calls, the number of untimed calls among them, and the last result. per_call: the expected
-        seconds of a call. `run` calls this directly, as it calls `_measure`, so that the stack has the same depth.
+        seconds of a call. `run` calls this method and `_measure` directly, so that the stack has the same depth.
         """
         lead = 0 if per_call >= LONG else min(calls, MOST_LEAD)
         leads, usual = [], []
@@ -157,7 +161,7 @@ class TimeBounded:
                     leads.append(before)
                     usual.append(taken.cpu_seconds / calls)
                     if len(leads) == TURNS_LOOKED_AT:
-                        lead = min(lead, slow_calls(leads, usual))
+                        lead = min(lead, count_slow_calls(leads, usual))
             else:
                 samples = []
                 for _ in repeat(None, lead):
@@ -225,14 +229,14 @@ def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=
     return Measurement(samples, None, warm + calls, warm, 0, result), points
 
 
-def grown(calls, taken, wanted):
+def grow_calls(calls, taken, wanted):
     """Return how many calls the next batch needs for `wanted` seconds, if `calls` of them took `taken`."""
     if taken * GROWTH <= wanted * HEADROOM:
         return calls * GROWTH
     return max(calls + 1, math.ceil(calls * HEADROOM * wanted / taken))
 
 
-def slow_calls(leads, usual):
+def count_slow_calls(leads, usual):
     """Return the number of calls to leave out after a switch: the consecutive slow ones, but at least one.
 
     leads: per turn, the CPU seconds of each call before the sample; usual: per turn, the CPU seconds of a call in the

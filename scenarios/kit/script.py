@@ -23,7 +23,7 @@ from . import marks, own_code
 from .events import ReaderGone
 from .launch_watch import LaunchWatch, dump_threads, idle_reason, stack_text
 from .outcome import TRACEBACK_CHARACTERS, NotAvailable, ScriptFailed, one_line
-from .printed import NumberError, find_numbers, shown
+from .printed import NumberError, find_numbers, render_output
 from .steps import ImportClock, Steps
 
 # Packages whose import counts as TensorFlow import time, including everything that they import.
@@ -56,9 +56,9 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     Raises ScriptFailed if the script fails or doesn't do what is requested, and NotAvailable if none of its own code
     ran.
     """
-    path = placed(name, source)
+    path = write_script(name, source)
     steps = Steps(bench.fetch)
-    code, has_steps = compiled(name, source, path, functions)
+    code, has_steps = compile_script(name, source, path, functions)
     module = types.ModuleType("__main__")
     module.__file__ = path
     setattr(module, marks.CLOCK, steps)
@@ -67,7 +67,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     def abandon(seconds, frame):
         dump_threads()
         os.write(2, printed.tail().encode("utf-8", "replace"))
-        describe = functools.partial(where, name, source)
+        describe = functools.partial(describe_line, name, source)
         bench.abandon(idle_reason(seconds, frame, path, describe), stack_text(frame, path))
 
     bench.is_watched = True
@@ -95,8 +95,8 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
             raise NotAvailable(text.format(1e3 * max(0.0, own), 1e3 * whole, own_code.ADVICE[kind]))
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
     bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
-    text = shown(printed.text())
-    bench.observe("output", told(text))
+    text = render_output(printed.text())
+    bench.observe("output", summarize_output(text))
     observe_numbers(bench, text, grep, compare)
 
 
@@ -111,7 +111,7 @@ def observe_numbers(bench, text, grep, compare):
         if not all(values for values, _ in numbers.values()):
             lines = [line for line in text.split("\n") if line.strip()]
             first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
-            raise ScriptFailed("--grep {!r} finds nothing in what the script printed. {}".format(pattern, first))
+            raise ScriptFailed("--grep {!r} finds nothing in the script's output. {}".format(pattern, first))
         for label, (values, unit) in numbers.items():
             by_label[label], units[label] = values, unit
     # medians, because the first number is often slow
@@ -129,7 +129,7 @@ def observe_numbers(bench, text, grep, compare):
         bench.observe("printed units", units)
 
 
-def placed(name, source):
+def write_script(name, source):
     """Return the path of the script's file: in this folder, or in a new folder if another file has the same name."""
     data = source.encode("utf-8", "surrogateescape")
     path = os.path.abspath(name)
@@ -144,13 +144,13 @@ def placed(name, source):
     return path
 
 
-def compiled(name, source, path, functions):
+def compile_script(name, source, path, functions):
     """Return the script's code object, and whether it has steps. Raises ScriptFailed."""
     try:
-        tree, has_steps = marks.instrumented(source, path, functions)
+        tree, has_steps = marks.instrument(source, path, functions)
         return compile(tree, path, "exec", dont_inherit=True), has_steps
     except SyntaxError as error:
-        place = where(name, source, error.lineno or 1)
+        place = describe_line(name, source, error.lineno or 1)
         raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, place)) from None
     except (marks.MarkError, ValueError) as error:
         raise ScriptFailed("{}: {}".format(name, error)) from None
@@ -159,7 +159,7 @@ def compiled(name, source, path, functions):
 def execute(code, module, source, arguments, stdin):
     """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed."""
     name = os.path.basename(module.__file__)
-    sys.argv = [name, *map(translated, arguments)]
+    sys.argv = [name, *map(translate_argument, arguments)]
     if os.path.isdir(".keras"):  # data files that harness copied, so that Keras doesn't download them
         os.environ["HOME"] = os.getcwd()
     if stdin is not None:
@@ -176,7 +176,7 @@ def execute(code, module, source, arguments, stdin):
     except (KeyboardInterrupt, ReaderGone):
         raise
     except BaseException as error:  # noqa: BLE001, any error of the script is reported
-        raise failed(error, module.__file__, name, source) from None
+        raise report_error(error, module.__file__, name, source) from None
     finally:
         sys.stderr = errors.stream
     if status is not None and not isinstance(status, int):
@@ -188,7 +188,7 @@ def execute(code, module, source, arguments, stdin):
     sys.modules["__main__"] = before
 
 
-def translated(argument):
+def translate_argument(argument):
     """Translate an argument that selects TensorFlow's benchmarks for the installed TensorFlow.
 
     `--benchmarks` has the name `--benchmark_filter` in newer releases.
@@ -223,7 +223,7 @@ class LastLines:
 def exit_reason(status, errors, source):
     """Return the reason for an exit status other than 0: the last line on standard error, and missing arguments."""
     reason = "it ended with exit status {}".format(status)
-    lines = [line.strip() for line in shown(errors).split("\n") if line.strip() and "--helpshort" not in line]
+    lines = [line.strip() for line in render_output(errors).split("\n") if line.strip() and "--helpshort" not in line]
     if not lines:
         return reason
     advice = argument_hint(lines[-1], source)
@@ -255,7 +255,7 @@ def wait_for_others():
         processes._exit_function()
 
 
-def failed(error, path, name, source):
+def report_error(error, path, name, source):
     """Print the traceback of a script's error as Python would, and return the exception for it."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename != path:
@@ -267,7 +267,7 @@ def failed(error, path, name, source):
         if trace.tb_frame.f_code.co_filename == path:
             lines.append(trace.tb_lineno)
         trace = trace.tb_next
-    place = " ({})".format(where(name, source, lines[-1])) if lines else ""
+    place = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
     reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
     advice = hint(error)
     message = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
@@ -299,7 +299,7 @@ def hint(error):
     return ""
 
 
-def where(name, source, line):
+def describe_line(name, source, line):
     """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
     if name.endswith(".py"):
         above = source.split("\n")[: line - 1]
@@ -346,8 +346,8 @@ class Printed:
         return self._file.read().decode("utf-8", "replace")
 
 
-def told(text):
-    """Return the saved part of a script's output: its first lines, their number, and a hash (SHA-256) of all."""
+def summarize_output(text):
+    """Return the saved part of a script's output: its first lines, the number of lines, and its SHA-256 hash."""
     lines = text.split("\n")
     if not lines[-1]:
         del lines[-1]

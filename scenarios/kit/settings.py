@@ -118,14 +118,14 @@ class Settings:
 
     def observe(self, tf, device_name):
         """Return the active settings by name. Raises NotAvailable, with the active value, if one isn't as requested."""
-        readers = {"xla": compiled, "precision": policy, "deterministic": deterministic}
+        readers = {"xla": find_compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
             if "cuda_loading" in self._asked:
                 readers["cuda_loading"] = lambda _: driver.loading()
         active = {}
         for name, read in readers.items():
-            value = told(read, tf)
+            value = read_setting(read, tf)
             if value is not None:
                 active[name] = value
         if self._keeps:
@@ -163,7 +163,7 @@ def keep_freed_memory():
     return mallopt is not None and all(mallopt(option, value) == 1 for option, value in KEEPING)
 
 
-def told(read, tf):
+def read_setting(read, tf):
     """Return `read(tf)`, or None if it raises an error, so that no launch fails because of it."""
     try:
         return read(tf)
@@ -171,8 +171,10 @@ def told(read, tf):
         return None
 
 
-def compiled(tf):
-    """Return what XLA compiles: CLUSTERS, and the Python names of functions that request it (jit_compile).
+def find_compiled(tf):
+    """Return what XLA compiles: CLUSTERS (parts of every graph), and the names of functions that request XLA.
+
+    Python functions request it with jit_compile.
 
     The functions are known from 2.5 on. In earlier releases, TensorFlow and Keras never request it themselves.
     """
@@ -211,7 +213,7 @@ def has_clusters(folder):
 
 
 def have_keras_compile_nothing():
-    """Make the imported Keras use XLA only if it is requested explicitly."""
+    """Make the imported Keras use XLA only if the scenario requests it explicitly."""
     never = property(lambda _: False, lambda _, value: None)
     for name in OPTIMIZERS:
         for member in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():

@@ -64,7 +64,7 @@ class Steps:
                 self.__exit__(None, None, None)
 
     def _stack(self):
-        """Return the starts of this thread's unfinished steps: CPU time and time."""
+        """Return the starts of this thread's unfinished steps, each as CPU time and wall-clock time."""
         if not hasattr(self._begun, "stack"):
             self._begun.stack = []
         return self._begun.stack

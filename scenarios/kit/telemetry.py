@@ -24,9 +24,10 @@ Reading = namedtuple("Reading", "stat waited faults now wall cpu")
 class Telemetry:
     """Monitors its `with` blocks, which run one after the other. Each block is a piece of the timed steps.
 
-    It isn't a function that calls the steps, because stack frames take time (see `outcome.py`). The readings at both
-    ends of a piece are parsed after the piece, and stored as a few numbers. With TensorFlow on one CPU, which has 5 to
-    8 threads, both readings together take 0.4 ms; with 50 threads, they take 2 ms.
+    This is a class and not a function that calls the steps, because an additional stack frame takes time (see
+    `outcome.py`). The readings before and after a piece are parsed after it, and stored as a few numbers. With
+    TensorFlow on one CPU, which has 5 to 8 threads, both readings together take 0.4 ms. With 50 threads, they take 2
+    ms.
     """
 
     def __init__(self, stat=STAT, threads=THREADS):
@@ -89,7 +90,7 @@ def cpu():
 
 
 def child_cpu(child):
-    """Return the CPU seconds of a process, to a clock tick; 0 if it has ended."""
+    """Return the CPU seconds of a process, exact to a clock tick; 0 if it has ended."""
     # The second field is the command's name in brackets, which may hold anything.
     fields = (read("/proc/{}/stat".format(child.decode())) or b"").rpartition(b")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
@@ -141,7 +142,7 @@ def waiting(threads):
 
 
 def piece(before, after, own):
-    """Return the activity between two readings on the CPUs `own` and on all: numbers by name."""
+    """Return the activity between two readings, on the CPUs `own` and on all CPUs, as numbers by name."""
     wall, used = after.wall - before.wall, after.cpu - before.cpu
     numbers = {
         "steady_seconds": wall,
@@ -157,9 +158,10 @@ def piece(before, after, own):
 
 
 def cpu_ticks(stat):
-    """Return the clock ticks since the machine started that each online CPU was busy, and was stolen, by CPU number.
+    """Return two numbers of clock ticks per online CPU, by CPU number: how long it was busy, and how long stolen.
 
-    stat: the bytes of /proc/stat. The result is empty if they are None or invalid, or if all counters are 0.
+    Both count from the start of the machine. stat: the bytes of /proc/stat. The result is empty if they are None or
+    invalid, or if all counters are 0.
     """
     ticks = {}
     for line in (stat or b"").split(b"\n"):
@@ -179,7 +181,10 @@ def cpu_ticks(stat):
 
 
 def between(before, after, own):
-    """Return the seconds between two readings of `cpu_ticks`: on `own`, and on all CPUs online at both."""
+    """Return the busy and stolen seconds between two results of `cpu_ticks`, by name.
+
+    They are for the CPUs `own`, and for all CPUs that were online both times.
+    """
     second = os.sysconf("SC_CLK_TCK")
     busy = {cpu: (after[cpu][0] - before[cpu][0]) / second for cpu in before if cpu in after}
     numbers = {}

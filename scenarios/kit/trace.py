@@ -10,8 +10,8 @@ profiler's clock.
 import re
 from collections import namedtuple
 
-# kernels, copies: start and end of each on a GPU (a memset counts as a copy); launching: start and end of each call
-# with which a CPU thread launched one, or None if the trace doesn't contain these calls.
+# kernels, copies: the start and the end of each of them on a GPU (a memset counts as a copy); launching: the start and
+# the end of each call with which a CPU thread launched a kernel or a copy, or None if the trace has no such calls.
 Seen = namedtuple("Seen", "kernels copies launching")
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5

@@ -4,7 +4,7 @@ import os
 
 MEASURE, TURN, ALONE, END = "measure", "turn", "alone", "end"
 
-# The most characters of a line with a command. It is enough for any number of samples.
+# The largest number of characters in a line with a command. It is enough for any number of samples.
 LONGEST = 64
 DIGITS = 9
 
@@ -28,7 +28,7 @@ class Words:
         """Wait for this command. Raises the errors of `next`, and WordError for another command."""
         line = self._line()
         if line != word.encode("ascii"):
-            raise WordError("the word {!r} came, and not '{}'".format(line[:LONGEST], word))
+            raise WordError("received the word {!r} instead of '{}'".format(line[:LONGEST], word))
 
     def next(self):
         """Wait for the next command: TURN, END, and for ALONE the number of samples.

@@ -120,7 +120,7 @@ def perform(job, emit, words, telemetry, compiled):
     if attempt.outcome.status == OK:
         # after all timed phases
         with Attempt() as attempt:
-            bench.tell_settings()
+            bench.observe_settings()
             bench.prove_gpu()
     return attempt.outcome
 
@@ -134,7 +134,8 @@ def git_version():
 def load(script):
     """Return the function `scenario` of the file `script`.
 
-    The module is loaded from the file, because AutoGraph reads its source again. Its name hides no other module.
+    The module is loaded from the file, because AutoGraph reads its source again. Its name is different from the names
+    of other modules.
     """
     name = "scenario_" + os.path.splitext(os.path.basename(script))[0]
     loader = FromSource(name, os.path.abspath(script))

@@ -12,7 +12,7 @@ from kit.steps import Steps
 
 def steps_of(source, functions=(), **known):
     """How many steps a script takes, and its names afterwards."""
-    tree, has_steps = marks.instrumented(textwrap.dedent(source), "script.py", functions)
+    tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
     steps = Steps(lambda result: None)
     names = {marks.CLOCK: steps, **known}
     exec(compile(tree, "script.py", "exec"), names)
@@ -101,7 +101,7 @@ def test_functions_are_timed_by_their_names(source, functions, count):
         (
             "if x:\n    y = 1\n    # harness: step\nz = 1",
             [],
-            "line 3: `# harness: step` is indented in another way than",
+            "line 3: `# harness: step` isn't indented like",
         ),
         ("# harness: stop\nx = 1", [], "line 1: Unknown mark `# harness: stop`: write `# harness: step`"),
         ("x = 1\n# harness: end\n", [], "line 2: `# harness: end` doesn't end a step"),
@@ -115,14 +115,14 @@ def test_functions_are_timed_by_their_names(source, functions, count):
         (
             "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
             [],
-            "line 4: `# harness: step` needs a statement that begins in it",
+            "line 4: `# harness: step` needs a statement that starts in the same line",
         ),
         ("def f():\n    g()", ["h"], "it neither defines nor calls a function `h`; there is f, g"),
     ],
 )
 def test_what_cannot_be_timed_is_told_with_its_line(source, functions, told):
     with pytest.raises(marks.MarkError) as raised:
-        marks.instrumented(source, "script.py", functions)
+        marks.instrument(source, "script.py", functions)
     assert str(raised.value).startswith(told)
 
 
@@ -147,7 +147,7 @@ STATEMENTS = st.recursive(
 def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(statements, data):
     """The script's statements stand in the same lines with a mark as without, and no mark changes nothing."""
     source = "\n".join(statements)
-    plain, has_steps = marks.instrumented(source, "script.py")
+    plain, has_steps = marks.instrument(source, "script.py")
     assert not has_steps
     assert ast.dump(plain) == ast.dump(ast.parse(source))
     starts = sorted({(node.lineno, node.col_offset) for node in ast.walk(plain) if isinstance(node, ast.stmt)})
@@ -157,9 +157,9 @@ def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(stat
     below = [node for node in ast.walk(plain) if isinstance(node, ast.stmt) and node.lineno == line]
     if isinstance(below[0], ast.ClassDef):
         with pytest.raises(marks.MarkError, match="a class isn't a step"):
-            marks.instrumented(marked, "script.py")
+            marks.instrument(marked, "script.py")
         return
-    tree, has_steps = marks.instrumented(marked, "script.py")
+    tree, has_steps = marks.instrument(marked, "script.py")
     assert has_steps
     compile(tree, "script.py", "exec")
     kept = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}

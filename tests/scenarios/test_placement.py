@@ -91,11 +91,11 @@ def graph_mode(*devices, placed=None):
 
 @pytest.mark.parametrize("at", ["config", "experimental"])
 def test_eager_mode_lists_what_is_initialised(at):
-    assert placement.listed(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
+    assert placement.list_devices(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
 
 
 def test_graph_mode_lists_what_a_session_has():
-    assert placement.listed(graph_mode(CPU, GPU)) == ["CPU:0", "GPU:0"]
+    assert placement.list_devices(graph_mode(CPU, GPU)) == ["CPU:0", "GPU:0"]
 
 
 @pytest.mark.parametrize("library", [eager(CPU, GPU), graph_mode(CPU, GPU), graph_mode(CPU, XLA_GPU, GPU)])
@@ -129,14 +129,14 @@ def test_a_gpu_of_xlas_own_is_none(library):
 def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypatch, capsys, words, why):
     monkeypatch.setattr(placement, "ASK", f"""print("{words}")""")
     library = Thing(test=Thing(is_built_with_cuda=lambda: True))
-    assert placement.complaint(library).startswith(why)
+    assert placement.find_complaint(library).startswith(why)
     assert capsys.readouterr().err.startswith(why)
 
 
 def test_where_it_does_not_say_why_its_last_words_are_kept(monkeypatch, capsys):
     monkeypatch.setattr(placement, "ASK", "raise ImportError('no module named tensorflow')")
     library = Thing(test=Thing(is_built_with_cuda=lambda: True))
-    assert placement.complaint(library) == "it gave no reason"
+    assert placement.find_complaint(library) == "it gave no reason"
     assert "ImportError: no module named tensorflow" in capsys.readouterr().err
 
 
@@ -144,7 +144,7 @@ def test_a_question_without_an_answer_is_given_up(monkeypatch):
     monkeypatch.setattr(placement, "ASK", "import time; time.sleep(60)")
     monkeypatch.setattr(placement, "ASK_SECONDS", 0.1)
     library = Thing(test=Thing(is_built_with_cuda=lambda: True))
-    assert "gave no reason within 0.1 s" in placement.complaint(library)
+    assert "gave no reason within 0.1 s" in placement.find_complaint(library)
 
 
 def test_an_operation_of_ours_shows_where_work_goes():
@@ -212,7 +212,7 @@ def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
 
 def test_where_the_driver_tells_nothing_no_gpu_is_named(monkeypatch):
     monkeypatch.setattr(placement.driver, "gpus", list)
-    monkeypatch.setattr(placement, "described", list)
+    monkeypatch.setattr(placement, "read_descriptions", list)
     assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == []
 
 

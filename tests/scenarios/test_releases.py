@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from kit import eager_switch, raised, version
+from kit import catch_error, eager_switch, version
 
 
 def test_versions_compare_as_numbers():
@@ -37,4 +37,4 @@ def fail(message):
     ],
 )
 def test_what_a_call_raises_is_the_class_and_the_message_s_first_line(call, expected):
-    assert raised(call) == expected
+    assert catch_error(call) == expected

@@ -140,9 +140,7 @@ def test_numbers_that_it_prints_are_taken(script):
     assert found["printed"] == {"step": [0, 1, 2], "took": [1.2005, 1.2015, 1.2025]}
     assert found["printed units"] == {"step": "", "took": "s"}
     nothing = script("print('hello')", grep=[[r"took (\d+)", ["took"]]])
-    assert (
-        nothing.end["reason"] == "--grep 'took (\\\\d+)' finds nothing in what the script printed. It printed: 'hello'"
-    )
+    assert nothing.end["reason"] == "--grep 'took (\\\\d+)' finds nothing in the script's output. It printed: 'hello'"
 
 
 def test_numbers_are_read_from_what_a_terminal_shows(script):
@@ -167,7 +165,7 @@ def test_steps_are_the_samples_and_the_first_call_is_told_apart(script):
     assert [sample["steps"] for sample in done.samples] == [1] * 4
     assert phases(done)["first call"] > 0
     never = script("# harness: step\ndef f():\n    pass")
-    assert never.end["reason"] == "what is to be timed as a step was never done"
+    assert never.end["reason"] == "the code that should be timed as a step never ran"
 
 
 def test_a_script_that_replaces_what_it_prints_to_loses_nothing(script):

@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
         raise AttributeError("a release has another name for it")
 
     seen(**FOUND)
-    monkeypatch.setattr(settings, "compiled", fails)
+    monkeypatch.setattr(settings, "find_compiled", fails)
     monkeypatch.setattr(settings, "policy", lambda _: None)
     assert Settings().observe(None, "cpu") == {"deterministic": "off"}
     with pytest.raises(NotAvailable, match="the effect of precision=float32 can't be observed"):
@@ -197,7 +197,7 @@ def tensorflow(*definitions, eager=True, jit=False):
 
 def test_functions_that_ask_for_xla_are_told_by_their_names_in_python(environ):
     traced = ("__inference__update_step_xla_123", True), ("__forward_step_4_56", True), ("__inference_other_7", False)
-    assert settings.compiled(tensorflow(*traced, eager=False)) == ["_update_step_xla", "step"]
+    assert settings.find_compiled(tensorflow(*traced, eager=False)) == ["_update_step_xla", "step"]
 
 
 @pytest.mark.parametrize(
