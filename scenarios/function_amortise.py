@@ -25,11 +25,11 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""After how many calls has a function paid for its tracing? The guide's power of a matrix, as in `function_power`.
+"""After how many calls is a tf.function faster in total? It computes the guide's matrix power, as in `function_power`.
 
 A step includes everything: a new tf.function, its tracing, and N calls. In eager mode, it includes only the calls. At
-the point where the curves of the two modes cross, the calls have saved as much time as the tracing took. The phase
-"first call" contains the cost of a process's first trace only, such as reading the source again.
+the crossover point of the two modes, the calls have saved as much time as the tracing took. Some costs occur only in a
+process's first trace, such as reading the source. They are in the phase "first call", and not in the steps.
 """
 
 from kit import eager_tensorflow, fixed_matrix, main, power_of, traced_calls

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "Behaviour of functions, and differences from Python"
+# title  = "Behavior of functions, and differences from Python"
 # source = "https://www.tensorflow.org/guide/intro_to_graphs"
 # tags   = ["seed", "function", "behaviour"]
 #
@@ -69,14 +69,15 @@
 # value       = 1
 # when        = { experiment = "print_count" }
 # ///
-"""The experiments on tf.function in the guide that don't measure times, each in a separate process.
+"""The guide's experiments on tf.function that don't measure times, each in a separate process.
 
 The last experiment comes from the lesson.
 
-experiment  same_value: a function and its nested twin against plain Python; branches: an `if` on a tensor becomes both
-            branches; polymorphism: a graph for each signature; retracing: Python numbers trace again, tensors do not;
-            eager_switch: functions run as Python and back; side_effects: `print` runs while tracing; non_strict: a
-            graph leaves out what nothing needs, errors and all; print_count: ten calls of a function that prints
+experiment  same_value: a function and a nested function give the same value as plain Python; branches: the graph of an
+            `if` on a tensor has both branches; polymorphism: one graph per signature; retracing: new Python numbers
+            cause retracing, new tensors don't; eager_switch: functions are switched to plain Python and back;
+            side_effects: `print` runs only during tracing; non_strict: a graph leaves out operations whose results
+            aren't used, even if they would raise errors; print_count: how often ten calls of a function print
 """
 
 import contextlib
@@ -87,7 +88,7 @@ from kit import catch_error, eager_switch, eager_tensorflow, main
 
 
 def scenario(bench, *, experiment="same_value"):
-    """Make one experiment, and time nothing."""
+    """Run one experiment, and time nothing."""
     with bench.phase("import"):
         tf = eager_tensorflow()
     bench.device()
@@ -95,7 +96,7 @@ def scenario(bench, *, experiment="same_value"):
 
 
 def same_value(bench, tf):
-    """x·y + b by plain Python, by a function, and by a function that a function calls."""
+    """Compute x·y + b in plain Python, in a function, and in a function that calls a function."""
 
     def inner(x, y, b):
         return tf.matmul(x, y) + b
@@ -126,7 +127,7 @@ def branches(bench, tf):
     bench.observe("operations of the graph", [operation.type for operation in graph.get_operations()])
     for function in sorted(graph.as_graph_def().library.function, key=lambda definition: definition.signature.name):
         name = re.search(r"cond_(?:true|false)", function.signature.name)
-        if name:  # other functions, as for gradients, differ in their number from release to release
+        if name:  # the number of other functions, such as those for gradients, differs between releases
             bench.observe("operations of " + name.group(), [node.op for node in function.node_def])
     code = tf.autograph.to_code(simple_relu)
     bench.observe("generated code has if_stmt", "if_stmt" in code)
@@ -134,27 +135,29 @@ def branches(bench, tf):
 
 
 def polymorphism(bench, tf):
-    """How many graphs a function has after each of the guide's five calls, and after five more."""
+    """Count the graphs of a function after each of the guide's five calls, and after five more calls."""
     import numpy as np
 
-    function, traces = counted(tf, lambda x: tf.maximum(0.0, x))
+    function, traces = make_counted(tf, lambda x: tf.maximum(0.0, x))
     constant = tf.constant
     guide = [constant(5.5), [1, -1], constant([3.0, -3.0]), constant(-2.5), constant([-1.0, 1.0])]
-    bench.observe("graphs after each call", counts(function, traces, guide))
+    bench.observe("graphs after each call", count_traces(function, traces, guide))
     more = [[1, -1], [2, -1], np.float32(1.5), np.ones(2, "float32"), 3.0]
-    bench.observe("graphs after more: two lists, NumPy scalar and array, Python float", counts(function, traces, more))
+    bench.observe(
+        "graphs after more: two lists, NumPy scalar and array, Python float", count_traces(function, traces, more)
+    )
     tell = getattr(function, "pretty_printed_concrete_signatures", None)
     bench.observe("pretty_printed_concrete_signatures", tell() if tell else "the method doesn't exist")
 
 
 def retracing(bench, tf):
-    """Two tensors, then two Python numbers."""
-    function, traces = counted(tf, lambda x: x * x + tf.constant(2))
-    bench.observe("traces after each call", counts(function, traces, [tf.constant(2), tf.constant(3), 2, 3]))
+    """Count the traces of a function after calls with two tensors and then with two Python numbers."""
+    function, traces = make_counted(tf, lambda x: x * x + tf.constant(2))
+    bench.observe("traces after each call", count_traces(function, traces, [tf.constant(2), tf.constant(3), 2, 3]))
 
 
-def counted(tf, body):
-    """A tf.function that does what `body` does, and a list that grows by one whenever it is traced."""
+def make_counted(tf, body):
+    """Return a tf.function with this body, and a list that gets one more item whenever the function is traced."""
     traces = []
 
     @tf.function
@@ -165,8 +168,8 @@ def counted(tf, body):
     return function, traces
 
 
-def counts(function, traces, arguments):
-    """How long `traces` is after each of the calls."""
+def count_traces(function, traces, arguments):
+    """Call the function with each argument, and return the number of traces after each call."""
     result = []
     for argument in arguments:
         function(argument)
@@ -175,7 +178,7 @@ def counts(function, traces, arguments):
 
 
 def eager_switching(bench, tf):
-    """The guide's mean squared error as a function, switched to eager, and back."""
+    """Compute the guide's mean squared error in a function, after the switch to eager, and after the switch back."""
     mse = tf.function(lambda labels, predictions: tf.reduce_mean(tf.pow(labels - predictions, 2)))
     switch = eager_switch(tf)
     values = []
@@ -188,36 +191,36 @@ def eager_switching(bench, tf):
 
 
 def numbers(tf):
-    """Five labels and five predictions, which the guide draws."""
+    """Return five constant labels and predictions. In the guide, they are random."""
     return tf.constant([1, 5, 2, 8, 3]), tf.constant([4, 0, 3, 6, 9])
 
 
 def side_effects(bench, tf):
-    """How often a function prints in three calls, and in three more after the switch to eager."""
+    """Count how often a function prints in three calls, and in three more after the switch to eager."""
 
     @tf.function
     def mse(labels, predictions):
         print("Calculating MSE!")
         return tf.reduce_mean(tf.pow(labels - predictions, 2))
 
-    bench.observe("prints in 3 calls", printed(lambda: mse(*numbers(tf)), calls=3))
+    bench.observe("prints in 3 calls", count_prints(lambda: mse(*numbers(tf)), calls=3))
     eager_switch(tf)(True)
-    bench.observe("prints in 3 calls, switched to eager", printed(lambda: mse(*numbers(tf)), calls=3))
+    bench.observe("prints in 3 calls, switched to eager", count_prints(lambda: mse(*numbers(tf)), calls=3))
 
 
-def print_count(bench, tf):
-    """How often Python's `print` runs in ten calls of the same, plain and as a function."""
+def compare_prints(bench, tf):
+    """Count how often `print` runs in ten calls of a plain Python function and of the same tf.function."""
 
     def doubled(x):
         print("Doubling!")
         return x + x
 
     function, x = tf.function(doubled), tf.constant(1.0)
-    bench.observe("prints in 10 calls", printed(lambda: doubled(x), calls=10))
-    bench.observe("prints in 10 calls of the function", printed(lambda: function(x), calls=10))
+    bench.observe("prints in 10 calls", count_prints(lambda: doubled(x), calls=10))
+    bench.observe("prints in 10 calls of the function", count_prints(lambda: function(x), calls=10))
 
 
-def printed(call, calls):
+def count_prints(call, calls):
     """Return the number of lines that Python prints in `calls` calls."""
     with contextlib.redirect_stdout(io.StringIO()) as output:
         for _ in range(calls):
@@ -260,7 +263,7 @@ EXPERIMENTS = {
     "eager_switch": eager_switching,
     "side_effects": side_effects,
     "non_strict": non_strict,
-    "print_count": print_count,
+    "print_count": compare_prints,
 }
 
 if __name__ == "__main__":

@@ -29,13 +29,13 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""The guide's power: a hundred products of a 10 × 10 matrix, so that what is around a product weighs more than it.
+"""The guide's matrix power: 100 products of 10 × 10 matrices, so small that overhead takes longer than the products.
 
 mode    eager: plain Python; function: a tf.function, traced once; switched: the same function after
         `run_functions_eagerly(True)`, which runs it as Python again
 
-The matrix holds int32, as the guide's does, and TensorFlow multiplies these on the CPU alone: its MatMul is registered
-for int32 there, in every release (tensorflow/core/kernels/matmul_op*.cc).
+As in the guide, the matrix contains int32 values. TensorFlow multiplies them only on the CPU: in every release, MatMul
+has no GPU kernel for int32 (tensorflow/core/kernels/matmul_op*.cc).
 """
 
 from kit import eager_switch, eager_tensorflow, fixed_matrix, main, power_of

@@ -46,11 +46,12 @@
 # ///
 """The cost of retracing. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.
 
-argument  number: Python's own, each of which is traced; tensor: scalars, one trace; shape: vectors of 1 to 8 ones, one
-          trace a length; relaxed_shape: the same, and the function may take the length for unknown; signature: the
-          same, and it is told so; traced: scalars, and a function that has been traced before: the calls alone
+argument  number: Python numbers, one trace each; tensor: scalars, one trace; shape: vectors of 1 to 8 ones, one trace
+          per length; relaxed_shape: the same vectors, but the function may treat the length as unknown; signature: the
+          same vectors, and an input signature with an unknown length; traced: scalars, and a function that is already
+          traced, so that only the calls are timed
 
-The function sums, so that all of them give the same eight numbers.
+The function returns the sum of its argument, so all arguments give the same eight numbers.
 """
 
 import inspect
@@ -62,14 +63,14 @@ VECTORS = ("shape", "relaxed_shape", "signature")
 
 
 def scenario(bench, *, argument="tensor"):
-    """Measure eight calls, and count what they trace."""
+    """Measure eight calls, and count the traces that they cause."""
     with bench.phase("import"):
         tf = eager_tensorflow()
     bench.device()
     traces = []
     with bench.phase("build"):
         values = make_arguments(tf, argument)
-        new = function_maker(tf, argument, traces)
+        new = make_function_maker(tf, argument, traces)
         if argument == "traced":
             function = new()
             function(values[0])
@@ -84,7 +85,7 @@ def scenario(bench, *, argument="tensor"):
 
 
 def make_arguments(tf, argument):
-    """Eight arguments whose sums are 1 to 8."""
+    """Return eight arguments whose sums are 1 to 8."""
     if argument == "number":
         return [float(number) for number in CALLS]
     if argument in VECTORS:
@@ -92,8 +93,8 @@ def make_arguments(tf, argument):
     return [tf.constant(float(number)) for number in CALLS]
 
 
-def function_maker(tf, argument, traces):
-    """A function that makes a new tf.function, which sums its argument and lengthens `traces` whenever it is traced."""
+def make_function_maker(tf, argument, traces):
+    """Return a function that makes a new tf.function: it sums its argument, and each trace adds an item to `traces`."""
 
     def total(x):
         traces.append("total")  # Python: it runs while tracing, and never after
@@ -101,13 +102,13 @@ def function_maker(tf, argument, traces):
 
     options = {}
     if argument == "relaxed_shape":
-        options[relaxing(tf.function)] = True
+        options[find_relaxing_option(tf.function)] = True
     elif argument == "signature":
         options["input_signature"] = [tf.TensorSpec([None], tf.float32)]
     return lambda: tf.function(total, **options)
 
 
-def relaxing(function):
+def find_relaxing_option(function):
     """Return the name, in this release, of the option of tf.function that treats a changing dimension as unknown."""
     new = "reduce_retracing"
     return new if new in inspect.signature(function).parameters else "experimental_relax_shapes"
@@ -117,7 +118,7 @@ def call(function, values):
     """Return the function's results for all values."""
     results = []
     for value in values:
-        results.append(function(value))  # noqa: PERF401, before Python 3.12 a comprehension is a frame more
+        results.append(function(value))  # noqa: PERF401, before Python 3.12, a comprehension adds a stack frame
     return results
 
 

@@ -31,10 +31,11 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The same network, weights and batch on each backend of Keras 3, as Keras runs it there by default.
+"""The same network, weights and batch on each backend of Keras 3, as Keras runs them by default.
 
 network  dense: four layers of 256 units; convolution: three layers on images of 32 by 32; lstm: 64 units, 32 time steps
-call     train_on_batch, predict_on_batch: one a step; fit: ten batches in one `fit`, per step; call: the model itself
+call     train_on_batch, predict_on_batch: one call per step; fit: ten batches in one `fit`, per batch; call: a call of
+         the model
 """
 
 from kit import digits, fixed_batch, fixed_weights, main

@@ -15,9 +15,8 @@
 # inputs = ["numpy", "dataset"]
 # dtype  = ["float32", "float64"]
 # mode   = ["graph", "eager", "op_by_op"]
-#
-# [tool.harness.default]            # the axis takes other values only where they are selected
-# dtype = "float32"                 # float64 is the document's own, and times the cast as well
+# [tool.harness.default]            # other values are measured only if they are selected
+# dtype = "float32"                 # the source uses float64, so its times include the cast
 #
 # [[tool.harness.exclude]]          # the sequence is shorter than the first filter
 # model = "large"
@@ -73,8 +72,7 @@
 # plus    = "graph"                 # positive when graph is faster
 # against = "eager"
 # percent = true
-#
-# [tool.harness.profile]            # by module and function: what a profile counts as data handling
+# [tool.harness.profile]            # the functions that a profile counts as data handling, as MODULE.FUNCTION
 # data = [
 #   "*.convert_to_tensor*", "*.internal_convert_to_tensor", "constant_op.*", "*standardize*", "*.cast_*",
 #   "*data_adapter*.*", "*_adapter.*", "dataset_ops.*", "iterator_ops.*", "epoch_iterator.*",
@@ -84,13 +82,13 @@
 
 Models, data, optimizer, seeds and iteration counts come from https://stackoverflow.com/a/58653636. The axes:
 
-call    train_on_batch: one a step; fit: one `fit` of one batch a step, as in the source, so that it times the set-up;
-        fit_epoch: many batches in one `fit`, per step
-api     keras: the separate package; tf.keras: the one in TensorFlow
-mode    graph, eager: what the release does in that mode, be it a compiled function; op_by_op: eager and never compiled;
-        Keras 3 has no graph mode: where it does not say so, it trains nothing, which the fingerprint shows
-inputs  numpy: arrays; dataset: one batch, repeated without end; `train_on_batch` is given the next one's tensors
-dtype   float32; float64: what NumPy's randn and randint give, so float64 batches and int64 targets
+call    train_on_batch: one call per step; fit: one `fit` of one batch per step, as in the source, so that the time
+        includes the setup; fit_epoch: many batches in one `fit`, per batch
+api     keras: the separate package; tf.keras: the Keras in TensorFlow
+mode    graph, eager: the release's code for that mode, which may be a compiled function; op_by_op: eager and never
+        compiled. Keras 3 has no graph mode: it raises an error, or trains nothing, which the fingerprint shows
+inputs  numpy: arrays; dataset: one batch, repeated forever; `train_on_batch` gets the tensors of the next batch
+dtype   float32; float64: the types of NumPy's randn and randint, so float64 batches and int64 targets
 """
 
 import random
@@ -116,12 +114,12 @@ CONVOLUTIONS = {
     ],
 }
 
-# Batches in one `fit` of fit_epoch, by the larger of model and data: several, because in graph mode the set-up of a
-# `fit` on a dataset costs as much as 15 small steps, but few enough for three samples in a second on a slow machine.
+# Batches in one `fit` of fit_epoch, by the larger of model and data. In graph mode, the setup of a `fit` on a dataset
+# takes as long as 15 small steps, so there are several batches. But a slow machine must take three samples in a second.
 EPOCH_BATCHES = {"small": 20, "medium": 10, "large": 4}
-# The most batches that are held as one array, by data: half a gigabyte of float32, which TensorFlow copies again.
+# The largest number of batches in one array, by data: 0.5 GB of float32, which TensorFlow copies again.
 ARRAY_BATCHES = {"small": 200, "medium": 50, "large": 10}
-# A GPU's clocks and algorithm choices settle in the first iterations, which the source leaves out.
+# The source leaves out the first iterations, in which a GPU's clocks and choices of algorithms settle.
 GPU_FIRST_CALLS = 10
 
 
@@ -136,17 +134,17 @@ def scenario(
     dtype="float32",
     mode="eager",
 ):
-    """Measure one cell: choose the mode, wake the device, build the model, train, and prove the training."""
+    """Measure one cell: choose the mode, initialize the device, build the model, train, and prove the training."""
     with bench.phase("import"):
         import tensorflow as tf
 
-        choose_mode(tf, mode)  # before anything else: Keras, too, asks for the mode when it is imported
+        choose_mode(tf, mode)  # first, because Keras also reads the mode when it is imported
         keras = import_keras(tf, api)
     refuse_symbols(tf, keras, mode)
     bench.device()
 
     shape = (BATCH, SEQUENCE_LENGTH[data], CHANNELS)
-    batches = batches_in_call(bench, model, data, call, inputs)
+    batches = count_batches(bench, model, data, call, inputs)
     with bench.phase("build"):
         keras.backend.clear_session()
         set_seeds(tf)
@@ -154,7 +152,7 @@ def scenario(
         compile_model(tf, keras, network, mode)
         batch = make_batch(SEQUENCE_LENGTH[data], dtype)
         step = STEPS[inputs](tf, network, batch, call, batches)
-    # The source's own first call, whatever is timed later: it builds the training function and the optimizer's slots.
+    # The first call is always the source's: it builds the training function and the optimizer's slots.
     first = step if call == "train_on_batch" else lambda: network.train_on_batch(*batch)
     with bench.phase("first call"):
         first()
@@ -169,7 +167,7 @@ def scenario(
 
 
 def choose_mode(tf, mode):
-    """Switch between graph and eager mode where the release starts in the other one."""
+    """Switch to graph or eager mode if the release starts in the other mode."""
     if mode == "graph":
         if tf.executing_eagerly():
             tf.compat.v1.disable_eager_execution()
@@ -178,7 +176,7 @@ def choose_mode(tf, mode):
 
 
 def import_keras(tf, api):
-    """The module that `api` names, loaded: later releases load tf.keras when something of it is first asked for."""
+    """Import and return the Keras that `api` names. Later releases load tf.keras at its first use."""
     if api == "keras":
         import keras
     else:
@@ -188,20 +186,21 @@ def import_keras(tf, api):
 
 
 def refuse_symbols(tf, keras, mode):
-    """Raise NotAvailable where nothing trains and Keras says so.
+    """Raise NotAvailable if this Keras can't train in graph mode and raises an error.
 
-    From 3.14 on it does not: train_on_batch returns a symbol of the loss, and the fingerprint says what that is worth.
+    From 3.14 on, it raises no error: train_on_batch returns a symbolic loss, and the fingerprint shows that nothing was
+    trained.
     """
     release = api_version(tf, keras)
     if mode == "graph" and (3, 0) <= version(release) < (3, 14):
         raise NotAvailable(
-            "Keras {} cannot train a batch when eager execution is disabled: it makes the step a symbol, and fails to "
-            "make the symbol a number.".format(release)
+            "Keras {} cannot train a batch when eager execution is disabled: the step returns a symbolic tensor, which "
+            "Keras can't convert to a number.".format(release)
         )
 
 
 def set_seeds(tf):
-    """The source's seeds, in its order."""
+    """Set the source's seeds, in its order."""
     import numpy as np
 
     np.random.seed(1)
@@ -210,7 +209,7 @@ def set_seeds(tf):
 
 
 def make_batch(length, dtype):
-    """One batch of normal noise, (32, length, 30), and targets of 0 and 1, (32, 1)."""
+    """Return one batch of normal noise, (32, length, 30), and targets of 0 and 1, (32, 1)."""
     import numpy as np
 
     x, y = np.random.randn(BATCH, length, CHANNELS), np.random.randint(0, 2, (BATCH, 1))
@@ -218,7 +217,7 @@ def make_batch(length, dtype):
 
 
 def make_model(keras, name, batch_shape):
-    """The source's model of that name, not compiled."""
+    """Return the source's model of that name, not compiled."""
     layers = keras.layers
     inputs = x = layers.Input(batch_shape=batch_shape)
     for filters, width, stride, padding in CONVOLUTIONS[name]:
@@ -241,22 +240,22 @@ def compile_model(tf, keras, network, mode):
 
 
 def make_adam(tf, keras, mode):
-    """Adam at 1e-4: the optimizer itself, because a name would mean a rate of 1e-3."""
-    # Keras 2.2 knows only `lr`, Keras 3 only `learning_rate`.
+    """Return Adam with a rate of 1e-4, as an object, because the name "adam" would mean a rate of 1e-3."""
+    # Keras 2.2 has only `lr`, and Keras 3 has only `learning_rate`.
     rate = "lr" if version(api_version(tf, keras)) < (2, 3) else "learning_rate"
-    # From 2.11 on the default optimizers have no graph mode: the ones before them are kept beside them, up to Keras 3.
+    # From 2.11 on, the default optimizers have no graph mode. Until Keras 3, the older optimizers are also available.
     legacy = mode == "graph" and (2, 11) <= version(tf.__version__) < (2, 16)
     optimizers = keras.optimizers.legacy if legacy else keras.optimizers
     return optimizers.Adam(**{rate: 1e-4})
 
 
 def api_version(tf, keras):
-    """The version that `keras` says it has, or TensorFlow's where, as in 2.15, it says none."""
+    """Return the version of `keras`, or TensorFlow's if `keras` has none, as in 2.15."""
     return getattr(keras, "__version__", tf.__version__)
 
 
-def batches_in_call(bench, model, data, call, inputs):
-    """Return how many steps one call takes: for fit_epoch, the source's number if it is requested and fits."""
+def count_batches(bench, model, data, call, inputs):
+    """Return the number of steps per call. For fit_epoch, it is the source's if requested and memory allows it."""
     if call != "fit_epoch":
         return 1
     if not bench.document:
@@ -266,8 +265,8 @@ def batches_in_call(bench, model, data, call, inputs):
     return min(DOCUMENT_ITERATIONS[model], ARRAY_BATCHES[data])
 
 
-def numpy_step(tf, network, batch, call, batches):
-    """The function that is timed, on arrays: one call of it takes `batches` steps."""
+def make_numpy_step(tf, network, batch, call, batches):
+    """Return the timed function, with arrays as inputs. One call takes `batches` steps."""
     import numpy as np
 
     x, y = (np.concatenate([array] * batches) for array in batch)
@@ -276,8 +275,11 @@ def numpy_step(tf, network, batch, call, batches):
     return lambda: network.fit(x, y, batch_size=BATCH, epochs=1, verbose=0)
 
 
-def dataset_step(tf, network, batch, call, batches):
-    """The same on a dataset that repeats one batch for ever: each release ends an exhausted one in its own way."""
+def make_dataset_step(tf, network, batch, call, batches):
+    """Return the timed function, with a dataset that repeats one batch forever.
+
+    It never ends, because releases handle the end of a dataset differently.
+    """
     dataset = tf.data.Dataset.from_tensors(batch).repeat()
     if call != "train_on_batch":
         return lambda: network.fit(dataset, steps_per_epoch=batches, epochs=1, verbose=0)
@@ -288,33 +290,33 @@ def dataset_step(tf, network, batch, call, batches):
     return lambda: network.train_on_batch(*tensors)
 
 
-STEPS = {"numpy": numpy_step, "dataset": dataset_step}
+STEPS = {"numpy": make_numpy_step, "dataset": make_dataset_step}
 
 
 def report(bench, tf, keras, network, *, steps, predict):
-    """Report the work with its proof: the model's predictions, and the number of steps by both counts."""
+    """Report the work and its proof: the model's predictions, and the number of steps according to both counters."""
     bench.observe("tensorflow", tf.__version__)
     bench.observe("keras", keras_version(tf, network))
     bench.observe("optimizer", type(network.optimizer).__name__)
     parameters = int(network.count_params())
     bench.observe("parameters", parameters)
     bench.placed(network.weights)
-    # No one reader works everywhere: Keras 2.3.1's own fails on TF 2 in graph mode, the package Keras 3 has none. A
-    # session of our own would read it too, but in Keras 3's graph mode running anything may be what trains.
+    # No single way to read the counter works in all releases: the function of Keras 2.3.1 fails on TF 2 in graph mode,
+    # and Keras 3 has none. A new session could read it, but in the graph mode of Keras 3, running it might train.
     counter = network.optimizer.iterations
-    counted = first_told(
+    counted = read_first(
         bench,
         "optimizer's counter",
         lambda: int(keras.backend.get_value(counter)),
         lambda: int(tf.keras.backend.get_value(counter)),
         lambda: int(counter.numpy()),
     )
-    outputs = first_told(bench, "outputs", predict)  # last, since it sets the weights
+    outputs = read_first(bench, "outputs", predict)  # last, since it sets the weights
     bench.fingerprint(parameters=parameters, outputs=outputs, steps_called=steps, steps_counted=counted)
 
 
 def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
-    """Which of Keras's loops such a call goes through, first and later; no loop asks for a model's size."""
+    """Observe which of Keras's loops the first and later calls use. A small model shows it, whatever the model."""
 
     def make():
         keras.backend.clear_session()
@@ -322,24 +324,24 @@ def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
         compile_model(tf, keras, network, mode)
         return network, STEPS[inputs](tf, network, make_batch(SEQUENCE_LENGTH["small"], dtype), call, 1)
 
-    loops = first_told(bench, "loop", lambda: training_loops(make))
+    loops = read_first(bench, "loop", lambda: training_loops(make))
     if loops:
         bench.observe("loop (first call)", loops[0])
         bench.observe("loop", loops[1])
 
 
 def keras_version(tf, network):
-    """The version of the Keras that the model is made of: tf.keras is the package keras from TF 2.6 on."""
+    """Return the version of the Keras that made the model. From TF 2.6 on, tf.keras is the package keras."""
     root = sys.modules[type(network).__module__.partition(".")[0]]
     return tf.keras.__version__ if root is tf else root.__version__
 
 
-def first_told(bench, name, *tellers):
-    """Return the result of the first of `tellers` that works, or None with the reasons as observation `name`."""
+def read_first(bench, name, *readers):
+    """Return the result of the first reader that works. Without any, return None and observe the reasons as `name`."""
     problems = []
-    for tell in tellers:
+    for read in readers:
         try:
-            return tell()
+            return read()
         except Exception as error:  # noqa: BLE001, each release has its own
             problem = "{}: {}".format(type(error).__name__, " ".join(str(error).split()))
             problems += [] if problem in problems else [problem]

@@ -62,12 +62,12 @@
 # along = "environment"
 # of    = "p99"
 # ///
-"""The time until one prediction is available, by method: percentiles of single predictions.
+"""The time until one prediction is available, by method: percentiles over single predictions.
 
 A dense network with two hidden layers predicts one row, as a server does for one request.
 
-call    predict: the method of Keras; model(x): the model called on a tensor; function: the same as a tf.function;
-        tflite: the same function, converted for the TFLite interpreter
+call    predict: the method of Keras; model(x): a call of the model with a tensor; function: the same call in a
+        tf.function; tflite: the same function, converted for the TFLite interpreter
 """
 
 from kit import digits, eager_tensorflow, fixed_batch, fixed_weights, main
@@ -80,7 +80,7 @@ def scenario(bench, *, call="predict"):
     with bench.phase("import"):
         tf = eager_tensorflow()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         model = make_model(keras)
@@ -92,7 +92,7 @@ def scenario(bench, *, call="predict"):
 
 
 def make_model(keras):
-    """Return a dense network whose weights are always the same."""
+    """Return a dense network with constant weights."""
     inputs = outputs = keras.layers.Input((FEATURES,))
     for units in (UNITS, UNITS):
         outputs = keras.layers.Dense(units, activation="relu")(outputs)
@@ -102,7 +102,7 @@ def make_model(keras):
 
 
 def make_step(tf, model, call, x):
-    """Return the function that predicts once."""
+    """Return the function that makes one prediction."""
     if call == "predict":
         return lambda: model.predict(x, verbose=0)
     tensor = tf.constant(x)

@@ -10,8 +10,7 @@
 # mode      = ["eager", "function"]
 # structure = ["flat", "nested"]
 # calls     = { sweep = [1, 10], unit = "calls" }
-#
-# [[tool.harness.exclude]]          # to plain Python a function more is nothing
+# [[tool.harness.exclude]]          # in plain Python, a nested function makes no difference
 # mode      = "eager"
 # structure = "nested"
 #
@@ -29,13 +28,14 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""The lesson's loop over matrices of 1000 × 1000 ones: s = 0; s += x·y; and ten times s += (s·y) · x, by elements.
+"""The lesson's loop over matrices of 1000 × 1000 ones: s = 0, then s += x·y, and ten times s += (s·y) ∘ x.
 
-A step is a new tf.function, its tracing, and N calls. In eager mode, it is only the calls. A call is 22 GFLOP, which
-take the same time either way: only what is around the products can be saved.
+Here, x·y is the matrix product, and ∘ multiplies element by element. A step is a new tf.function, its tracing, and N
+calls. In eager mode, it is only the calls. The products of a call are 22 GFLOP and take the same time in both modes, so
+only the overhead can differ.
 
 structure  flat: the loop is in the function; nested: the loop is in another function that the function calls, and that
-is traced with it
+           is traced together with it
 """
 
 from kit import eager_tensorflow, main, traced_calls
@@ -59,7 +59,7 @@ def scenario(bench, *, mode="function", structure="flat", calls="1"):
 
 
 def make_compute(tf, structure):
-    """The function of the matrices x and y that is called."""
+    """Return the measured function of the matrices x and y."""
 
     def loop(s, x, y):
         for _ in range(LOOPS):

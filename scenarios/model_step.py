@@ -15,13 +15,13 @@
 # along   = "environment"
 # percent = true
 # ///
-"""One training step of a model of `keras.applications`, or of a language model, in sizes for a second on one CPU core.
+"""One training step of a model of `keras.applications`, or of a language model. It takes about 1 s on one CPU core.
 
-No weights are downloaded: a fixed noise replaces them. Each release trains as it does by default: 1.x in a graph, 2.x
-in a traced function.
+No weights are downloaded: constant noise replaces them. Each release trains in its default mode: 1.x in a graph, 2.x in
+a traced function.
 
 model  resnet50, mobilenet_v2: 4 and 8 images of 128 by 128, 1,000 classes; lstm_language_model: 16 texts of 32 tokens,
-       an embedding of 256, an LSTM of 512, the next one of 10,000 tokens
+       an embedding of 256 numbers, an LSTM of 512 units, and a prediction of the next of 10,000 tokens
 """
 
 import zlib
@@ -40,7 +40,7 @@ def scenario(bench, *, model="resnet50"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         network = make_model(keras, model)
@@ -62,7 +62,7 @@ def scenario(bench, *, model="resnet50"):
         loss=digits(losses[0])[0],
         decreases=losses[1] < losses[0],
         steps_called=steps,
-        steps_counted=counted_steps(keras, network),
+        steps_counted=read_counter(keras, network),
     )
 
 
@@ -80,7 +80,7 @@ def make_model(keras, name):
 
 
 def with_epsilon(keras, network):
-    """Return the network with EPSILON in its normalizations; the ResNet50 of 1.x has another value."""
+    """Return the network with EPSILON in its normalizations, because the ResNet50 of 1.x has another value."""
     config = network.get_config()
     found = [layer["config"] for layer in config["layers"] if "epsilon" in layer["config"]]
     if all(layer["epsilon"] == EPSILON for layer in found):
@@ -120,7 +120,7 @@ def fixed_weights(network):
     return values
 
 
-def counted_steps(keras, network):
+def read_counter(keras, network):
     """Return the number of steps that the optimizer counted."""
     counter = network.optimizer.iterations
     if hasattr(counter, "numpy"):

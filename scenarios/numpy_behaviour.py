@@ -92,12 +92,13 @@
 # value       = true
 # when        = { experiment = "interoperation" }
 # ///
-"""The experiments on the NumPy API in the guide that don't measure times, each in a separate process.
+"""The guide's experiments on the NumPy API that don't measure times, each in a separate process.
 
-behaviour   plain: as TensorFlow starts; numpy: after `experimental_enable_numpy_behavior()`, which nothing undoes
-experiment  promotion: the type of a sum; literals: the types of Python's numbers; prefer_float32: the same where that
-            is asked for; broadcasting; indexing: the shape, where the values are NumPy's; assignment; interoperation:
-            what comes of NumPy's functions on arrays of the API and the other way round; devices: where arrays are
+behaviour   plain: TensorFlow's default; numpy: after `experimental_enable_numpy_behavior()`, which can't be undone
+experiment  promotion: the type of a sum; literals: the types of Python numbers; prefer_float32: the same types, with
+            `prefer_float32`; broadcasting: the shape of a sum; indexing: the shapes of results, if their values equal
+            NumPy's; assignment: the error of an assignment to an item; interoperation: the results of NumPy's functions
+            for arrays of the API, and of the API's functions for NumPy's arrays; devices: the devices of arrays
 """
 
 import operator
@@ -109,7 +110,7 @@ TYPES = ("int32", "int64", "float32", "float64")
 
 
 def scenario(bench, *, experiment="promotion", behaviour="plain"):
-    """Make one experiment, and time nothing."""
+    """Run one experiment, and time nothing."""
     with bench.phase("import"):
         import numpy as np
 
@@ -122,7 +123,7 @@ def scenario(bench, *, experiment="promotion", behaviour="plain"):
 
 
 def promotion(bench, np, tf, tnp):
-    """The types of sums, by function and by operator."""
+    """Observe the types of sums, by function and by operator."""
     arrays = [tnp.asarray(np.ones(2, name)) for name in TYPES]
     for name, add in [("tnp.add", tnp.add), ("+", operator.add)]:
         for x in arrays:
@@ -131,7 +132,7 @@ def promotion(bench, np, tf, tnp):
 
 
 def literals(bench, np, tf, tnp):
-    """Return the types of arrays from Python's numbers, and of sums with them."""
+    """Observe the types of arrays made from Python numbers, and of sums with Python numbers."""
     cases = [
         ("asarray(1)", lambda: tnp.asarray(1)),
         ("asarray(1.0)", lambda: tnp.asarray(1.0)),
@@ -149,20 +150,20 @@ def literals(bench, np, tf, tnp):
 
 
 def broadcasting(bench, np, tf, tnp):
-    """The guide's sum of three shapes."""
+    """Observe the shape of the guide's sum of arrays with three shapes."""
     total = tnp.ones((2, 3)) + tnp.ones((3,)) + tnp.ones((1, 2, 1))
     bench.observe("shape of (2, 3) + (3,) + (1, 2, 1)", list(total.shape))
 
 
 def indexing(bench, np, tf, tnp):
-    """Return the shapes of the guide's indexes and a few more, if the values equal NumPy's; otherwise the errors."""
+    """Observe the shapes of the guide's and more indexing results, if their values equal NumPy's, or the errors."""
     ours, theirs = tnp.reshape(tnp.arange(24), (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
     cases = [
         ("x[1, newaxis, 1:3, ...]", lambda x: x[1, np.newaxis, 1:3, ...]),
         ("x[..., 0]", lambda x: x[..., 0]),
         ("x[x > 10]", lambda x: x[x > 10]),
         ("x[:, (True, False, True), :]", lambda x: x[:, (True, False, True), :]),
-        ("x[1, (0, 0, 1), asarray([0, 1, 1])]", lambda x: x[1, (0, 0, 1), like(x, np, tnp)([0, 1, 1])]),
+        ("x[1, (0, 0, 1), asarray([0, 1, 1])]", lambda x: x[1, (0, 0, 1), find_asarray(x, np, tnp)([0, 1, 1])]),
         ("x[0, [0, 2]]", lambda x: x[0, [0, 2]]),
         ("x[0, 0, ::-1]", lambda x: x[0, 0, ::-1]),
     ]
@@ -176,13 +177,13 @@ def indexing(bench, np, tf, tnp):
             bench.observe(name, list(values.shape) if same else "other values than NumPy's")
 
 
-def like(x, np, tnp):
-    """Return the function that makes an array of x's own library."""
+def find_asarray(x, np, tnp):
+    """Return the function that makes an array of the library of `x`."""
     return np.asarray if isinstance(x, np.ndarray) else tnp.asarray
 
 
 def assignment(bench, np, tf, tnp):
-    """Arrays cannot be written to."""
+    """Observe the error of an assignment to an item of an array."""
 
     def assign():
         x = tnp.arange(6)
@@ -194,7 +195,7 @@ def assignment(bench, np, tf, tnp):
 
 
 def interoperation(bench, np, tf, tnp):
-    """Return the classes of results that one library's functions return for the other's arrays."""
+    """Observe the classes of the results that functions of one library return for arrays of the other library."""
     ours, theirs, tensor = tnp.ones(2), np.ones(2), tf.ones(2)
     cases = [
         ("tnp.ones", ours),
@@ -215,7 +216,7 @@ def interoperation(bench, np, tf, tnp):
 
 
 def devices(bench, np, tf, tnp):
-    """Which devices there are, and which one an array is on: made anywhere, made on one, and copied to one."""
+    """Observe the devices of the machine, and the devices of new arrays and of arrays that were copied to a device."""
     bench.observe(
         "kinds of physical device", sorted({device.device_type for device in tf.config.list_physical_devices()})
     )
@@ -238,7 +239,7 @@ def device(array):
 
 
 def dtype(array):
-    """An array's type by NumPy's name."""
+    """Return NumPy's name for the type of an array."""
     return getattr(array.dtype, "name", str(array.dtype))
 
 

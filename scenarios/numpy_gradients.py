@@ -23,7 +23,10 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The guide's gradients of a squared loss on a batch of 512, eager and as a function. The model is the kit's."""
+"""The guide's gradients of a squared loss on a batch of 512 rows, in eager mode and in a tf.function.
+
+The model is `NumpyModel` of the kit.
+"""
 
 from kit import NumpyModel, digits, main, numpy_tensorflow
 

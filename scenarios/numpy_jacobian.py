@@ -27,9 +27,11 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The guide's Jacobian: how the 2 outputs of each of 16 examples change with its 32 inputs. The model is the kit's.
+"""The guide's Jacobian: the derivatives of the 2 outputs of each of 16 examples with respect to its 32 inputs.
 
-mode  compiled: as a function; eager: without it, and the tape then traces its own loop at each call
+The model is `NumpyModel` of the kit.
+
+mode  compiled: in a tf.function; eager: without a tf.function, so that the tape traces its own loop at each call
 """
 
 from kit import NumpyModel, digits, main, numpy_tensorflow

@@ -33,10 +33,11 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The guide's gradients of a squared loss by each of 128 examples: vectorised, and by a loop.
+"""The guide's gradients of a squared loss for each of 128 examples: vectorized, and by a loop.
 
-method  vectorized_map: the work of one example becomes one of them all; map_fn: a loop in the graph, or in Python
-mode    compiled: in a function, as in the guide; eager: without it; vectorized_map then traces at each call
+method  vectorized_map: one vectorized computation for all examples; map_fn: a loop in the graph, or in Python
+mode    compiled: in a tf.function, as in the guide; eager: without a tf.function, so that vectorized_map traces at each
+        call
 """
 
 from kit import NumpyModel, digits, main, numpy_tensorflow
@@ -65,7 +66,7 @@ def scenario(bench, *, mode="compiled", method="vectorized_map"):
 
 
 def make_gradients(tf, model, method):
-    """The function that is timed: from inputs and labels to the gradients of each example by the three weights."""
+    """Return the timed function of inputs and labels: each example's gradients with respect to the three weights."""
     tnp = tf.experimental.numpy
 
     def of_one(example):

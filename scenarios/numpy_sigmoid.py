@@ -34,9 +34,10 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The guide's sigmoid of a vector of float32, 1 / (1 + exp(-x)): where does the NumPy API overtake NumPy itself?
+"""The guide's sigmoid of a float32 vector, 1 / (1 + exp(-x)): from which size on is the NumPy API faster than NumPy?
 
-variant  numpy: NumPy, without TensorFlow; tnp: the same on TensorFlow's NumPy API, eager; compiled: that as a function
+variant  numpy: NumPy, without TensorFlow; tnp: TensorFlow's NumPy API in eager mode; compiled: the NumPy API in a
+         tf.function
 """
 
 from kit import digits, main, numpy_tensorflow
@@ -64,7 +65,7 @@ def scenario(bench, *, variant="tnp", size="1024"):
 
 
 def make_sigmoid(np, tf, variant, values):
-    """The function that is timed, and what it is given, made of the NumPy vector `values`."""
+    """Return the timed function, and its argument, which has the values of the NumPy vector `values`."""
     if variant == "numpy":
         return lambda x: 1.0 / (1.0 + np.exp(-x)), values
     tnp = tf.experimental.numpy

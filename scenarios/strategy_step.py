@@ -124,7 +124,7 @@ IMAGES, SIZE, CLASSES, RATE = 64, 32, 10, 0.01
 def scenario(bench, *, strategy="none", replicas="2"):
     """Measure one step."""
     count = 1 if strategy == "none" else int(replicas)
-    with workers(count if strategy == "multi_worker" else 1):
+    with start_workers(count if strategy == "multi_worker" else 1):
         with bench.phase("import"):
             import tensorflow as tf
         with bench.phase("strategy"):
@@ -141,7 +141,7 @@ def scenario(bench, *, strategy="none", replicas="2"):
         bench.fingerprint(losses=[digits(loss)[0] for loss in losses])
 
 
-def mirrored(tf, count):
+def make_mirrored(tf, count):
     """Return a strategy for this number of logical devices of the CPU."""
     cpu = tf.config.list_physical_devices("CPU")[0]
     parts = [tf.config.experimental.VirtualDeviceConfiguration()] * count
@@ -149,26 +149,26 @@ def mirrored(tf, count):
     return tf.distribute.MirroredStrategy(["CPU:{}".format(number) for number in range(count)])
 
 
-def multi_worker(tf, count):
+def make_multi_worker(tf, count):
     """Return a strategy for the workers in TF_CONFIG."""
-    # 2.4 gave it its name
+    # before 2.4, it is in `experimental`
     found = getattr(tf.distribute, "MultiWorkerMirroredStrategy", None)
     return (found or tf.distribute.experimental.MultiWorkerMirroredStrategy)()
 
 
 STRATEGIES = {
     "none": lambda tf, count: tf.distribute.get_strategy(),
-    "mirrored": mirrored,
-    "multi_worker": multi_worker,
+    "mirrored": make_mirrored,
+    "multi_worker": make_multi_worker,
 }
 
 
 def make_step(tf, distribution):
-    """Return a function that trains on the whole batch and returns its loss, and the variables of the network."""
+    """Return a function that trains on the whole batch and returns the loss, and return the network's variables."""
     import numpy as np
 
     replicas = distribution.num_replicas_in_sync
-    # all replicas have the whole batch, and each takes its own part of it
+    # all replicas have the whole batch, and each trains on its part
     x = np.stack(np.split(fixed_batch((IMAGES, SIZE, SIZE, 3), "float32"), replicas))
     y = np.stack(np.split(np.random.RandomState(1).randint(0, CLASSES, IMAGES), replicas)).astype("int32")
     layers = tf.keras.layers
@@ -203,7 +203,7 @@ def make_step(tf, distribution):
 
 
 @contextmanager
-def workers(count):
+def start_workers(count):
     """Start the other workers, each in a separate process, and end them after the block.
 
     A step waits for all workers, so each of them takes as many steps as this process.
@@ -242,7 +242,7 @@ def work(addresses, index):
         join(addresses, index)
         import tensorflow as tf
 
-        step, _ = make_step(tf, multi_worker(tf, len(addresses)))
+        step, _ = make_step(tf, make_multi_worker(tf, len(addresses)))
         while True:
             step()
     except BaseException:  # noqa: BLE001, whatever it is, the output shows it

@@ -28,8 +28,9 @@
 # ///
 """A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.
 
-A dense network for images of 28 × 28, with 128 rectified units and 10 classes; cross-entropy; Adam; batches of 32. An
-epoch is 1,875 such steps, or 60,000 images in batches of another size. The images are noise: a step costs the same.
+The network has a dense layer of 128 rectified units for images of 28 × 28, and 10 classes. It is trained with
+cross-entropy and Adam, in batches of 32. An epoch is 1,875 of these steps, or 60,000 images in batches of another size.
+The images are noise, which doesn't change the time of a step.
 """
 
 from kit import digits, eager_tensorflow, fixed_batch, fixed_weights, main
@@ -45,7 +46,7 @@ def scenario(bench, *, mode="function", batch="32"):
     with bench.phase("import"):
         tf = eager_tensorflow()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         network = make_network(keras)
@@ -70,7 +71,7 @@ def scenario(bench, *, mode="function", batch="32"):
 
 
 def make_network(keras):
-    """The network, on weights that are always the same."""
+    """Return the network with constant weights."""
     layers = keras.layers
     inputs = layers.Input(shape=(PIXELS,))
     hidden = layers.Dense(UNITS, activation="relu")(inputs)
@@ -80,7 +81,7 @@ def make_network(keras):
 
 
 def make_step(tf, network, optimizer):
-    """The function `train_batch(x, y)`: one step of gradient descent, and its loss."""
+    """Return the function `train_batch(x, y)`, which makes one step of gradient descent and returns the loss."""
     cross_entropy = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 
     def train_batch(x, y):

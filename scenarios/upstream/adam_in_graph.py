@@ -32,10 +32,10 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""A step of training four dense layers with Adam, on a batch given as NumPy arrays.
+"""A training step of four dense layers with Adam, on a batch of NumPy arrays.
 
-way  function: a gradient tape and Keras's Adam in a tf.function; session: the same network as a graph with the Adam of
-     TensorFlow 1, and `Session.run` with a feed_dict
+way  function: a gradient tape and Keras's Adam in a tf.function; session: the same network in a graph, with the Adam of
+     TensorFlow 1 and `Session.run` with a feed_dict
 """
 
 from kit import fixed_batch, fixed_weights, main
@@ -51,7 +51,7 @@ def scenario(bench, *, way="function"):
         if way == "session" and tf.executing_eagerly():
             tf.compat.v1.disable_eager_execution()
         if way == "function":
-            tf.keras.optimizers  # noqa: B018, later releases load Keras when something of it is first asked for
+            tf.keras.optimizers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         x = fixed_batch((BATCH, COLUMNS), "float32")
@@ -64,14 +64,14 @@ def scenario(bench, *, way="function"):
 
 
 def forward(tf, variables, x):
-    """Return the mean square of the layers' output for x."""
+    """Return the mean square of the last layer's output for x."""
     for variable in variables:
         x = tf.tanh(tf.matmul(x, variable))
     return tf.reduce_mean(tf.square(x))
 
 
 def function_step(tf, weights, x):
-    """The function that trains by a tape, and returns the loss."""
+    """Return a function that trains with a tape and returns the loss."""
     variables = [tf.Variable(array) for array in weights]
     optimizer = tf.keras.optimizers.Adam(1e-3)
 
@@ -87,7 +87,7 @@ def function_step(tf, weights, x):
 
 
 def session_step(tf, weights, x):
-    """The function that trains by a session, and returns the loss."""
+    """Return a function that trains in a session and returns the loss."""
     v1 = tf.compat.v1
     variables = [v1.get_variable(str(number), initializer=array) for number, array in enumerate(weights)]
     batch = v1.placeholder(tf.float32, x.shape)

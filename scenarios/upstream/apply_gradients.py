@@ -39,10 +39,10 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""An eager step of gradient descent on three dense layers, batches of 64, SGD as in the guide that the thread tried.
+"""Parts of an eager training step of three dense layers, with batches of 64, and SGD as in the guide in the issue.
 
-part  loss: the model and its loss, on a tape; gradients: the same, and the tape's gradients, less nothing; apply:
-      `apply_gradients` of gradients that are there
+part  loss: the model and its loss, on a tape; gradients: the same, and the tape's gradients; apply: only
+      `apply_gradients`, with gradients that are already computed
 """
 
 from kit import fixed_batch, main
@@ -56,7 +56,7 @@ def scenario(bench, *, part="apply", optimizer="default"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = x = keras.layers.Input((COLUMNS,))

@@ -33,10 +33,10 @@
 # when     = { layers = "translation", mode = "eager" }        # how they were called is not told
 # hardware = "not reported"
 # ///
-"""One batch of 64 images of 8 × 8 in three colours: so small that their pixels take little of the time.
+"""A call of a layer on a batch of 64 images of 8 × 8 pixels. They are so small that the pixels take little time.
 
 layers  translation: RandomTranslation; rotation: RandomRotation; flip: RandomFlip
-mode    function: the layer is called in a tf.function, as in fit or Dataset.map; eager: as it is
+mode    function: the layer is called in a tf.function, as in fit or Dataset.map; eager: without a tf.function
 """
 
 from kit import main

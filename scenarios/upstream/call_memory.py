@@ -40,9 +40,9 @@
 # of       = "memory growth"
 # hardware = "CPU, in Docker"
 # ///
-"""400 or 120 calls with one image, as a NumPy array, after 40 others: the first ones keep some buffers for later.
+"""400 or 120 calls with one image, a NumPy array. 40 earlier calls don't count, because they create reused buffers.
 
-model  convolutions: two of 64 filters, 64 × 64 pixels; resnet: ResNet50 without weights, 64 × 64 pixels
+model  convolutions: two of 64 filters, 64 × 64 pixels; resnet: ResNet50 with random weights, 64 × 64 pixels
 call   eager: the model is called; function: it is called in a tf.function
 """
 
@@ -52,13 +52,13 @@ SIZE, WARM, CALLS = 64, 40, {"convolutions": 400, "resnet": 120}
 
 
 def scenario(bench, *, model="convolutions", call="eager"):
-    """Watch the memory over the calls."""
+    """Record the memory of the process while the model is called."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         image = np.ones((1, SIZE, SIZE, 3), "float32")
@@ -82,7 +82,7 @@ def scenario(bench, *, model="convolutions", call="eager"):
 
 
 def make_convolutions(keras):
-    """Make a class of one's own with two convolutions, and return a model of it."""
+    """Return a model of a custom class with two convolutions."""
 
     class Convolutions(keras.Model):
         def __init__(self):

@@ -44,10 +44,10 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""Twenty calls on arrays of one row: of 1 to 20 numbers, or always of 20. How often is the model traced?
+"""Twenty calls with an array of one row: with 1 to 20 numbers, or always with 20. How often is the model traced?
 
-A layer of the model counts how often Python runs it. If a release runs the model operation by operation, this happens
-at each call.
+A layer of the model counts how often Python executes it. If a release runs the model operation by operation, Python
+executes it at each call.
 """
 
 from kit import main
@@ -56,13 +56,13 @@ CALLS = 20
 
 
 def scenario(bench, *, call="predict", shapes="changing"):
-    """Time twenty calls, the first one's tracing among them, and count the traces."""
+    """Time twenty calls, including the tracing in the first call, and count the traces."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     traces = []
     with bench.phase("build"):
@@ -82,7 +82,7 @@ def scenario(bench, *, call="predict", shapes="changing"):
 
 
 def make_model(tf, keras, traces):
-    """The sum of a row of any length, times a weight; `traces` grows when Python runs it."""
+    """Return a model: the sum of a row of any length, times a weight. `traces` gets an item when Python executes it."""
 
     class Sum(keras.layers.Layer):
         def call(self, x):
@@ -96,7 +96,7 @@ def make_model(tf, keras, traces):
 
 
 def train(np, model):
-    """The function that trains on a row."""
+    """Return a function that trains the model on a row."""
     y = np.ones((1, 1), "float32")
     return lambda x: model.train_on_batch(x, y)
 

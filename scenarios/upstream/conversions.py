@@ -78,10 +78,10 @@
 """One conversion.
 
 work  images_to_tensor: 5 arrays of 200 × 200 × 3 integers; floats_to_tensor: 50,000 Python floats; tensors_to_array:
-      20 tensors of 20 × 20 floats, to one array; mean_of_tensors: np.mean of such tensors; elements: 1,792 floats of a
+      20 tensors of 20 × 20 floats, to one array; mean_of_tensors: np.mean of these tensors; elements: 1,792 floats of a
       tensor, one by one
-way   slow: the list of arrays, floats or tensors is converted, or the elements of the tensor are; fast: NumPy makes one
-      array of the list before, or the tensors are turned into arrays before
+way   slow: the list of arrays, floats or tensors, or each element of the tensor, is converted directly; fast: first,
+      NumPy makes one array of the list, or the tensors are converted to arrays
 """
 
 from kit import eager_tensorflow, main
@@ -110,31 +110,31 @@ def scenario(bench, *, work="images_to_tensor", way="slow"):
 
 
 def make_images(tf, np):
-    """Return the ways to convert a list of arrays to a tensor."""
+    """Return the slow and the fast way to convert a list of arrays to a tensor."""
     images = [np.full((200, 200, 3), number) for number in range(5)]
     return lambda: tf.convert_to_tensor(images), lambda: tf.convert_to_tensor(np.asarray(images))
 
 
 def make_floats(tf, np):
-    """Return the ways to convert a list of floats to a tensor."""
+    """Return the slow and the fast way to convert a list of floats to a tensor."""
     floats = np.linspace(0, 1, 50000).tolist()
     return lambda: tf.convert_to_tensor(floats), lambda: tf.convert_to_tensor(np.array(floats, "float32"))
 
 
 def make_tensors(tf, np):
-    """Return the ways to convert a list of tensors to an array."""
+    """Return the slow and the fast way to convert a list of tensors to an array."""
     tensors = [tf.ones((20, 20)) for _ in range(20)]
     return lambda: np.array(tensors), lambda: np.array([tensor.numpy() for tensor in tensors])
 
 
 def make_mean(tf, np):
-    """Return the ways to compute the mean of a list of tensors."""
+    """Return the slow and the fast way to compute the mean of a list of tensors."""
     tensors = [tf.ones((20, 20)) for _ in range(20)]
     return lambda: np.mean(tensors), lambda: np.mean([tensor.numpy() for tensor in tensors])
 
 
 def make_elements(tf, np):
-    """Return the ways to read the elements of a tensor."""
+    """Return the slow and the fast way to read the elements of a tensor."""
     tensor = tf.ones((1792,))
     array = tensor.numpy()
     return lambda: [float(tensor[at]) for at in range(1792)], lambda: [float(array[at]) for at in range(1792)]

@@ -76,9 +76,10 @@
 
 operation  transposed_3d, einsum: 200 rows of 50 numbers become images of 28 x 28; transposed_3d_large: 25 x 32 x 64
            numbers with 32 channels become 49 x 64 x 128; conv, depthwise: layers on 2 images of 64 x 64 x 3; conv_one,
-           depthwise_one: on one such image; conv_64, grouped_64: 3 x 3, from 64 to 64 channels, of 8 images of 32 x 32,
-           dense or in 16 groups; dilated_layer, dilated_nn: with dilation 2, on 8 images of 64 x 64 x 16; train_conv,
-           train_separable: `train_on_batch` of three layers of 32 filters on 8 images of 32 x 32 x 3
+           depthwise_one: the same layers on one image; conv_64, grouped_64: a kernel of 3 x 3 from 64 to 64 channels on
+           8 images of 32 x 32, dense or in 16 groups; dilated_layer, dilated_nn: with dilation 2, on 8 images of
+           64 x 64 x 16; train_conv, train_separable: `train_on_batch` of three layers of 32 filters on 8 images of
+           32 x 32 x 3
 """
 
 from kit import eager_tensorflow, fixed_batch, fixed_weights, main
@@ -88,7 +89,7 @@ def scenario(bench, *, operation="transposed_3d"):
     """Measure one convolution or step."""
     with bench.phase("import"):
         tf = eager_tensorflow()
-        tf.keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        tf.keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         make = LAYERS.get(operation) or OPERATIONS[operation]
@@ -116,13 +117,13 @@ def transposed_3d(tf):
 
 
 def einsum(tf):
-    """Return the step that computes the same by a product."""
+    """Return the step that computes the same images with a product."""
     rows, filters = batch(tf, 200, 50), kernel(tf, 28, 28, 1, 50)
     return lambda: tf.einsum("bk,hwck->bhwc", rows, filters)
 
 
 def transposed_3d_large(tf):
-    """Return the step of a transposed convolution with strides of 2 to one channel."""
+    """Return the step of a transposed convolution with strides of 2 and one output channel."""
     x, filters = batch(tf, 1, 25, 32, 64, 32), kernel(tf, 3, 3, 3, 1, 32)
     return lambda: tf.nn.conv3d_transpose(x, filters, (1, 49, 64, 128, 1), [1, 2, 2, 2, 1], "SAME")
 
@@ -134,7 +135,7 @@ def conv_64(tf):
 
 
 def grouped_64(tf):
-    """Return the step of the same in 16 groups: four products per channel, summed over the channels of a group."""
+    """Return the step of a convolution in 16 groups: four products per channel, summed over each group's channels."""
     x, filters = batch(tf, 8, 32, 32, 64), kernel(tf, 3, 3, 64, 4)
 
     def step():
@@ -161,7 +162,7 @@ OPERATIONS = {
 
 
 def called(make, *shape):
-    """Return a function that makes the step of one call of a layer."""
+    """Return a function that makes a step: one call of a layer."""
 
     def make_step(tf):
         layer, x = make(tf.keras.layers), batch(tf, *shape)
@@ -171,7 +172,7 @@ def called(make, *shape):
 
 
 def trained(name):
-    """Return a function that makes the step of training with three layers of that name."""
+    """Return a function that makes a step: training a model with three layers of that name."""
 
     def make_step(tf):
         layers = tf.keras.layers

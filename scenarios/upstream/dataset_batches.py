@@ -48,12 +48,12 @@
 # ratio    = [1.5, 50]
 # hardware = "not reported"
 # ///
-"""Batches of 32 elements, per batch.
+"""A pass over ten batches of 32 elements, per batch.
 
-way  named_windows: windows of 24 rows of 5 named features, each batched by its own; stacked_windows: of one tensor of 5
-     numbers, which get names after that; sequence: the same by slices of a NumPy array; shift_100, shift_1000: windows
-     of 10 elements of a range, which begin 100 or 1,000 elements apart; map_then_batch, batch_then_map: records of
-     three numbers, parsed one by one or batch by batch
+way  named_windows: windows of 24 rows with 5 named features, each feature batched separately; stacked_windows: windows
+     of one tensor with 5 columns, which get names afterwards; sequence: the same windows, as slices of a NumPy array;
+     shift_100, shift_1000: windows of 10 elements of a range, which start 100 or 1,000 elements apart; map_then_batch,
+     batch_then_map: records of three numbers, parsed one by one or batch by batch
 """
 
 from kit import main
@@ -84,19 +84,19 @@ def scenario(bench, *, way="named_windows"):
 
 
 def iterator(dataset):
-    """Return a function that starts to read the dataset."""
+    """Return a function that returns the dataset, for a new pass over it."""
     return lambda: dataset
 
 
 def sequence(np, rows):
-    """Yield batches of windows by name, as `__getitem__` of a Sequence makes them."""
+    """Yield batches of windows by feature name, as `__getitem__` of a Keras Sequence would return them."""
     for batch in range(BATCHES):
         windows = np.stack([rows[i : i + LENGTH] for i in range(batch * BATCH, (batch + 1) * BATCH)])
         yield {str(feature): windows[:, :, feature] for feature in range(FEATURES)}
 
 
 def named_windows(tf, rows):
-    """Return windows of a dictionary, which has a dataset per name."""
+    """Return batches of windows. Before batching, a window is a dictionary with one dataset per feature name."""
     columns = {str(feature): rows[:, feature] for feature in range(FEATURES)}
     single = getattr(tf.data.experimental, "get_single_element", None)
 
@@ -111,14 +111,14 @@ def named_windows(tf, rows):
 
 
 def stacked_windows(tf, rows):
-    """Return windows of one tensor, whose columns get names."""
+    """Return batches of windows of one tensor, whose columns get names afterwards."""
     dataset = tf.data.Dataset.from_tensor_slices(rows).window(LENGTH, shift=1, drop_remainder=True)
     dataset = dataset.flat_map(lambda window: window.batch(LENGTH))
     return dataset.map(lambda x: {str(feature): x[:, feature] for feature in range(FEATURES)}).batch(BATCH)
 
 
 def shifted(shift):
-    """Return a function that makes the windows that begin `shift` elements apart."""
+    """Return a function that makes batches of windows that start `shift` elements apart."""
 
     def make(tf, rows):
         dataset = tf.data.Dataset.range(BATCH * BATCHES * shift).window(10, shift=shift, drop_remainder=True)
@@ -128,7 +128,7 @@ def shifted(shift):
 
 
 def records(tf):
-    """Return a dataset of serialized examples of three numbers, and the features by which they are parsed."""
+    """Return a dataset of serialized examples with three numbers each, and the features for their parser."""
     number = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0]))
     example = tf.train.Example(features=tf.train.Features(feature=dict.fromkeys("abc", number)))
     dataset = tf.data.Dataset.from_tensors(example.SerializeToString()).repeat(BATCH * BATCHES)

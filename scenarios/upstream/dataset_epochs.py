@@ -62,8 +62,8 @@
 # ///
 """One pass over a dataset in batches of 64, per element.
 
-pipeline  file: 2,000 elements of 10,000 numbers are computed, and cached in a file; shuffled: 20,000 elements of 500
-          numbers, cached in memory, and shuffled in a buffer of 8,192; plain: the same, not shuffled
+pipeline  file: 2,000 elements of 10,000 numbers are computed and cached in a file; shuffled: 20,000 elements of 500
+          numbers, cached in memory and shuffled with a buffer of 8,192; plain: the same elements, not shuffled
 epoch     first: all elements are computed; second: they come from the cache
 """
 

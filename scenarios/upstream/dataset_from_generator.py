@@ -36,8 +36,8 @@
 # ///
 """A pass over a dataset of 2,000 numbers in batches of 200, per number.
 
-source  generator: it yields numbers, which the dataset batches; slices: of an array, which the dataset batches;
-        batch_generator: it yields whole batches
+source  generator: a generator yields numbers, which the dataset batches; slices: slices of an array, which the dataset
+        batches; batch_generator: a generator yields whole batches
 """
 
 from kit import eager_tensorflow, main
@@ -68,7 +68,7 @@ def scenario(bench, *, source="generator"):
 
 
 def make_dataset(tf, numbers, source):
-    """The dataset of batches."""
+    """Return the dataset of batches."""
     make = tf.data.Dataset.from_generator
     if source == "slices":
         return tf.data.Dataset.from_tensor_slices(numbers).batch(BATCH)

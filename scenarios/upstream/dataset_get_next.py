@@ -24,7 +24,7 @@
 # ///
 """One batch of 8,192 rows from a dataset of 21,000 rows of 373 floats and a label.
 
-order  shuffle: shuffled before it is cached, as in the thread; plain: not shuffled
+order  shuffle: the dataset is shuffled before it is cached, as in the issue; plain: it isn't shuffled
 """
 
 from kit import main
@@ -33,7 +33,7 @@ ROWS, COLUMNS, BATCH = 21000, 373, 8192
 
 
 def scenario(bench, *, order="shuffle"):
-    """Measure one batch, after the cache was filled."""
+    """Measure one batch, after the cache has been filled."""
     with bench.phase("import"):
         import tensorflow as tf
     bench.device()

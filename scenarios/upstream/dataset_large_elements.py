@@ -43,10 +43,10 @@
 # when     = { element = "large" }
 # hardware = "CPU, Ubuntu 18.04 and Windows 7"
 # ///
-"""One crop of 20 × 20 of a dataset's only element, which is repeated for ever.
+"""One crop of 20 × 20 numbers from a dataset's only element, which is repeated forever.
 
-element  large: 4,000 × 2,500 floats, 40 MB; small: 400 × 250
-source   slices: from_tensor_slices of a tensor with one row more; tensors: from_tensors of the element
+element  large: 4,000 × 2,500 floats, 40 MB; small: 400 × 250 floats
+source   slices: from_tensor_slices of a tensor with an additional first dimension; tensors: from_tensors of the element
 """
 
 from kit import main

@@ -40,8 +40,8 @@
 # ///
 """A loop over 1,000 elements that does nothing with them, per element.
 
-elements  records: dictionaries of ten short strings; numbers: of an array of floats
-way       dataset: a tf.data.Dataset of tensors; python: a generator of the same records, or the array
+elements  records: dictionaries of ten short strings; numbers: the numbers of an array of floats
+way       dataset: a tf.data.Dataset of tensors; python: a generator of the same records, or the array itself
 """
 
 from kit import main
@@ -82,7 +82,7 @@ def scenario(bench, *, way="dataset", elements="records"):
 
 
 def text(value):
-    """A string, or what a tensor of one holds."""
+    """Return the string itself, or the string in a tensor."""
     return value if isinstance(value, str) else value.numpy().decode()
 
 

@@ -27,9 +27,9 @@
 # ratio    = [1.5, 10]              # no number in the thread
 # hardware = "GTX 1080"
 # ///
-"""A pass over 100 vectors of 1,024 floats that takes the Fourier transform of each, per vector.
+"""A pass over 100 vectors of 1,024 floats that computes the Fourier transform of each vector. The time is per vector.
 
-way  map: by Dataset.map, and a loop over the dataset; loop: a loop over the tensors that calls the traced function
+way  map: Dataset.map, and a loop over the dataset; loop: a loop over the tensors that calls the traced function
 """
 
 from kit import main

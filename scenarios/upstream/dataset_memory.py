@@ -55,12 +55,12 @@
 # of       = "memory growth"
 # hardware = "Ubuntu 16.04"
 # ///
-"""What is kept of 20 rounds of a pipeline.
+"""The memory that the process keeps after each of 20 rounds of a pipeline. The axis shows the work of a round.
 
-pipeline  object: a new dataset whose generator refers to a new array of 1 MB, and one element of it; elements: 1,000
-          elements of one dataset of a generator; fit_generator: 100 batches of `fit` on such a dataset; fit_slices:
-          `fit` on two batches of 8 images of 416 × 416, of from_tensor_slices; py_function: a new dataset of 100
-          records, which a py_function parses
+pipeline  object: create a dataset whose generator refers to a new array of 1 MB, and take one element; elements: take
+          1,000 elements of one dataset, which a generator yields; fit_generator: `fit` on 100 batches of such a
+          dataset; fit_slices: `fit` on two batches of 8 images of 416 × 416, with from_tensor_slices; py_function:
+          create a dataset of 100 records, which a py_function parses
 """
 
 from kit import main
@@ -70,13 +70,13 @@ IMAGES, IMAGE, BATCH = 16, (416, 416, 3), 8
 
 
 def scenario(bench, *, pipeline="object"):
-    """Watch the memory over the rounds."""
+    """Record the memory of the process over the rounds."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         make = {
@@ -138,7 +138,7 @@ def make_fit_generator(tf, np):
 
 
 def make_fit_slices(tf, np):
-    """Return a step that trains on the batches of two large arrays."""
+    """Return a step that trains on two batches of large images."""
     arrays = np.ones((IMAGES,) + IMAGE), np.zeros((IMAGES, 1))
     dataset = tf.data.Dataset.from_tensor_slices(arrays).batch(BATCH).repeat()
     return make_fit(tf, dataset, IMAGE, IMAGES // BATCH)

@@ -29,7 +29,7 @@
 # ///
 """`train_on_batch` of four convolutions of 32 filters on 16 images of 112 x 112.
 
-data  dataset: a dataset of that one batch, repeated without end; tensor: the batch itself
+data  dataset: a dataset of this one batch, repeated forever; tensor: the batch itself
 """
 
 from kit import main

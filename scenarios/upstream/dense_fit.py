@@ -55,11 +55,11 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""A training step of threads whose reporter, or a maintainer, could not see their claim again. 50 steps a call.
+"""A training step from issues whose claims the reporter or a maintainer couldn't reproduce. A call has 50 steps.
 
-network  regression: 8 numbers, three layers of 40 units, 9 outputs; recurrent: 100 cells of a plain recurrent layer
-         over ten steps, batches of 10; classifier: images of 28 × 28, one layer of 128 units. T#29151 speaks of 1.12
-         and 1.5, which have no image here: 1.15 and 1.14, the oldest that have, stand for them
+network  regression: 8 numbers, three layers of 40 units, 9 outputs; recurrent: 100 units of a simple recurrent layer
+         over ten time steps, batches of 10; classifier: images of 28 × 28, one layer of 128 units. T#29151 is about
+         1.12 and 1.5. harness has no images of these releases, so 1.15 and 1.14 replace them
 """
 
 from kit import fixed_batch, fixed_outputs, main
@@ -76,7 +76,7 @@ def scenario(bench, *, network="regression", inputs="arrays"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     shape = SHAPES[network]
     with bench.phase("build"):
@@ -100,7 +100,7 @@ def scenario(bench, *, network="regression", inputs="arrays"):
 
 
 def make_model(keras, network):
-    """The network of that name."""
+    """Return the network of that name."""
     layers = keras.layers
     inputs = x = layers.Input(SHAPES[network][1:])
     if network == "recurrent":

@@ -31,9 +31,9 @@
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu and Windows; also in T#50765"
 # ///
-"""20,000 calls.
+"""The memory growth over 20,000 minimal calls.
 
-call  zeros: tf.zeros((1,)), eager; identity: a traced function that returns its argument, 6 × 6 × 7 zeros
+call  zeros: tf.zeros((1,)) in eager mode; identity: a traced function that returns its argument, 6 × 6 × 7 zeros
 """
 
 from kit import main
@@ -42,7 +42,7 @@ CALLS = 20000
 
 
 def scenario(bench, *, call="zeros"):
-    """Watch the memory over the calls."""
+    """Record the memory of the process over the calls."""
     with bench.phase("import"):
         import tensorflow as tf
     bench.device()

@@ -41,10 +41,10 @@
 # when     = { work = "slice" }
 # hardware = "CPU, macOS"
 # ///
-"""100 operations, per operation.
+"""100 operations in a Python loop, per operation.
 
 work  add: one is added to a counter; slice: the first 100 of 10 million floats are taken
-way   tensors: operands are tensors; numbers: += with Python's 1; numpy: NumPy's scalars and arrays
+way   tensors: all operands are tensors; numbers: += with the Python number 1; numpy: NumPy's scalars and arrays
 """
 
 from kit import eager_tensorflow, main
@@ -53,7 +53,7 @@ OPERATIONS = 100
 
 
 def scenario(bench, *, work="add", way="tensors"):
-    """Measure 100 operations in a loop of Python."""
+    """Measure 100 operations in a Python loop."""
     with bench.phase("import"):
         import numpy as np
 
@@ -68,7 +68,7 @@ def scenario(bench, *, work="add", way="tensors"):
 
 
 def adding(tf, np, way):
-    """The step that counts to 100."""
+    """Return a step that counts to 100."""
     zero, one = (np.float32(0), np.float32(1)) if way == "numpy" else (tf.constant(0.0), tf.constant(1.0))
 
     def with_numbers():
@@ -93,7 +93,7 @@ def adding(tf, np, way):
 
 
 def slicing(tf, np, way):
-    """The step that takes the same slice 100 times."""
+    """Return a step that takes the same slice 100 times."""
     values = np.zeros(10_000_000, dtype="float32")
     if way == "tensors":
         values = tf.constant(values)

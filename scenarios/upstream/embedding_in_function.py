@@ -29,10 +29,10 @@
 # when     = { indices = "array" }
 # hardware = "GTX 2080"
 # ///
-"""One look-up of 100 of 1,000 rows of 300 numbers.
+"""One lookup of 100 rows in an embedding of 1,000 rows with 300 numbers each.
 
-mode     function: the layer is called in a tf.function; eager: it is called as it is
-indices  array: a NumPy array, as in the thread, which each call makes a tensor of; tensor: it is one already
+mode     function: the layer is called in a tf.function; eager: it is called without a tf.function
+indices  array: a NumPy array, as in the issue, which each call converts to a tensor; tensor: a tensor
 """
 
 from kit import main
@@ -41,7 +41,7 @@ ROWS, WIDTH, TAKEN = 1000, 300, 100
 
 
 def scenario(bench, *, mode="function", indices="array"):
-    """Measure one look-up."""
+    """Measure one lookup."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf

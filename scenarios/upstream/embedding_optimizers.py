@@ -77,7 +77,7 @@
 # ratio    = [1.8, 2.9]
 # hardware = "K40; TensorFlow 1.3"
 # ///
-"""One step of training of an embedding of 200,000 words in 64 numbers: 128 rows of 20 words, mean squared error.
+"""One training step of an embedding of 200,000 words with 64 numbers each: 128 rows of 20 words, mean squared error.
 
 kind  new, legacy: `train_on_batch` with the optimizer of tf.keras.optimizers, or of tf.keras.optimizers.legacy;
       session: the optimizer of tf.train, in a session of TensorFlow 1
@@ -95,7 +95,7 @@ def scenario(bench, *, optimizer="sgd", kind="new"):
         import numpy as np
         import tensorflow as tf
 
-        tf.keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        tf.keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     x = np.random.RandomState(7).randint(0, WORDS, (ROWS, LENGTH)).astype("int32")
     y = fixed_batch((ROWS, LENGTH, NUMBERS), "float32")
@@ -109,7 +109,7 @@ def scenario(bench, *, optimizer="sgd", kind="new"):
 
 
 def keras_step(tf, optimizer, kind, x, y):
-    """Return the function that trains by Keras and returns the loss."""
+    """Return a function that trains with Keras and returns the loss."""
     keras = tf.keras
     rules = keras.optimizers.legacy if kind == "legacy" else keras.optimizers
     words = keras.layers.Input((LENGTH,), dtype="int32")
@@ -124,7 +124,7 @@ def keras_step(tf, optimizer, kind, x, y):
 
 
 def session_step(tf, optimizer, kind, x, y):
-    """Return the function that trains by a session of TensorFlow 1 and returns the loss."""
+    """Return a function that trains in a session of TensorFlow 1 and returns the loss."""
     v1 = tf.compat.v1
     words = v1.placeholder(tf.int32, x.shape)
     targets = v1.placeholder(tf.float32, y.shape)

@@ -46,9 +46,9 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""A step of training a small dense classifier of images of 28 × 28, on 30 batches of 32 a call.
+"""A training step of a small dense classifier for images of 28 × 28. A call trains on 30 batches of 32 images.
 
-call  fit_generator, fit: a generator yields the same batch again and again; fit_arrays: `fit` on the batches as arrays
+call  fit_generator, fit: a generator yields the same batch repeatedly; fit_arrays: `fit` on the batches as arrays
 """
 
 from kit import fixed_batch, fixed_outputs, main
@@ -63,7 +63,7 @@ def scenario(bench, *, call="fit_generator"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((PIXELS,))
@@ -92,7 +92,7 @@ def scenario(bench, *, call="fit_generator"):
 
 
 def yield_forever(x, y):
-    """The same batch without end."""
+    """Yield the same batch forever."""
     while True:
         yield x, y
 

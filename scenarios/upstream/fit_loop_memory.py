@@ -55,11 +55,11 @@
 # of       = "memory growth"
 # hardware = "RTX A5000"
 # ///
-"""What is kept of 8 models that take a step or more of `fit` and are then deleted, cleared and collected.
+"""The memory that the process keeps after each of 8 models is trained by `fit`, deleted, cleared and garbage-collected.
 
 model  lstm: two LSTMs of 64 and 32 units, 5 epochs; wide: two dense layers of 2,000 units, on 320 rows; deep: 200 dense
-       layers of one unit, on one row; deep_eager: the same with run_eagerly=True; subclass: a class of one's own with
-       four dense layers, on 320 rows
+       layers of one unit, on one row; deep_eager: the same with run_eagerly=True; subclass: a custom class with four
+       dense layers, on 320 rows
 """
 
 import gc
@@ -70,13 +70,13 @@ MODELS, COLUMNS, ROWS, LAYERS = 8, 100, 320, 200
 
 
 def scenario(bench, *, model="lstm"):
-    """Watch the memory over the models."""
+    """Record the memory of the process over the models."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         shape = {"lstm": (6, 4, 3), "wide": (ROWS, COLUMNS), "subclass": (ROWS, COLUMNS)}.get(model, (1, 1))
@@ -101,7 +101,7 @@ def scenario(bench, *, model="lstm"):
 
 
 def make_lstm(keras, shape):
-    """Make a model of two recurrent layers and a dense one."""
+    """Return a model of two recurrent layers and a dense layer."""
     inputs = keras.layers.Input(shape)
     hidden = keras.layers.LSTM(64, return_sequences=True)(inputs)
     hidden = keras.layers.Dropout(0.2)(keras.layers.LSTM(32)(hidden))
@@ -109,7 +109,7 @@ def make_lstm(keras, shape):
 
 
 def make_wide(keras, shape):
-    """Make a model of two dense layers of 2,000 units."""
+    """Return a model of two dense layers of 2,000 units."""
     inputs = keras.layers.Input(shape)
     hidden = keras.layers.Dense(2000, activation="relu")(inputs)
     hidden = keras.layers.Dense(2000, activation="relu")(hidden)
@@ -117,7 +117,7 @@ def make_wide(keras, shape):
 
 
 def make_deep(keras, shape):
-    """Make a model of very many dense layers of one unit."""
+    """Return a model of 200 dense layers of one unit."""
     inputs = hidden = keras.layers.Input(shape)
     for _ in range(LAYERS):
         hidden = keras.layers.Dense(1)(hidden)
@@ -125,7 +125,7 @@ def make_deep(keras, shape):
 
 
 def make_subclass(keras, shape):
-    """Make a class of one's own, and return a model of it."""
+    """Return a model of a custom class."""
 
     class Dense4(keras.Model):
         def __init__(self):

@@ -68,9 +68,9 @@
 # ratio    = [1.25, 2]
 # hardware = "Tesla V100"
 # ///
-"""One epoch of a convolution of one filter on 600 images of 512 × 512 in 16 bits: 315 MB.
+"""One epoch of a convolution with one filter on 600 images of 512 × 512 numbers of 16 bits: 315 MB.
 
-The filter of the issue has no stride, and this one has a stride of 8, so that an epoch takes seconds.
+The filter in the issue has no stride. Here, it has a stride of 8, so that an epoch takes only seconds.
 
 data  arrays: fit is given the NumPy arrays; dataset: Dataset.from_tensor_slices of the arrays, in batches; sequence: a
       keras.utils.Sequence that takes slices of the arrays
@@ -82,13 +82,13 @@ IMAGES, SIZE, STRIDE, BATCH, LARGEST = 600, 512, 8, 8, 5000
 
 
 def scenario(bench, *, data="arrays"):
-    """Time one epoch; the memory is the peak of the process."""
+    """Time one epoch. The peak memory of the process is the result."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((SIZE, SIZE, 1))

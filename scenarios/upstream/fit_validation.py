@@ -47,9 +47,9 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""One epoch of 100 rows in one batch, in a `fit` of 10 epochs.
+"""One epoch with one batch of 100 rows, in a `fit` of 10 epochs.
 
-This shows the cost of an epoch besides its only training step.
+An epoch has only one training step, so its time shows the overhead of an epoch.
 """
 
 from kit import fixed_batch, fixed_weights, main
@@ -66,7 +66,7 @@ def scenario(bench, *, validation="yes", mode="eager"):
         if tf.executing_eagerly() != (mode == "eager"):
             (tf.compat.v1.enable_eager_execution if mode == "eager" else tf.compat.v1.disable_eager_execution)()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((COLUMNS,))

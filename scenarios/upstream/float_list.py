@@ -35,9 +35,9 @@
 # ratio    = [10, 10000]            # no number in the thread
 # hardware = "any"
 # ///
-"""One FloatList of 2,000 numbers; the thread's has 10,000.
+"""One FloatList of 2,000 numbers. In the issue, it has 10,000.
 
-value  tensor: of an eager tensor, which protobuf goes through one by one; array: of a NumPy array
+value  tensor: from an eager tensor, whose elements protobuf reads one by one; array: from a NumPy array
 """
 
 from kit import main

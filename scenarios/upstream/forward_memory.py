@@ -39,9 +39,9 @@
 # ratio    = [1.5, 10]
 # hardware = "CPU, in Docker"
 # ///
-"""One call of ResNet50V2 without weights, on 8 images. The issue calls ResNet152V2 on 20 images.
+"""One call of ResNet50V2 with random weights on 8 images. The issue calls ResNet152V2 on 20 images.
 
-call  model: the model is called, eagerly; predict_on_batch: the same in a traced function
+call  model: the model is called in eager mode; predict_on_batch: in a traced function
 """
 
 from kit import main
@@ -50,13 +50,13 @@ IMAGES, SIZE = 8, 224
 
 
 def scenario(bench, *, call="model"):
-    """Time one call; the memory is the peak of the process."""
+    """Time one call. The peak memory of the process is the result."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         model = keras.applications.ResNet50V2(weights=None)

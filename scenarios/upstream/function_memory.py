@@ -45,11 +45,11 @@
 # of       = "memory growth"
 # hardware = "P100, 16 GB"
 # ///
-"""What is kept of 100 calls of a small function: it sums a vector.
+"""The memory that the process keeps after 100 calls of a small function, which sums a vector.
 
-calls  lengths: of one function, each with a vector of another length; numbers: of one function, each with another
-       Python number; new_functions: of a new function each time, with a vector of another length, which is then left;
-       traced: of one function, with one vector
+calls  lengths: one function, and a vector of a different length for each call; numbers: one function, and a different
+       Python number for each call; new_functions: a new function for each call, which isn't used again, with a vector
+       of a different length; traced: one function, and always the same vector
 """
 
 from kit import main
@@ -58,7 +58,7 @@ CALLS = 100
 
 
 def scenario(bench, *, calls="traced"):
-    """Watch the memory over the calls."""
+    """Record the memory of the process over the calls."""
     with bench.phase("import"):
         import tensorflow as tf
     bench.device()

@@ -44,7 +44,7 @@ def scenario(bench, *, layer="GRU"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((TIME_STEPS, WIDTH))

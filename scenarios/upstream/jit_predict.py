@@ -56,7 +56,7 @@ def scenario(bench, *, call="predict"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = x = keras.layers.Input(SHAPE[1:])

@@ -52,7 +52,7 @@ def scenario(bench, *, network="tiny"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         model = make_model(tf, keras, network)

@@ -49,7 +49,7 @@ def scenario(bench):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         x, y = keras.layers.Input((1,)), keras.layers.Input((1,))

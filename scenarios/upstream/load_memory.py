@@ -171,7 +171,7 @@ def scenario(bench, *, format="saved_model", model="dense"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     folder = tempfile.mkdtemp()
     numbers = itertools.count()

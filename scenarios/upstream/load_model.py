@@ -99,7 +99,7 @@ def scenario(bench, *, format="saved_model"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     folder = tempfile.mkdtemp()
     path = os.path.join(folder, "model" + {"h5": ".h5", "weights": ".weights.h5", "keras": ".keras"}.get(format, ""))

@@ -35,7 +35,7 @@ def scenario(bench, *, words="50000"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     path = os.path.join(tempfile.mkdtemp(), "model" if version(tf.__version__) < (2, 16) else "model.keras")
     with bench.phase("build"):

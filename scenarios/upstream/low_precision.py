@@ -77,7 +77,7 @@ def scenario(bench, *, work="matmul", dtype="float16"):
     with bench.phase("import"):
         tf = eager_tensorflow()
         if work == "train":
-            tf.keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+            tf.keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         x = fixed_batch(SHAPES[work], "float32")

@@ -55,7 +55,7 @@ def scenario(bench, *, tape="persistent", layer="LSTM"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         network = keras.models.Sequential([getattr(keras.layers, layer)(UNITS), keras.layers.Dense(1)])

@@ -44,7 +44,7 @@ def scenario(bench, *, way="by_step"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         layer = keras.layers.LSTM(UNITS, return_state=True)

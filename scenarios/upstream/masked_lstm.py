@@ -51,7 +51,7 @@ def scenario(bench, *, mode="eager"):
         if tf.executing_eagerly() != (mode == "eager"):
             (tf.compat.v1.enable_eager_execution if mode == "eager" else tf.compat.v1.disable_eager_execution)()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((LENGTH, CHANNELS))

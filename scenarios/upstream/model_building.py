@@ -63,7 +63,7 @@ def scenario(bench, *, work="build", turn="first"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         run = MAKERS[work](tf, keras)

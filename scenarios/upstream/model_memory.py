@@ -67,7 +67,7 @@ def scenario(bench, *, training="fit"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         x, y = np.ones((32, 10), "float32"), np.ones((32, 1), "float32")

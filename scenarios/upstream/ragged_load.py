@@ -53,7 +53,7 @@ def scenario(bench, *, ragged="yes"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     path = os.path.join(tempfile.mkdtemp(), "model" if version(tf.__version__) < (2, 16) else "model.keras")
     options = {"ragged": True} if ragged == "yes" else {}

@@ -66,7 +66,7 @@ def scenario(bench, *, layer="SimpleRNN", mode="eager"):
             tf.compat.v1.disable_eager_execution()
             tf.compat.v1.disable_control_flow_v2()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         inputs = keras.layers.Input((TIME_STEPS, WIDTH))

@@ -89,7 +89,7 @@ def scenario(bench, *, loop="eager"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
         v1 = tf.compat.v1
         if loop == "graph" and tf.executing_eagerly():
             v1.disable_eager_execution()

@@ -59,7 +59,7 @@ def scenario(bench, *, work="numbers", buffer="all"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
 
     def shuffled(dataset, elements):

@@ -91,7 +91,7 @@ def scenario(bench, *, operation="unique_int32"):
 
         tf = eager_tensorflow()
         if operation.startswith("lookup"):
-            tf.keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+            tf.keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         step = make_step(tf, np, operation)

@@ -77,7 +77,7 @@ def scenario(bench, *, api="tf.keras", optimizer="adam"):
             import keras
         elif api == "tf.keras":
             keras = tf.keras
-            keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+            keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     x = np.random.RandomState(7).randint(0, WORDS, (ROWS, LENGTH)).astype("int32")
     y = fixed_batch((ROWS, LENGTH, NUMBERS), "float32")

@@ -121,7 +121,7 @@ def scenario(bench, *, operation="multiply", form="sparse"):
 
         tf = eager_tensorflow()
         if operation == "layer":
-            tf.keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+            tf.keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         noise = np.random.RandomState(7)

@@ -65,7 +65,7 @@ def scenario(bench, *, vocabulary="large", call="layer"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         layer = keras.layers.StringLookup(vocabulary=[str(number) for number in range(WORDS[vocabulary])])

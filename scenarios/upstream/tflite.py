@@ -248,7 +248,7 @@ def scenario(bench, *, model="residual", format="float", rows="1"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     if hasattr(tf.config, "threading"):
         tf.config.threading.set_intra_op_parallelism_threads(1)
     bench.device()

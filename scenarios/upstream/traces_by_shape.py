@@ -43,7 +43,7 @@ def scenario(bench, *, sizes="many"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     traces = []
     with bench.phase("build"):

@@ -77,7 +77,7 @@ def scenario(bench, *, network="conv", mode="default"):
         if mode == "graph" and tf.executing_eagerly():
             tf.compat.v1.disable_eager_execution()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     shape = BATCHES[network]
     with bench.phase("build"):

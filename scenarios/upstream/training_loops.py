@@ -82,7 +82,7 @@ def scenario(bench, *, loop="eager", network="conv"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     shape = (BATCH,) + SHAPES[network]
     with bench.phase("build"):

@@ -45,7 +45,7 @@ def scenario(bench, *, value="variable"):
         import tensorflow as tf
 
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     with bench.phase("build"):
         layer = keras.layers.Dense(COLUMNS, use_bias=False, kernel_initializer="ones")

@@ -28,7 +28,7 @@ def test_whatever_the_arguments_the_function_sums_them_to_the_same_numbers(argum
 def test_each_new_function_counts_its_traces_in_the_one_list():
     tf = SimpleNamespace(function=lambda body: body, reduce_sum=np.sum)
     traces = []
-    new = function_retracing.function_maker(tf, "number", traces)
+    new = function_retracing.make_function_maker(tf, "number", traces)
     assert (new()(3.0), new()(4.0), len(traces)) == (3.0, 4.0, 2)
 
 
@@ -40,7 +40,7 @@ def test_each_new_function_counts_its_traces_in_the_one_list():
     ],
 )
 def test_the_option_to_relax_shapes_has_the_name_of_the_release(function, option):
-    assert function_retracing.relaxing(function) == option
+    assert function_retracing.find_relaxing_option(function) == option
 
 
 def test_a_nested_loop_does_the_work_of_a_flat_one(monkeypatch):
@@ -52,10 +52,10 @@ def test_a_nested_loop_does_the_work_of_a_flat_one(monkeypatch):
 
 
 def test_prints_are_counted_and_not_shown(capsys):
-    assert function_behaviour.printed(lambda: print("Doubling!"), calls=3) == 3
+    assert function_behaviour.count_prints(lambda: print("Doubling!"), calls=3) == 3
     assert capsys.readouterr().out == ""
 
 
 def test_traces_are_counted_after_each_call():
     seen = []
-    assert function_behaviour.counts(lambda x: x in seen or seen.append(x), seen, [5, 6, 5, 7]) == [1, 2, 2, 3]
+    assert function_behaviour.count_traces(lambda x: x in seen or seen.append(x), seen, [5, 6, 5, 7]) == [1, 2, 2, 3]

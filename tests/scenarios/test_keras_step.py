@@ -62,7 +62,7 @@ def test_which_adam_and_what_its_rate_is_called(tensorflow, keras, mode, expecte
 )
 def test_how_many_batches_one_fit_takes(document, model, data, call, inputs, batches):  # noqa: PLR0917
     bench = SimpleNamespace(document=document)
-    assert keras_step.batches_in_call(bench, model, data, call, inputs) == batches
+    assert keras_step.count_batches(bench, model, data, call, inputs) == batches
 
 
 @pytest.mark.parametrize(

@@ -120,8 +120,8 @@ def test_what_stands_in_for_a_function_passes_everything_on(module):
     model = model_of(module)
     with Recorder(type(model)) as recorder:
         assert arrays.fit_loop(1, two=3) == ((1,), {"two": 3})
-    assert recorder.taken() == ["training_arrays.fit_loop"]
-    assert recorder.taken() == []
+    assert recorder.take() == ["training_arrays.fit_loop"]
+    assert recorder.take() == []
 
 
 def test_the_engine_is_that_of_the_model_s_own_class():

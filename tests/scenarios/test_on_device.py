@@ -50,7 +50,7 @@ def stage(monkeypatch):
 
         def session(step, calls):
             clock.slower = slower
-            seconds = on_device.seconds_of(step, calls)
+            seconds = on_device.time_calls(step, calls)
             clock.slower = 1.0
             profiled.append(calls)
             return seconds, data
@@ -133,13 +133,13 @@ def test_what_cannot_be_read_is_no_failure(stage):
 def test_who_may_profile_is_told_with_what_changes_it(tmp_path):
     driver = tmp_path / "params"
     driver.write_text("ResmanDebugLevel: 4294967295\nRmProfilingAdminOnly: 1\n")
-    told = on_device.nothing(driver)
+    told = on_device.explain_no_kernel(driver)
     assert told.startswith(
         "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver"
     )
     assert "NVreg_RestrictProfilingToAdminUsers=0" in told
     driver.write_text("RmProfilingAdminOnly: 0\n")
-    assert on_device.nothing(driver) == "TensorFlow's profiler saw no kernel on a GPU"
+    assert on_device.explain_no_kernel(driver) == "TensorFlow's profiler saw no kernel on a GPU"
 
 
 @pytest.mark.parametrize("version", ["2.2", "2.3"])
@@ -165,7 +165,7 @@ def test_from_2_2_on_a_session_hands_over_what_it_saw(monkeypatch, version):
 
 def test_a_session_is_stopped_although_the_step_raises():
     stopped = []
-    session = on_device.session_of(lambda: Thing(start=lambda: None, stop=lambda: stopped.append(True)), ())
+    session = on_device.make_session_runner(lambda: Thing(start=lambda: None, stop=lambda: stopped.append(True)), ())
     with pytest.raises(ZeroDivisionError):
         session(lambda: 1 / 0, 1)
     assert stopped == [True]
@@ -173,7 +173,7 @@ def test_a_session_is_stopped_although_the_step_raises():
 
 def test_a_pass_that_is_stuck_ends_the_process_even_in_a_library():
     hang = "import ctypes; ctypes.PyDLL(None).sleep(60)"  # which keeps Python itself from running
-    code = f"from kit import on_device; on_device.STUCK_SECONDS = 0.1\nwith on_device.ending_if_stuck():\n    {hang}"
+    code = f"from kit import on_device; on_device.STUCK_SECONDS = 0.1\nwith on_device.end_if_stuck():\n    {hang}"
     done = subprocess.run([sys.executable, "-c", code], cwd=on_device.__file__[: -len("kit/on_device.py")], check=False)
     assert done.returncode == -signal.SIGALRM
 

@@ -16,7 +16,7 @@ from kit.sampling import (
     Document,
     TimeBounded,
     sample_memory,
-    slow_calls,
+    count_slow_calls,
     time_calls,
 )
 from kit.words import END, TURN
@@ -226,8 +226,8 @@ def test_as_many_calls_are_left_out_as_the_first_turns_show_to_be_slow(monkeypat
 
 def test_a_call_is_slow_by_its_median_over_the_turns():
     leads = [[1.2, 1.0], [1.0, 1.0], [1.1, 9.0], [1.05, 1.0], [0.9, 1.02]]
-    assert slow_calls(leads, [1.0, 1.0, 1.0, 5.0, 1.0]) == 1
-    assert slow_calls([[1.2, 1.04], *leads[1:], [1.2, 1.04], [1.2, 1.04]], [1.0] * 7) == 2
+    assert count_slow_calls(leads, [1.0, 1.0, 1.0, 5.0, 1.0]) == 1
+    assert count_slow_calls([[1.2, 1.04], *leads[1:], [1.2, 1.04], [1.2, 1.04]], [1.0] * 7) == 2
 
 
 def test_garbage_is_collected_before_the_first_turn_and_at_no_other(monkeypatch):

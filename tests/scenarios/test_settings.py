@@ -30,7 +30,7 @@ def seen(monkeypatch):
     """A function that has the kit read these settings from TensorFlow."""
 
     def see(**found):
-        for reader, name in {"compiled": "xla", "policy": "precision", "deterministic": "deterministic"}.items():
+        for reader, name in {"find_compiled": "xla", "policy": "precision", "deterministic": "deterministic"}.items():
             monkeypatch.setattr(settings, reader, lambda _, name=name: found.get(name))
 
     return see
