@@ -72,11 +72,11 @@ def scenario(bench, *, call="predict", shapes="changing"):
         method = {"predict": lambda x: model.predict(x, verbose=0), "train_on_batch": train(np, model)}[call]
     del traces[:]
 
-    def calls():
+    def call_all():
         for batch in batches:
             method(batch)
 
-    bench.once(calls)
+    bench.once(call_all)
     bench.observe("traces", len(traces))
     bench.fingerprint(parameters=int(model.count_params()))
 

@@ -161,7 +161,7 @@ OPERATIONS = {
 }
 
 
-def called(make, *shape):
+def make_call(make, *shape):
     """Return a function that makes a step: one call of a layer."""
 
     def make_step(tf):
@@ -171,7 +171,7 @@ def called(make, *shape):
     return make_step
 
 
-def trained(name):
+def make_training(name):
     """Return a function that makes a step: training a model with three layers of that name."""
 
     def make_step(tf):
@@ -188,13 +188,13 @@ def trained(name):
 
 
 LAYERS = {
-    "conv": called(lambda layers: layers.Conv2D(16, 3, padding="same"), 2, 64, 64, 3),
-    "depthwise": called(lambda layers: layers.DepthwiseConv2D(3, padding="same"), 2, 64, 64, 3),
-    "conv_one": called(lambda layers: layers.Conv2D(16, 3, padding="same"), 1, 64, 64, 3),
-    "depthwise_one": called(lambda layers: layers.DepthwiseConv2D(3, padding="same"), 1, 64, 64, 3),
-    "dilated_layer": called(lambda layers: layers.Conv2D(16, 3, padding="same", dilation_rate=2), 8, 64, 64, 16),
-    "train_conv": trained("Conv2D"),
-    "train_separable": trained("SeparableConv2D"),
+    "conv": make_call(lambda layers: layers.Conv2D(16, 3, padding="same"), 2, 64, 64, 3),
+    "depthwise": make_call(lambda layers: layers.DepthwiseConv2D(3, padding="same"), 2, 64, 64, 3),
+    "conv_one": make_call(lambda layers: layers.Conv2D(16, 3, padding="same"), 1, 64, 64, 3),
+    "depthwise_one": make_call(lambda layers: layers.DepthwiseConv2D(3, padding="same"), 1, 64, 64, 3),
+    "dilated_layer": make_call(lambda layers: layers.Conv2D(16, 3, padding="same", dilation_rate=2), 8, 64, 64, 16),
+    "train_conv": make_training("Conv2D"),
+    "train_separable": make_training("SeparableConv2D"),
 }
 
 

@@ -117,7 +117,7 @@ def stacked_windows(tf, rows):
     return dataset.map(lambda x: {str(feature): x[:, feature] for feature in range(FEATURES)}).batch(BATCH)
 
 
-def shifted(shift):
+def make_shifted(shift):
     """Return a function that makes batches of windows that start `shift` elements apart."""
 
     def make(tf, rows):
@@ -127,7 +127,7 @@ def shifted(shift):
     return make
 
 
-def records(tf):
+def make_records(tf):
     """Return a dataset of serialized examples with three numbers each, and the features for their parser."""
     number = tf.train.Feature(float_list=tf.train.FloatList(value=[1.0]))
     example = tf.train.Example(features=tf.train.Features(feature=dict.fromkeys("abc", number)))
@@ -137,21 +137,21 @@ def records(tf):
 
 def map_then_batch(tf, rows):
     """Return a dataset of records that are parsed one by one."""
-    dataset, features = records(tf)
+    dataset, features = make_records(tf)
     return dataset.map(lambda record: tf.io.parse_single_example(record, features)).batch(BATCH)
 
 
 def batch_then_map(tf, rows):
     """Return a dataset of records that are parsed batch by batch."""
-    dataset, features = records(tf)
+    dataset, features = make_records(tf)
     return dataset.batch(BATCH).map(lambda batch: tf.io.parse_example(batch, features))
 
 
 MAKERS = {
     "named_windows": named_windows,
     "stacked_windows": stacked_windows,
-    "shift_100": shifted(100),
-    "shift_1000": shifted(1000),
+    "shift_100": make_shifted(100),
+    "shift_1000": make_shifted(1000),
     "map_then_batch": map_then_batch,
     "batch_then_map": batch_then_map,
 }

@@ -78,10 +78,10 @@ def scenario(bench, *, way="dataset", elements="records"):
     with bench.phase("first call"):
         last = step()
     bench.measure(step, steps=ELEMENTS)
-    bench.fingerprint(last=float(last) if elements == "numbers" else [text(last[name]) for name in sorted(last)])
+    bench.fingerprint(last=float(last) if elements == "numbers" else [read_text(last[name]) for name in sorted(last)])
 
 
-def text(value):
+def read_text(value):
     """Return the string itself, or the string in a tensor."""
     return value if isinstance(value, str) else value.numpy().decode()
 

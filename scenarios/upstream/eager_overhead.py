@@ -67,7 +67,7 @@ def scenario(bench, *, work="add", way="tensors"):
     bench.fingerprint(total=float(np.sum(np.asarray(result))))
 
 
-def adding(tf, np, way):
+def make_add(tf, np, way):
     """Return a step that counts to 100."""
     zero, one = (np.float32(0), np.float32(1)) if way == "numpy" else (tf.constant(0.0), tf.constant(1.0))
 
@@ -92,7 +92,7 @@ def adding(tf, np, way):
     return {"numbers": with_numbers, "tensors": with_tensors, "numpy": with_numpy}[way]
 
 
-def slicing(tf, np, way):
+def make_slice(tf, np, way):
     """Return a step that takes the same slice 100 times."""
     values = np.zeros(10_000_000, dtype="float32")
     if way == "tensors":
@@ -106,7 +106,7 @@ def slicing(tf, np, way):
     return step
 
 
-WORK = {"add": adding, "slice": slicing}
+WORK = {"add": make_add, "slice": make_slice}
 
 
 if __name__ == "__main__":

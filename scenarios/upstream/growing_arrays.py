@@ -49,9 +49,9 @@
 # ///
 """100 results, collected in a loop.
 
-loop  eager_array, eager_list: the numbers up to 100, in eager mode; function_array, function_list: the same in a
-      tf.function, by tf.range or by range; while_loop, unrolled: a rotation of 32 points, by a session; while_gradient,
-      unrolled_gradient: the same with the gradient for the angle
+loop  eager_array, eager_list: the numbers up to 100, in eager mode; function_array, function_list: the same numbers in
+      a tf.function, with tf.range or range; while_loop, unrolled: repeated rotations of 32 points, in a session;
+      while_gradient, unrolled_gradient: the same rotations, and the gradient with respect to the angle
 """
 
 from kit import eager_tensorflow, main
@@ -60,7 +60,7 @@ PASSES, POINTS = 100, 32
 
 
 def scenario(bench, *, loop="eager_array"):
-    """Measure all passes, after the tracing."""
+    """Measure all passes of the loop, after the tracing."""
     by_session = not loop.startswith(("eager", "function"))
     with bench.phase("import"):
         import numpy as np
@@ -79,7 +79,7 @@ def scenario(bench, *, loop="eager_array"):
 
 
 def collect_step(tf, loop):
-    """Return the function that collects the numbers."""
+    """Return a function that collects the numbers."""
 
     def by_writes():
         collected = tf.TensorArray(tf.int32, size=0, dynamic_size=True)
@@ -107,7 +107,7 @@ def collect_step(tf, loop):
 
 
 def session_step(tf, np, loop):
-    """Return the function that runs the rotations in a session."""
+    """Return a function that runs the rotations in a session."""
     v1 = tf.compat.v1
     with tf.Graph().as_default():
         points = v1.placeholder(tf.float32, (POINTS, 2))
@@ -121,13 +121,13 @@ def session_step(tf, np, loop):
 
 
 def turn(tf, points, angle):
-    """Return the points, rotated by the angle."""
+    """Return the points after a rotation by the angle."""
     sine, cosine = tf.sin(angle), tf.cos(angle)
     return tf.matmul(points, tf.reshape(tf.stack([cosine, sine, -sine, cosine]), (2, 2)))
 
 
 def unrolled(tf, points, angle):
-    """Return the places of the points after each rotation, without a loop in the graph."""
+    """Return the positions of the points after each rotation, without a loop in the graph."""
     places = []
     for _ in range(PASSES):
         points = turn(tf, points, angle)
@@ -136,7 +136,7 @@ def unrolled(tf, points, angle):
 
 
 def in_while(tf, points, angle):
-    """Return the same places, computed by a loop of the graph."""
+    """Return the positions of the points after each rotation, with a loop in the graph."""
 
     def advance(i, points, places):
         points = turn(tf, points, angle)

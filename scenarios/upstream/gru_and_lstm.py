@@ -27,7 +27,7 @@
 # ratio    = [6, 24]                # 12
 # hardware = "several GPUs"
 # ///
-"""A training step on a batch of 16 sequences: 50 time steps of 20 numbers, and 64 units as in the thread.
+"""A training step on a batch of 16 sequences: 50 time steps of 20 numbers, and 64 units as in the issue.
 
 layer  GRU, LSTM: with activation tanh, implementation 2, and all time steps returned
 """

@@ -68,10 +68,10 @@
 # ///
 """One call of a traced function on images.
 
-operation  ssim: compares two images of 500 x 500; patches_gradient, conv_gradient: takes patches of 5 x 5 of an image
-           of 512 x 512, or a convolution of 5 x 5 to 25 channels, and computes the gradient of the sum of squares;
-           patches_pooling, pooling: the maxima of 2 x 2 pixels of 8 images of 64 x 64 x 16, by patches or max_pool2d;
-           crop_or_pad: an image of 375 x 500 becomes one of 224 x 224
+operation  ssim: compares two images of 500 x 500; patches_gradient, conv_gradient: the gradient of the sum of squares
+           of all patches of 5 x 5 from an image of 512 x 512, or of its convolution of 5 x 5 to 25 channels;
+           patches_pooling, pooling: the maxima of 2 x 2 pixels in 8 images of 64 x 64 x 16, with patches or max_pool2d;
+           crop_or_pad: an image of 375 x 500 is cropped to 224 x 224
 """
 
 from kit import eager_tensorflow, fixed_batch, fixed_weights, main
@@ -101,12 +101,12 @@ def scenario(bench, *, operation="ssim"):
 
 
 def ssim(tf):
-    """Return a function that compares the first image and the second."""
+    """Return a function that compares the first image with the second."""
     return lambda x: tf.image.ssim(x[:1], x[1:], 1.0)
 
 
 def patches(tf, x, size, stride):
-    """Return the patches of that size, one every `stride` pixels."""
+    """Return the patches of this size, one every `stride` pixels."""
     extract = tf.image.extract_patches if hasattr(tf.image, "extract_patches") else tf.extract_image_patches
     return extract(x, [1, size, size, 1], [1, stride, stride, 1], [1, 1, 1, 1], "SAME")
 
@@ -137,7 +137,7 @@ def patches_pooling(tf):
 
 
 def crop_or_pad(tf):
-    """Return a function that takes the middle of an image."""
+    """Return a function that crops an image to its center."""
     resize = getattr(tf.image, "resize_with_crop_or_pad", None) or tf.image.resize_image_with_crop_or_pad
     return lambda x: resize(x, 224, 224)
 

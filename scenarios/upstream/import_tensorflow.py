@@ -77,7 +77,7 @@
 # along = "environment"
 # of    = "import"
 # ///
-"""The import, in a fresh process, and as the step the first use of Keras, which later releases load only then.
+"""The import in a fresh process. The step is the first use of Keras, which later releases load only then.
 
 module  tensorflow: TensorFlow itself; keras: a function of the package keras; contrib: tensorflow.contrib.layers
 """

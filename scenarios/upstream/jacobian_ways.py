@@ -49,10 +49,10 @@
 # ratio    = [3, 8]
 # hardware = "not reported; Scientific Linux 7"
 # ///
-"""The derivatives of 3, 500 or 1,001 values by their inputs. Each value takes 50 sines and products.
+"""The derivatives of 3, 500 or 1,001 values with respect to their inputs. Each value takes 50 sines and products.
 
-way     jacobian: tape.jacobian of the vector, of which the diagonal is needed; loop: the same without vectorization;
-        gradients: tape.gradient of each value alone
+way     jacobian: tape.jacobian of the vector, of which only the diagonal is needed; loop: tape.jacobian without
+        vectorization; gradients: tape.gradient of each value separately
 """
 
 from kit import digits, main
@@ -75,14 +75,14 @@ def scenario(bench, *, way="jacobian", values="3"):
 
 
 def chain(tf, x):
-    """Compute the function whose derivatives are requested."""
+    """Compute the function whose derivatives are measured."""
     for _ in range(CHAIN):
         x = tf.sin(x) * 1.1
     return x
 
 
 def by_jacobian(tf, x, way):
-    """Return the function that computes the whole Jacobian."""
+    """Return a function that computes the whole Jacobian."""
 
     def step():
         with tf.GradientTape(persistent=way == "loop") as tape:
@@ -94,7 +94,7 @@ def by_jacobian(tf, x, way):
 
 
 def by_gradients(tf, x):
-    """Return the function that computes one derivative after another."""
+    """Return a function that computes one derivative after the other."""
     values = [tf.constant(value) for value in x.numpy()]
 
     def one(value):

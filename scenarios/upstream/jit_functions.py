@@ -77,11 +77,12 @@
 # ///
 """One call of a traced function.
 
-work    convolution: a step of training of two convolutions of 3 x 3 to 32 channels, each the sum over patches times
-        weights, on 10 images of 28 x 28; recurrence, unrolled: 240 time steps of a cell of 16 units on 16 rows, in a
-        while_loop or not; attention: four blocks of a small transformer on 50 places; dense: three layers of 64 units
-jit     yes: XLA compiles the function, or the convolutions
-inputs  of each call: new ones have other values, and the same shape
+work    convolution: a training step of two convolutions of 3 x 3 to 32 channels, each computed as a sum of patches
+        times weights, on 10 images of 28 x 28; recurrence, unrolled: 240 time steps of a cell of 16 units on 16 rows,
+        with or without a while_loop; attention: four blocks of a small transformer on 50 positions; dense: three layers
+        of 64 units
+jit     yes: XLA compiles the function, or only the convolutions; no: nothing is compiled
+inputs  the inputs of each call: new inputs have other values and the same shape
 """
 
 from kit import digits, fixed_batch, fixed_weights, main
@@ -117,12 +118,12 @@ def scenario(bench, *, work="convolution", jit="yes", inputs="same"):
 
 
 def variables(tf, *shapes):
-    """Return weights that are always the same."""
+    """Return constant weights."""
     return [tf.Variable(weight.astype("float32")) for weight in fixed_weights(shapes)]
 
 
 def convolution(tf, jit):
-    """Return a step of training. As in the issue, XLA compiles only the convolutions."""
+    """Return a training step. As in the issue, XLA compiles only the convolutions."""
     weights = variables(tf, (32, 9), (32, 9 * 32))
 
     @tf.function(jit_compile=jit)
@@ -143,12 +144,12 @@ def convolution(tf, jit):
 
 
 def cell(tf, state, x, weights):
-    """Return the next state."""
+    """Return the next state of the recurrence."""
     return tf.tanh(tf.matmul(state, weights[0]) + tf.matmul(x, weights[1]))
 
 
 def recurrence(tf, jit):
-    """Return a function that computes the states of all time steps in a loop of TensorFlow."""
+    """Return a function that computes the states of all time steps in a TensorFlow loop."""
     weights = variables(tf, (16, 16), (16, 16))
 
     @tf.function(jit_compile=jit)
@@ -166,7 +167,7 @@ def recurrence(tf, jit):
 
 
 def unrolled(tf, jit):
-    """Return the same function without a loop in the graph."""
+    """Return a function that computes the states of all time steps without a loop in the graph."""
     weights = variables(tf, (16, 16), (16, 16))
 
     @tf.function(jit_compile=jit)

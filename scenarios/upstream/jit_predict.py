@@ -38,10 +38,10 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""A prediction of ten images of 32 × 32 by three convolutions, compiled by XLA.
+"""A prediction for ten images of 32 × 32 with three convolutions, compiled by XLA.
 
-The thread has a MobileNetV3Large on images of 224 × 224: less of the time is computation here than there on a CPU, and
-about as much as there on a GPU.
+The issue uses a MobileNetV3Large on images of 224 × 224. Compared with the issue on a CPU, computation takes a smaller
+share of the time. Compared with the issue on a GPU, it takes about the same share.
 """
 
 from kit import fixed_batch, fixed_weights, main

@@ -33,9 +33,9 @@
 # ///
 """One step of `fit`.
 
-network  tiny: four dense layers of 20 units on 100 rows, a loss of one's own, the whole data in one batch, so that an
-         epoch is a step, in float32; dropout: ten dense layers of 128 units and dropout, batches of 500 rows of four
-         numbers, an AUC, ten batches an epoch
+network  tiny: four dense layers of 20 units in float32, a custom loss, and all 100 rows in one batch, so that an epoch
+         is a step; dropout: ten dense layers of 128 units and dropout, batches of 500 rows of four numbers, an AUC as
+         metric, ten batches per epoch
 """
 
 from kit import fixed_batch, main
@@ -47,7 +47,7 @@ BATCHES = {"tiny": 1, "dropout": 10}
 
 
 def scenario(bench, *, network="tiny"):
-    """Measure one step of training."""
+    """Measure one training step."""
     with bench.phase("import"):
         import tensorflow as tf
 
@@ -70,7 +70,7 @@ def scenario(bench, *, network="tiny"):
 
 
 def make_model(tf, keras, network):
-    """The network of that name, compiled."""
+    """Return the network of that name, compiled."""
     layers = keras.layers
     inputs = x = layers.Input((COLUMNS[network],))
     if network == "tiny":

@@ -33,9 +33,9 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""900 sums of two symbolic inputs of a model to be, each of which adds a layer: none is ever computed.
+"""900 sums of two symbolic inputs of a model. Each sum adds a layer, and none is ever computed.
 
-The threads have 3,000. In 2.13 each sum takes longer than the one before, so that their ratio is for 3,000 alone.
+The issues have 3,000 sums. In 2.13, each sum takes longer than the one before, so their ratio holds only for 3,000.
 """
 
 from kit import main
@@ -61,7 +61,7 @@ def scenario(bench):
 
     shapes = []
     bench.once(add)
-    bench.fingerprint(shape=[int(size) for size in shapes[0][1:]])  # the number of rows is open
+    bench.fingerprint(shape=[int(size) for size in shapes[0][1:]])  # the number of rows isn't fixed
 
 
 if __name__ == "__main__":

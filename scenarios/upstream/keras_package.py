@@ -34,9 +34,9 @@
 # ratio    = [1.5, 30]              # the numbers are in a notebook
 # hardware = "Colab"
 # ///
-"""A prediction of one row of 16 numbers by a small dense network.
+"""A prediction for one row of 16 numbers with a small dense network.
 
-The package keras 2.2 or 2.3 has separate code, which runs a session or a graph of TensorFlow.
+The package keras 2.2 or 2.3 has its own code, which runs a session or a graph of TensorFlow.
 """
 
 from kit import digits, fixed_batch, fixed_weights, main

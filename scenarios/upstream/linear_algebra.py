@@ -70,10 +70,11 @@
 # ratio    = [1.2, 20]
 # hardware = "not reported; Ubuntu 16.04"
 # ///
-"""One operation on normal noise, by TensorFlow in eager mode or by NumPy.
+"""One operation on normal noise, with TensorFlow in eager mode or with NumPy.
 
-operation  eig: eigenvalues and eigenvectors of 400 x 400 float64 numbers; svd: all of 512 x 512 float32; inverse,
-           matmul: of 1,024 x 1,024 float32; fft: 64 signals of 16,384 complex64 numbers
+operation  eig: eigenvalues and eigenvectors of a matrix of 400 x 400 float64 numbers; svd: the full singular value
+           decomposition of 512 x 512 float32 numbers; inverse, matmul: of 1,024 x 1,024 float32 numbers; fft: 64
+           signals of 16,384 complex64 numbers
 """
 
 from kit import eager_tensorflow, main
@@ -101,7 +102,7 @@ def scenario(bench, *, operation="eig", library="tensorflow"):
 
 
 def by_tensorflow(tf, x, operation):
-    """Return the step of the operation by TensorFlow."""
+    """Return a step that runs the operation with TensorFlow."""
     if operation == "eig":
         return lambda: tf.linalg.eig(x)
     if operation == "svd":
@@ -112,7 +113,7 @@ def by_tensorflow(tf, x, operation):
 
 
 def by_numpy(np, x, operation):
-    """Return the step of the operation by NumPy."""
+    """Return a step that runs the operation with NumPy."""
     if operation == "eig":
         return lambda: np.linalg.eig(x)
     if operation == "svd":
@@ -123,7 +124,7 @@ def by_numpy(np, x, operation):
 
 
 def sizes(np, result, operation):
-    """Return the sum of absolute values. Of several results, only the eigenvalues or singular values count."""
+    """Return the sum of absolute values. Of several results, use only the eigenvalues or singular values."""
     arrays = [np.asarray(array) for array in (result if operation in ("eig", "svd") else [result])]
     chosen = [array for array in arrays if array.ndim == 1] if operation in ("eig", "svd") else arrays
     return float(np.abs(chosen[0].astype("complex128")).sum())

@@ -147,12 +147,12 @@
 # of       = "memory growth"
 # hardware = "macOS, Intel"
 # ///
-"""What is kept of 30 small or 8 large models, loaded one after another. The session is cleared after each.
+"""The memory that the process keeps after loading 30 small or 8 large models. The session is cleared after each model.
 
 format  saved_model, h5: `load_model` from a file of that format; plain: `tf.saved_model.load`; json: the model is made
-        from JSON, as a user found to be without a leak; again: the model that was loaded is saved, and the next is
-        loaded from that
-model   dense: 784 numbers, a dense layer of 128 units, dropout, and one of 10; lookup: a StringLookup of 100,000 words
+        from JSON, which according to a user doesn't leak; again: the loaded model is saved, and the next model is
+        loaded from that file
+model   dense: 784 inputs, a dense layer of 128 units, dropout, and one of 10; lookup: a StringLookup of 100,000 words
 """
 
 import gc
@@ -166,7 +166,7 @@ MODELS, WORDS = {"dense": 30, "lookup": 8}, 100000
 
 
 def scenario(bench, *, format="saved_model", model="dense"):
-    """Watch the memory over the models."""
+    """Record the memory of the process over the models."""
     with bench.phase("import"):
         import tensorflow as tf
 
@@ -212,14 +212,14 @@ def scenario(bench, *, format="saved_model", model="dense"):
 
 
 def make_dense(keras):
-    """Make the model of a beginner's tutorial."""
+    """Return the model of the beginner's tutorial."""
     inputs = keras.layers.Input((28, 28))
     hidden = keras.layers.Dense(128, activation="relu")(keras.layers.Flatten()(inputs))
     return keras.models.Model(inputs, keras.layers.Dense(10, activation="softmax")(keras.layers.Dropout(0.2)(hidden)))
 
 
 def make_lookup(keras):
-    """Make a model of a table of words."""
+    """Return a model that looks words up in a table."""
     inputs = keras.layers.Input((1,), dtype="string")
     words = keras.layers.StringLookup(vocabulary=[str(number) for number in range(WORDS)])(inputs)
     return keras.models.Model(inputs, words)

@@ -79,10 +79,10 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""Loading a model of 12 layers of one's own, each a dense layer and a normalisation, once.
+"""Loading a model of 12 custom layers, once. Each layer is a dense layer and a normalization.
 
-format  saved_model, h5, keras: `load_model` from a file of that format; weights: the model is made again and its
-        weights are loaded from h5; plain: `tf.saved_model.load`, which makes no Keras model
+format  saved_model, h5, keras: `load_model` from a file of that format; weights: a new model is made, and its weights
+        are loaded from h5; plain: `tf.saved_model.load`, which doesn't make a Keras model
 """
 
 import os
@@ -116,25 +116,25 @@ def scenario(bench, *, format="saved_model"):
     outputs = digits(model(batch))
     load = {
         "plain": lambda: tf.saved_model.load(path),
-        "weights": lambda: with_weights(make_model(keras, block), path),
+        "weights": lambda: load_weights(make_model(keras, block), path),
     }.get(format, lambda: keras.models.load_model(path, custom_objects={"Block": block}, compile=False))
     loaded = bench.once(load)
     bench.fingerprint(saved=round_all(outputs), loaded=round_all(digits(loaded(batch))))
 
 
 def round_all(values):
-    """To four digits."""
+    """Return the numbers as a list, rounded to four digits."""
     return [float("{:.4g}".format(value)) for value in values]
 
 
-def with_weights(model, path):
-    """The model, with the weights of the file."""
+def load_weights(model, path):
+    """Load the weights of the file into the model, and return the model."""
     model.load_weights(path)
     return model
 
 
 def make_block(tf, keras):
-    """A layer of one's own."""
+    """Return the class of the custom layer."""
 
     class Block(keras.layers.Layer):
         def __init__(self, **options):
@@ -152,7 +152,7 @@ def make_block(tf, keras):
 
 
 def make_model(keras, block):
-    """The blocks, one after another."""
+    """Return a model of blocks, one after the other."""
     inputs = x = keras.layers.Input((UNITS,))
     for _ in range(LAYERS):
         x = block()(x)

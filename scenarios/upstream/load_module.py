@@ -31,7 +31,7 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""Loading a saved module of 60 functions, with a variable each, once.
+"""Loading a saved module of 60 functions, each with a variable, once.
 
 loader  v2: `tf.saved_model.load`; v1: `tf.compat.v1.saved_model.loader.load` into a graph with a session
 """
@@ -65,7 +65,7 @@ def scenario(bench, *, loader="v2"):
 
 
 def make_module(tf):
-    """A module of functions that call one another: the sum of 1 and every one of its variables."""
+    """Return a module of functions that call one another. The result is 1 plus the sum of all variables."""
     module = tf.Module()
     scalar = tf.TensorSpec([], tf.float32, name="x")
     module.variables_of = [tf.Variable(float(number)) for number in range(FUNCTIONS)]

@@ -41,7 +41,7 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""A step of training two LSTM layers and a dense one by `fit`, as it was made, or saved to h5 and loaded again."""
+"""A training step of two LSTM layers and a dense layer in `fit`. The model is new, or saved to h5 and loaded again."""
 
 import os
 import tempfile
@@ -73,7 +73,7 @@ def scenario(bench, *, model="loaded"):
         with bench.phase("load"):
             path = os.path.join(tempfile.mkdtemp(), "model.h5")
             network.save(path)
-            # h5 has the loss by its name; Keras 3 does not find it there again.
+            # h5 has only the name of the loss, which Keras 3 doesn't find.
             network = keras.models.load_model(path, compile=False)
             network.compile(keras.optimizers.Adam(), "mean_squared_error")
 

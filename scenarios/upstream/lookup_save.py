@@ -21,7 +21,7 @@
 # seconds  = [3.3, 13]
 # hardware = "not reported"
 # ///
-"""One save of a model of one's own with a StringLookup: as a SavedModel, and by Keras 3 in its own format."""
+"""Saving a custom model with a StringLookup once: as a SavedModel or, with Keras 3, in the format of Keras."""
 
 import os
 import tempfile
@@ -46,7 +46,7 @@ def scenario(bench, *, words="50000"):
 
 
 def make_model(keras, words):
-    """Make a model that turns words into numbers."""
+    """Return a model that turns words into numbers."""
 
     class Preprocessor(keras.Model):
         def __init__(self):

@@ -58,8 +58,8 @@
 
 body  multiply: 1,000 floats times a constant; add: one scalar is added to another; network: two small dense layers, on
       one row
-loop  range: Python's, which tracing unrolls; tf_range: AutoGraph makes a loop of TensorFlow of it; while_loop: that
-      loop written out; python: plain floats, and no TensorFlow in it
+loop  range: Python's range, which tracing unrolls; tf_range: tf.range, from which AutoGraph makes a TensorFlow loop;
+      while_loop: an explicit tf.while_loop; python: plain floats, without TensorFlow
 """
 
 from kit import digits, fixed_weights, main
@@ -83,7 +83,7 @@ def scenario(bench, *, body="multiply", loop="range"):
 
 
 def make(tf, body, loop):
-    """The function of one argument, and the argument that it is called with."""
+    """Return the measured function of one argument, and its argument."""
     if loop == "python":
         return count, 0.0
     turn, start = BODIES[body](tf)
@@ -105,24 +105,24 @@ def make(tf, body, loop):
 
 
 def count(x):
-    """The loop of `add` without TensorFlow."""
+    """Run the loop of `add` without TensorFlow."""
     for _ in range(PASSES):
         x = x + 1.0
     return x
 
 
 def multiply(tf):
-    """A pass of 1,000 floats times a constant."""
+    """Return a pass of the loop that multiplies 1,000 floats by a constant, and its first argument."""
     return lambda x: x * tf.constant(FACTOR), tf.range(1000, dtype=tf.float32)
 
 
 def add(tf):
-    """A pass that adds one scalar to another."""
+    """Return a pass of the loop that adds one scalar to another, and its first argument."""
     return lambda x: x + 1.0, tf.constant(0.0)
 
 
 def network(tf):
-    """A pass of a row through two dense layers whose weights are fixed."""
+    """Return a pass of the loop that applies two constant dense layers to a row, and its first argument."""
     weights = [tf.Variable(weight.astype("float32")) for weight in fixed_weights([(WIDTH, WIDTH)] * 2)]
 
     def turn(x):

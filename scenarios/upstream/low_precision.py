@@ -61,10 +61,10 @@
 # ratio    = [15, 500]
 # hardware = "A10 and A100, for which 2.11 has few operations in bfloat16"
 # ///
-"""One operation, or one step of training, by the type of its numbers.
+"""One operation or one training step, by the type of its numbers.
 
 work   matmul: two matrices of 256 x 256; add: two tensors of 6.4 million numbers; train: `train_on_batch` of two
-       convolutions and a dense layer on 16 images of 32 x 32, with the mixed policy of that type
+       convolutions and a dense layer on 16 images of 32 x 32, with the mixed-precision policy of that type
 """
 
 from kit import eager_tensorflow, fixed_batch, main
@@ -89,14 +89,14 @@ def scenario(bench, *, work="matmul", dtype="float16"):
 
 
 def operation(tf, x, work, dtype):
-    """Return the product or the sum of two tensors of that type."""
+    """Return a step that computes the product or the sum of two tensors of that type."""
     operand = tf.cast(tf.constant(x), getattr(tf, dtype))
     combine = tf.matmul if work == "matmul" else tf.add
     return lambda: combine(operand, operand)
 
 
 def train(tf, x, dtype):
-    """Return a step of training with the policy of that type."""
+    """Return a training step with the policy of that type."""
     mixed = tf.keras.mixed_precision
     use = mixed.set_global_policy if hasattr(mixed, "set_global_policy") else mixed.experimental.set_policy
     use("float32" if dtype == "float32" else "mixed_" + dtype)

@@ -38,10 +38,11 @@
 # when     = { layer = "LSTM", tape = "persistent" }
 # hardware = "V100"
 # ///
-"""The gradients of a layer and of a dense one after it, in a traced function: 8 sequences of 50 steps of 20 numbers.
+"""The gradients of a recurrent and a dense layer in a traced function, for 8 sequences of 50 time steps of 20 numbers.
 
-tape   persistent: a tape that is asked twice, for each layer's, as optimizers ask it for each example's; plain: once
-layer  of 32 units
+tape   persistent: a persistent tape computes the gradients of each layer in a separate call, as some optimizers do for
+       each example; plain: one call
+layer  the recurrent layer, with 32 units
 """
 
 from kit import digits, fixed_weights, main

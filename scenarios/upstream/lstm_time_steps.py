@@ -27,10 +27,10 @@
 # ratio    = [2, 50]                # 17 ms a step for the whole, and no other number that could be read
 # hardware = "GTX 970, Colab, and a P100"
 # ///
-"""One gradient in a traced function: 8 sequences of 6 time steps of 20 numbers, 32 units.
+"""The gradients of an LSTM in a traced function: 8 sequences of 6 time steps of 20 numbers, 32 units.
 
-way  whole: the layer takes the sequence; by_step: it is called for each time step, with the state of the one before;
-     cell: the layer's cell is called so
+way  whole: one call of the layer with the whole sequence; by_step: one call of the layer per time step, with the state
+     of the previous step; cell: one call of the layer's cell per time step
 """
 
 from kit import digits, fixed_weights, main

@@ -46,10 +46,10 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""A step of `fit` on a dense model with six outputs, a loss and a metric for each: 20 batches of 64 rows a call.
+"""A step of `fit` for a dense model with six outputs, each with a loss and a metric. A call has 20 batches of 64 rows.
 
-The models of the issue aren't available. The losses and metrics of one model are known. Of the other model, the slices,
-products and squares in its own layer are known.
+The models of the issue aren't available. For one model, the losses and metrics are known. For the other model, the
+slices, products and squares in its custom layer are known.
 """
 
 from kit import fixed_batch, fixed_outputs, main

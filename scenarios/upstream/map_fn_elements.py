@@ -29,8 +29,8 @@
 # ///
 """One call of a traced function that squares each of 2,000 numbers.
 
-way  map_fn: one by one, in a loop of TensorFlow; vectorized_map: the function is rewritten for all of them; whole: it
-     is applied to the vector
+way  map_fn: one number after the other, in a TensorFlow loop; vectorized_map: TensorFlow rewrites the function for all
+     numbers at once; whole: the function is applied to the vector
 """
 
 from kit import digits, eager_tensorflow, main

@@ -32,9 +32,10 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""A training step of 100 LSTM cells and a dense unit on sequences of 20 to 40 steps, masked by their lengths.
+"""A training step of 100 LSTM units and a dense unit, on sequences of 20 to 40 time steps, masked by their lengths.
 
-The thread's own has sequences of some hundred steps in batches of 64; these are shorter, in batches of 16, four a call.
+The issue has sequences of a few hundred time steps in batches of 64. Here, batches have 16 sequences, and a call has
+four batches.
 """
 
 from kit import fixed_batch, main

@@ -45,11 +45,12 @@
 # ratio    = [1.1, 10]              # no number could be read
 # hardware = "CPU, Windows 10"
 # ///
-"""One turn of a loop that makes models.
+"""One pass of a loop that makes models.
 
-work  build: an input and 51 dense layers of 100 units; recompile: compile and fit of one row, with one model; retrain:
-      clear_session, a new model of two dense layers, and fit of 100 batches of 100 rows from a shuffled dataset
-turn  later: after five (build), 30 (recompile) or ten turns (retrain), of which that one is the last
+work  build: an input and 51 dense layers of 100 units; recompile: compile the same model again, and fit one row;
+      retrain: clear_session, a new model of two dense layers, and fit of 100 batches of 100 rows from a shuffled
+      dataset
+turn  first: the first pass; later: the fifth (build), 30th (recompile) or tenth pass (retrain)
 """
 
 from kit import fixed_batch, main
@@ -58,7 +59,7 @@ TURNS = {"build": 5, "recompile": 30, "retrain": 10}
 
 
 def scenario(bench, *, work="build", turn="first"):
-    """Time one turn."""
+    """Time one pass of the loop."""
     with bench.phase("import"):
         import tensorflow as tf
 
@@ -76,7 +77,7 @@ def scenario(bench, *, work="build", turn="first"):
 
 
 def build(tf, keras):
-    """Return the function that makes layers, which are not used."""
+    """Return a function that makes layers that are never called with data."""
 
     def run():
         x = keras.layers.Input((100,))
@@ -88,7 +89,7 @@ def build(tf, keras):
 
 
 def recompile(tf, keras):
-    """Return the function that compiles and fits one model again."""
+    """Return a function that compiles and fits the same model again."""
     inputs = keras.layers.Input((10,))
     hidden = keras.layers.Dense(25, activation="relu")(inputs)
     model = keras.models.Model(inputs, keras.layers.Dense(10, activation="softmax")(hidden))
@@ -102,7 +103,7 @@ def recompile(tf, keras):
 
 
 def retrain(tf, keras):
-    """Return the function that makes and fits a new model."""
+    """Return a function that makes and fits a new model."""
     x, y = fixed_batch((10000, 100), "float32"), fixed_batch((10000, 5), "float32")
 
     def run():

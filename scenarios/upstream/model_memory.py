@@ -47,10 +47,12 @@
 # of       = "memory growth"
 # hardware = "CPU, Ubuntu 22.04"
 # ///
-"""What is kept of 12 models: a dense layer of 32 units and one of 1, which take one step on 32 rows of 10 numbers.
+"""The memory that the process keeps after each of 12 small models is trained for one step on 32 rows of 10 numbers.
 
-training  fit: by compile and fit; fit_cleared: the same, and the session is cleared and garbage collected after each;
-          function: by a method that is a tf.function, with a tape and SGD, and then as fit_cleared
+A model has a dense layer of 32 units and one of 1 unit.
+
+training  fit: with compile and fit; fit_cleared: the same, and after each model the session is cleared and garbage is
+          collected; function: with a method that is a tf.function, a tape and SGD, and cleared like fit_cleared
 """
 
 import gc
@@ -61,7 +63,7 @@ MODELS = 12
 
 
 def scenario(bench, *, training="fit"):
-    """Watch the memory over the models."""
+    """Record the memory of the process over the models."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
@@ -96,7 +98,7 @@ def scenario(bench, *, training="fit"):
                 weight.assign_sub(0.01 * gradient)
 
     def by_function():
-        trained = Trained()  # it is referred to weakly by its method
+        trained = Trained()  # the method has only a weak reference to the model
         trained.train()
         del trained
         clear()

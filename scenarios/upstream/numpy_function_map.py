@@ -35,11 +35,12 @@
 # ratio    = [1.1, 3]               # the numbers are in a notebook that the thread does not show
 # hardware = "CPU, Ubuntu 20.04"
 # ///
-"""A pass over a dataset of 100 elements that maps a function of Python over them, per element.
+"""A pass over a dataset of 100 elements, to each of which a Python function is mapped. The time is per element.
 
-The function adds 200 numbers up, one by one, from a start that it is given.
-call  numpy_lambda: numpy_function of a lambda that passes on another argument; numpy_named: of a function of the
-      module; py_function: of the same
+The function adds 0.5 to its argument 200 times.
+
+call  numpy_lambda: numpy_function of a lambda that passes another argument; numpy_named: numpy_function of a function
+      of the module; py_function: py_function of the function of the module
 """
 
 from kit import eager_tensorflow, main

@@ -58,11 +58,12 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""A run of three dense layers and a normalised product of two towers, in a session with one thread.
+"""A run of three dense layers and a normalized product of two towers, in a session with one thread.
 
-The variable TF_ENABLE_ONEDNN_OPTS turns oneDNN on and off. Where it was never on by default, as up to 2.8 and on CPUs
-without AVX-512 VNNI, 1 turns it on all the same.
-rows  few: 8 in a run; many: 512
+The variable TF_ENABLE_ONEDNN_OPTS turns oneDNN on and off. The value 1 also turns it on if it isn't on by default, as
+up to 2.8 and on CPUs without AVX-512 VNNI.
+
+rows  few: 8 rows per run; many: 512 rows per run
 """
 
 from kit import digits, fixed_batch, fixed_weights, main

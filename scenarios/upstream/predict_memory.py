@@ -67,9 +67,9 @@
 # of       = "memory growth"
 # hardware = "not reported"
 # ///
-"""200 calls with one row of 10 numbers: a dense layer of 32 units, and one of 2.
+"""The memory growth over 200 calls with one row of 10 numbers. The model has dense layers of 32 units and 2 units.
 
-call  predict; predict_on_batch, which the threads name as a way around; model: the model is called as a function
+call  predict: the method of Keras; predict_on_batch: the workaround in the issues; model: a call of the model
 """
 
 from kit import main
@@ -78,7 +78,7 @@ CALLS = 200
 
 
 def scenario(bench, *, call="predict"):
-    """Watch the memory over the calls."""
+    """Record the memory of the process over the calls."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf

@@ -68,13 +68,13 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""The cost of a prediction besides its computation.
+"""The overhead of a prediction.
 
-It is measured for one row with the identity, or for 32 rows with a small dense network.
+The model is the identity with one row, or a small dense network with 32 rows.
 
-call      predict, predict_on_batch: Keras's methods; model(x): the model called on a tensor; function: the same as a
-          tf.function
-compiled  yes: the model was compiled before, which in 2.0 alone takes predict to another loop
+call      predict, predict_on_batch: Keras's methods; model(x): a call of the model with a tensor; function: the same
+          call in a tf.function
+compiled  yes: the model is compiled first, after which predict uses another loop (only in 2.0)
 """
 
 from kit import digits, fixed_batch, fixed_weights, main
@@ -102,7 +102,7 @@ def scenario(bench, *, call="predict", network="identity", compiled="no"):
 
 
 def make_model(keras, network):
-    """The identity, or three dense layers on weights that are always the same."""
+    """Return the identity, or three dense layers with constant weights."""
     inputs = outputs = keras.layers.Input(SHAPES[network][1:])
     if network == "dense":
         for units in (64, 64, 1):
@@ -113,7 +113,7 @@ def make_model(keras, network):
 
 
 def make_step(tf, model, call, x):
-    """The function that predicts once."""
+    """Return a function that makes one prediction."""
     if call == "predict":
         return lambda: model.predict(x, verbose=0)
     if call == "predict_on_batch":

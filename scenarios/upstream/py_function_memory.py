@@ -50,10 +50,10 @@
 # when     = { where = "eager" }
 # hardware = "Colab"
 # ///
-"""The cosines of 100,000 floats by NumPy, 100 times.
+"""The memory growth over 100 calls of a Python function, which computes the cosines of 100,000 floats with NumPy.
 
-call   py_function: the Python function is given tensors, which a tape may record; numpy_function: arrays
-where  eager: a call of its own; dataset: mapped over a dataset, and a step takes the next element
+call   py_function: the Python function gets tensors, which a tape may record; numpy_function: it gets arrays
+where  eager: a call in eager mode; dataset: the function is mapped over a dataset, and a step takes the next element
 """
 
 from kit import main
@@ -62,7 +62,7 @@ CALLS, FLOATS = 100, 100000
 
 
 def scenario(bench, *, call="py_function", where="eager"):
-    """Watch the memory over the calls."""
+    """Record the memory of the process over the calls."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
@@ -75,7 +75,7 @@ def scenario(bench, *, call="py_function", where="eager"):
             return by(np.cos, [x], tf.float32)
 
         elements = iter(tf.data.Dataset.from_tensors(x).repeat().map(lambda x: cosines(x + 1 - 1)))
-    # A tensor of its own for each call: the same one would be kept only once.
+    # Each call gets a new tensor, because the same tensor would be kept only once.
     step = (lambda: cosines(tf.ones([FLOATS]))) if where == "eager" else (lambda: next(elements))
     with bench.phase("first call"):
         result = step()

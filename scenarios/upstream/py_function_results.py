@@ -27,9 +27,9 @@
 # ratio    = [3, 100]               # the thread's other number was not to be read
 # hardware = "CPU, Ubuntu 20.04"
 # ///
-"""A pass over a dataset of 20 elements, each mapped to two vectors of 1,000 numbers by Python, per element.
+"""A pass over a dataset of 20 elements, per element. A Python function maps each element to two vectors.
 
-results  lists: a tuple of two lists of lists of floats, 100 of 10; arrays: a tuple of two NumPy arrays of that shape
+results  lists: a tuple of two lists of 100 lists of 10 floats; arrays: a tuple of two NumPy arrays of that shape
 """
 
 from kit import main

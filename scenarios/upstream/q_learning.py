@@ -56,11 +56,11 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""The inner step of Q-learning on a network of two layers: two predictions for the target, one for the action, a fit.
+"""An inner step of Q-learning: two predictions for the target, one for the action, and a fit of a two-layer network.
 
-call  predict: predict and fit (train_on_batch for a batch, as its thread has it); on_batch: predict_on_batch and
-      train_on_batch; function: calls of the model, and one gradient step with a tape, as tf.functions
-rows  one: five states and one row a call; batch: the same with 32 rows
+call  predict: predict and fit (for a batch train_on_batch, as in the issue); on_batch: predict_on_batch and
+      train_on_batch; function: calls of the model, and one gradient step with a tape, in tf.functions
+rows  one: one row per call, which has five numbers; batch: 32 rows per call
 """
 
 from kit import fixed_batch, fixed_weights, main
@@ -71,7 +71,7 @@ RATE = 0.01
 
 
 def scenario(bench, *, call="predict", rows="one"):
-    """Measure one step, that is four calls."""
+    """Measure one step, which has four calls."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf
@@ -100,7 +100,7 @@ def scenario(bench, *, call="predict", rows="one"):
 
 
 def make_model(keras):
-    """Two dense layers on weights that are always the same, trained by plain gradient descent."""
+    """Return two dense layers with constant weights, compiled with plain gradient descent."""
     inputs = keras.layers.Input((STATES,))
     hidden = keras.layers.Dense(10, activation="sigmoid")(inputs)
     model = keras.models.Model(inputs, keras.layers.Dense(ACTIONS)(hidden))
@@ -110,7 +110,7 @@ def make_model(keras):
 
 
 def make_calls(tf, model, call, rows):
-    """The functions that predict and that train on a batch."""
+    """Return the functions that predict for a batch and that train on a batch."""
     if call == "on_batch":
         return model.predict_on_batch, model.train_on_batch
     if call == "predict":

@@ -32,11 +32,12 @@
 # ratio    = [5, 10]
 # hardware = "Colab"
 # ///
-"""One `load_model` of a SavedModel, or of the format of Keras 3.
+"""One `load_model` of a SavedModel, or of a file in the format of Keras 3.
 
-The model has an embedding and 8 layers of one's own, each of which has a mean and a dense layer.
-The model of the issue isn't available: this one follows its description.
-ragged  yes: the input is ragged; no: it is not
+The model has an embedding and 8 custom layers, each with a mean and a dense layer. The model of the issue isn't
+available, so this model follows its description.
+
+ragged  yes: the input is ragged; no: it isn't
 """
 
 import os
@@ -70,7 +71,7 @@ def scenario(bench, *, ragged="yes"):
 
 
 def make_block(tf, keras):
-    """Make a class of layers that take ragged and dense inputs."""
+    """Return a class of layers that accept ragged and dense inputs."""
 
     class Block(keras.layers.Layer):
         def __init__(self, **options):

@@ -44,11 +44,11 @@
 # ratio    = [1.5, 20]
 # hardware = "not reported"
 # ///
-"""One prediction.
+"""One prediction of a recurrent network.
 
 network  lstm: a bidirectional LSTM of 64 units and a dense layer, on one row of 50 x 32; distributed: a convolution, a
          bidirectional LSTM of 32 units, a transposed convolution, and TimeDistributed around a dense layer of one unit,
-         on one row of 200 x 1; direct: the same with the dense layer alone
+         on one row of 200 x 1; direct: the same network without TimeDistributed
 """
 
 from kit import fixed_batch, main

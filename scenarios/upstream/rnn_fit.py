@@ -44,10 +44,10 @@
 # when     = { layer = "SimpleRNN" }
 # hardware = "GTX 980 Ti"
 # ///
-"""A step of `fit` on 20 batches of 16 sequences: 50 time steps of 20 numbers, 32 units, and one number to be learned.
+"""A step of `fit` on 20 batches of 16 sequences: 50 time steps of 20 numbers, 32 units, and one number as label.
 
-layer  of the network, before its dense layer of one unit
-mode   eager: as TensorFlow 2 comes; graph: without eager execution, and without control flow v2
+layer  the recurrent layer before the dense layer of one unit
+mode   eager: TensorFlow 2's default; graph: without eager execution, and without control flow v2
 """
 
 from kit import main
@@ -57,7 +57,7 @@ TIME_STEPS, WIDTH, UNITS = 50, 20, 32
 
 
 def scenario(bench, *, layer="SimpleRNN", mode="eager"):
-    """Measure an epoch, per batch."""
+    """Measure one epoch, per batch."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf

@@ -27,9 +27,9 @@
 # ratio    = [10, 100]              # "nearly instant" has no number; their graphs were 3.5 MB and 180 kB
 # hardware = "CPU and GPU, Windows and Linux"
 # ///
-"""One first call: 100 steps of a cell with 32 units. Each step gets the output of the previous step.
+"""The first call of a function: 100 steps of a cell with 32 units. Each step gets the output of the previous step.
 
-loop  range: Python's, which tracing unrolls; while_loop: tf.while_loop, whose body is traced once
+loop  range: Python's range, which tracing unrolls; while_loop: tf.while_loop, whose body is traced once
 """
 
 from kit import digits, fixed_weights, main
@@ -38,7 +38,7 @@ STEPS, UNITS = 100, 32
 
 
 def scenario(bench, *, loop="range"):
-    """Time the first call, the only one."""
+    """Time the first and only call."""
     with bench.phase("import"):
         import tensorflow as tf
 

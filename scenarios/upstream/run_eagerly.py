@@ -39,9 +39,9 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""A step of training a factorization machine: 20 features of a row looked up in an embedding of a large table.
+"""A training step of a factorization machine, which looks up the 20 features of each row in a large embedding.
 
-The thread's reporter fits it on a dataset with an AUC as metric, in steps of one batch. An epoch is 30 of them here.
+As in the issue, it is fitted on a dataset with an AUC as metric, and a step has one batch. An epoch has 30 steps.
 """
 
 from kit import fixed_weights, main
@@ -80,7 +80,11 @@ def scenario(bench, *, run_eagerly="no"):
 
 
 def make_model(tf, keras):
-    """The machine: a weight and some factors a feature, their sum, and the sum of the factors' products in pairs."""
+    """Return the factorization machine.
+
+    Each feature has a weight and a few factors. The output is the sum of the weights and of the products of all pairs
+    of factors.
+    """
 
     class Machine(keras.Model):
         def __init__(self):

@@ -45,8 +45,9 @@
 # ///
 """One call of a traced function: a scan over 60 time steps, as in a conditional random field, and its gradient.
 
-Each step adds a trained matrix of 20 x 20 numbers to the state of 16 rows of 20, and reduces it by logsumexp.
-tape  persistent, plain: of the gradient for the matrix; none: only the scan
+Each step adds a trained matrix of 20 x 20 numbers to the state of 16 rows of 20 numbers, and reduces it with logsumexp.
+
+tape  persistent, plain: the kind of tape that computes the gradient with respect to the matrix; none: only the scan
 """
 
 from kit import digits, fixed_batch, main
@@ -66,11 +67,11 @@ def scenario(bench, *, tape="persistent"):
     with bench.phase("first call"):
         bench.fetch(function(x))
     bench.measure(lambda: function(x), steps=STEPS)
-    bench.fingerprint(total=digits(scanned(tf, matrix, x))[0])
+    bench.fingerprint(total=digits(compute_scan(tf, matrix, x))[0])
 
 
-def scanned(tf, matrix, x):
-    """Return the sum over the states after the last step."""
+def compute_scan(tf, matrix, x):
+    """Return the sum of the states after the last step."""
 
     def advance(state, scores):
         return tf.reduce_logsumexp(state[:, :, None] + matrix, axis=1) + scores
@@ -79,16 +80,16 @@ def scanned(tf, matrix, x):
 
 
 def make_function(tf, matrix, tape):
-    """Return the traced function: the sum, or its gradient for the matrix."""
+    """Return a traced function that computes the sum, or its gradient with respect to the matrix."""
 
     @tf.function
     def forward(x):
-        return scanned(tf, matrix, x)
+        return compute_scan(tf, matrix, x)
 
     @tf.function
     def backward(x):
         with tf.GradientTape(persistent=tape == "persistent") as recorded:
-            total = scanned(tf, matrix, x)
+            total = compute_scan(tf, matrix, x)
         return recorded.gradient(total, matrix)
 
     return forward if tape == "none" else backward

@@ -19,7 +19,7 @@
 # ratio    = [1.1, 1.35]
 # hardware = "Quadro P1000, and without a GPU"
 # ///
-"""One run of a session: three dense layers of 64 units on 32 rows of 16 numbers that are fed."""
+"""One run of a session: three dense layers of 64 units, and a feed of 32 rows of 16 numbers."""
 
 from kit import digits, fixed_batch, fixed_weights, main
 

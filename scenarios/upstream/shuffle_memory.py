@@ -71,10 +71,10 @@
 # of       = "memory growth"
 # hardware = "not reported; 2.0 alpha, on a GPU"
 # ///
-"""An epoch over 250 elements of a generator, each 300 × 120 floats, by a buffer of 200 and batches of 25.
+"""The memory growth per epoch over 250 elements of a generator, each 300 × 120 floats. Buffer of 200, batches of 25.
 
-loop  eager: a new iterator over the same dataset each time; graph: an initializable iterator in a session; fit: one
-      epoch of `fit` with a dense layer; deleted: as fit, with a new dataset each time, which is then deleted
+loop  eager: a new iterator over the same dataset for each epoch; graph: an initializable iterator in a session; fit:
+      one epoch of `fit` with a dense layer; deleted: one epoch of `fit` with a new dataset, which is then deleted
 """
 
 from kit import main
@@ -83,7 +83,7 @@ EPOCHS, ELEMENTS, BUFFER, BATCH, SHAPE = 21, 250, 200, 25, (300, 120)
 
 
 def scenario(bench, *, loop="eager"):
-    """Watch the memory over the epochs."""
+    """Record the memory of the process over the epochs."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf

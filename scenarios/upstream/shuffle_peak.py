@@ -40,11 +40,11 @@
 # ratio    = [1.03, 1.25]
 # hardware = "Ubuntu 20.04, a virtual machine"
 # ///
-"""One element of 4 million shuffled numbers, or three epochs of `fit` on 800 shuffled elements of 1 MB.
+"""The first of 4 million shuffled numbers, or three epochs of `fit` on 800 shuffled elements of 1 MB.
 
-work    numbers: the first element of a dataset of integers; fit: training, on elements that a function makes
-buffer  all: all elements are in the buffer; half: half of them; cached: all of them, of a dataset that is cached in
-        memory; none: nothing is shuffled
+work    numbers: take the first element of a dataset of integers; fit: train on elements that a function makes
+buffer  all: all elements fit into the buffer; half: half of them do; cached: all of them do, and the dataset is cached
+        in memory; none: nothing is shuffled
 """
 
 from kit import main
@@ -53,7 +53,7 @@ NUMBERS, ELEMENTS, FLOATS, BATCH, EPOCHS = 4000000, 800, 262144, 8, 3
 
 
 def scenario(bench, *, work="numbers", buffer="all"):
-    """Time the work once; the memory is the peak of the process."""
+    """Time the work once. The peak memory of the process is the result."""
     with bench.phase("import"):
         import numpy as np
         import tensorflow as tf

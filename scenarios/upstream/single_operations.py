@@ -76,7 +76,8 @@
 operation  unique_int32, unique_float32: unique_with_counts of a million numbers below 1,024; uniform: a random number;
            ragged_constant, constant: a tensor of 200,000 numbers, from an array; prod_gradient, sum_gradient: the
            gradient of reduce_prod or reduce_sum over the last axis of 8 x 8 x 8 x 8 x 8 numbers; lookup_list,
-           lookup_array: a call of an IntegerLookup on 2 x 4 numbers, whose vocabulary of 10,000 is a list or an array
+           lookup_array: a call of an IntegerLookup on 2 x 4 numbers. Its vocabulary of 10,000 numbers is a list or an
+           array
 """
 
 from kit import eager_tensorflow, main
@@ -102,7 +103,7 @@ def scenario(bench, *, operation="unique_int32"):
 
 
 def make_step(tf, np, operation):
-    """Return the function that runs the operation once."""
+    """Return a function that runs the operation once."""
     noise = np.random.RandomState(7)
     if operation == "uniform":
         return lambda: tf.random.uniform([], 0.0, 1.0)
@@ -122,7 +123,7 @@ def make_step(tf, np, operation):
 
 
 def gradient(tf, noise, reduce):
-    """Return the step that computes the gradient of a reduction of the last axis."""
+    """Return a step that computes the gradient of a reduction over the last axis."""
     x = tf.constant(noise.random_sample((8,) * 5).astype("float32") + 0.5)
 
     def step():

@@ -27,9 +27,9 @@
 # ratio    = [12, 45]               # of the first call: later ones trace nothing
 # hardware = "one GPU"
 # ///
-"""One first call, as in the thread: every row of a tensor of 16 × 128 × 4 is taken, the last is returned.
+"""The first call, as in the issue: a loop takes every row of a tensor of 16 × 128 × 4, and returns the last row.
 
-mode  function: the loop is in a tf.function, which traces it; eager: it is Python
+mode  function: the loop is in a tf.function, which traces it; eager: the loop is plain Python
 """
 
 from kit import digits, main
@@ -38,7 +38,7 @@ SHAPE = (16, 128, 4)
 
 
 def scenario(bench, *, mode="function"):
-    """Time the first call, the only one."""
+    """Time the first and only call."""
     with bench.phase("import"):
         import tensorflow as tf
     bench.device()

@@ -53,11 +53,12 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""One `train_on_batch` of an embedding of 200,000 words in 64 numbers: 128 rows of 20 words, mean squared error.
+"""A training step of an embedding of 200,000 words with 64 numbers each: 128 rows of 20 words, mean squared error.
 
-api  tf.keras: the one in TensorFlow; keras: the separate package; tensorflow: a session of TensorFlow 1, without Keras
+api  tf.keras: the Keras in TensorFlow; keras: the separate package; tensorflow: a session of TensorFlow 1, without
+     Keras
 
-The thread of K#4365 has 793,471 words in 512 numbers, and so 32 times as much to update where gradients are dense.
+The issue K#4365 has 793,471 words with 512 numbers each. So if gradients are dense, its update is 32 times as large.
 """
 
 from kit import fixed_batch, main
@@ -90,18 +91,18 @@ def scenario(bench, *, api="tf.keras", optimizer="adam"):
 
 
 def keras_step(keras, optimizer, x, y):
-    """The function that trains by Keras and returns the loss."""
+    """Return a function that trains with Keras and returns the loss."""
     words = keras.layers.Input((LENGTH,), dtype="int32")
     rows = keras.layers.Embedding(WORDS, NUMBERS, embeddings_initializer="zeros")(words)
     model = keras.models.Model(words, rows)
-    # Keras 2.2 takes no rate by the name that Keras 3 has alone.
+    # Keras 2.2 and Keras 3 have different names for the rate, so it is passed by position
     rule = {"adam": keras.optimizers.Adam, "sgd": keras.optimizers.SGD}[optimizer]
     model.compile(rule(RATE), "mse")
     return lambda: model.train_on_batch(x, y)
 
 
 def session_step(tf, optimizer, x, y):
-    """The function that trains by a session of TensorFlow 1 and returns the loss."""
+    """Return a function that trains in a session of TensorFlow 1 and returns the loss."""
     v1 = tf.compat.v1
     words = v1.placeholder(tf.int32, x.shape)
     targets = v1.placeholder(tf.float32, y.shape)

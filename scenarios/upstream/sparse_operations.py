@@ -100,12 +100,13 @@
 # ratio    = [1.7, 2.8]
 # hardware = "Quadro P1000"
 # ///
-"""One operation on a matrix.
+"""One operation on a sparse matrix, or on the same numbers in another form.
 
 operation  multiply, divide: by a dense matrix; exp: of the stored numbers; reduce_sum: of each row; matmul: with a
-           matrix of 100 columns. These have 2,000 x 2,000 numbers, 75 % of them zeros. layer: `train_on_batch` of a
+           matrix of 100 columns. The matrix has 2,000 x 2,000 numbers, 75 % of them zeros. layer: `train_on_batch` of a
            dense layer of 2,328 units on 64 rows of 4,656 numbers, 99.5 % of them zeros
-form       segments: the stored numbers with the row of each
+form       sparse: a sparse tensor; dense: a tensor with all numbers; segments: the stored numbers, and the row of each
+           number
 """
 
 from kit import eager_tensorflow, main
@@ -144,7 +145,7 @@ def tensors(result):
 
 
 def make_step(tf, matrix, other, operation, form):
-    """Return the function that computes once."""
+    """Return a function that runs the operation once."""
     sparse = form == "sparse"
     columns = other[:, :100]
     sums = {
@@ -162,7 +163,7 @@ def make_step(tf, matrix, other, operation, form):
 
 
 def train(tf, np, matrix, form):
-    """Return a step of training of a dense layer."""
+    """Return a training step of a dense layer."""
     layers = tf.keras.layers
     inputs = layers.Input((COLUMNS,), sparse=form == "sparse")
     model = tf.keras.models.Model(inputs, layers.Dense(UNITS)(inputs))

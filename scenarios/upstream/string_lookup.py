@@ -47,11 +47,11 @@
 # ratio    = [5, 1000]              # no number that could be read
 # hardware = "Debian"
 # ///
-"""One call with one word.
+"""One call of a StringLookup with one word.
 
-vocabulary  large: 100,000 words; small: 100
-call        layer: the layer is called; model: a model of one's own that has the layer, and returns its input;
-            predict_on_batch: the same in a traced function
+vocabulary  large: 100,000 words; small: 100 words
+call        layer: a call of the layer; model: a call of a custom model that contains the layer and returns its input;
+            predict_on_batch: the same model in a traced function
 """
 
 from kit import main
@@ -83,7 +83,7 @@ def scenario(bench, *, vocabulary="large", call="layer"):
 
 
 def make_model(keras, layer):
-    """Make a model that has a layer, and does not use it."""
+    """Return a model that contains a layer and doesn't use it."""
 
     class LookupModel(keras.Model):
         def __init__(self):

@@ -35,11 +35,12 @@
 # ratio    = [1.6, 2.4]
 # hardware = "Windows 10"
 # ///
-"""150,000 strings of one number each, which a model turns into integers, in batches of 32.
+"""A model turns 150,000 strings, which contain one number each, into integers, in batches of 32.
 
-They are in a NumPy array, or in a tensor for Keras 3 (TensorFlow 2.16 and later), which refuses arrays of strings.
+The strings are in a NumPy array. For Keras 3 (TensorFlow 2.16 and later), they are in a tensor, because Keras 3 doesn't
+accept arrays of strings.
 
-calls  one: in one call of `predict`; two: in two calls with half of them each
+calls  one: one call of `predict` with all strings; two: two calls with half of the strings each
 """
 
 from kit import main, version

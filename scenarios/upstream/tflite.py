@@ -223,14 +223,14 @@
 # ratio    = [1.3, 2.1]
 # hardware = "CentOS 7"
 # ///
-"""One inference by `tf.lite.Interpreter`, with one thread. The models are small, and of the same kind as in the issues.
+"""One inference with `tf.lite.Interpreter` in one thread. The models are small, and of the same kind as in the issues.
 
-model   residual: 6 convolutions of 32 and 64 filters with additions, on 64 × 64 pixels; separable: depthwise ones in
-        their place; digits: a convolution, a pooling and a dense layer on 28 × 28 pixels; dense: 4 blocks of two dense
-        layers and an addition on 16 × 128 numbers, as a transformer has
+model   residual: 6 convolutions of 32 and 64 filters with additions, on 64 × 64 pixels; separable: the same with
+        depthwise separable convolutions; digits: a convolution, a pooling and a dense layer on 28 × 28 pixels; dense: 4
+        blocks of two dense layers and an addition on 16 × 128 numbers, as in a transformer
 format  float: converted without quantization; dynamic: with dynamic range quantization; int8: with full integer
-        quantization; float16: with weights of 16 bits; float_plain: as float, without XNNPACK; keras: a traced
-        function of the Keras model, by TensorFlow itself
+        quantization; float16: with weights of 16 bits; float_plain: like float, without XNNPACK; keras: the Keras model
+        in a tf.function, without TensorFlow Lite
 """
 
 import os
@@ -257,7 +257,7 @@ def scenario(bench, *, model="residual", format="float", rows="1"):
         make = {"digits": make_digits, "dense": make_dense}.get(model, make_convolutions)
         network = make(keras, shape, model == "separable")
         weights = network.get_weights()
-        network.set_weights(fixed(np, weights))
+        network.set_weights(make_fixed(np, weights))
         batch = fixed_batch(shape, "float32")
         if format == "keras":
             step = make_predict(tf, network, batch)
@@ -271,8 +271,8 @@ def scenario(bench, *, model="residual", format="float", rows="1"):
     bench.fingerprint(shape=[int(size) for size in np.shape(outputs)], parameters=int(network.count_params()))
 
 
-def fixed(np, weights):
-    """Return the same noise for the weights each time; scales and variances stay as they are."""
+def make_fixed(np, weights):
+    """Return constant noise for the weights. Scales and variances don't change."""
     noise = np.random.RandomState(42)
     return [
         (noise.standard_normal(weight.shape) * np.prod(weight.shape[:-1]) ** -0.5).astype("float32")
@@ -283,7 +283,7 @@ def fixed(np, weights):
 
 
 def make_predict(tf, network, batch):
-    """Return a step that runs the Keras model: in a tf.function, or in a session in TensorFlow 1."""
+    """Return a step that runs the Keras model: in a tf.function or, in TensorFlow 1, in a session."""
     if not tf.executing_eagerly():
         return lambda: network.predict_on_batch(batch)
     function = tf.function(lambda batch: network(batch, training=False))
@@ -336,7 +336,7 @@ def make_invoke(tf, content, format, batch):
 
 
 def make_convolutions(keras, shape, separable):
-    """Make a model of convolutions in pairs, with additions."""
+    """Return a model of pairs of convolutions with additions."""
     layers = keras.layers
     inputs = layers.Input(shape[1:], shape[0])
     x = layers.Conv2D(32, 3, strides=2, padding="same", activation="relu")(inputs)
@@ -355,7 +355,7 @@ def make_convolutions(keras, shape, separable):
 
 
 def make_digits(keras, shape, _):
-    """Make the model of the examples of quantization."""
+    """Return the model from the quantization examples."""
     layers = keras.layers
     inputs = layers.Input(shape[1:], shape[0])
     x = layers.MaxPooling2D((2, 2))(layers.Conv2D(12, (3, 3), activation="relu")(inputs))
@@ -363,7 +363,7 @@ def make_digits(keras, shape, _):
 
 
 def make_dense(keras, shape, _):
-    """Make a model of the dense layers of a transformer."""
+    """Return a model of dense layers like those in a transformer."""
     layers = keras.layers
     inputs = x = layers.Input(shape[1:], shape[0])
     for _ in range(4):

@@ -26,9 +26,9 @@
 # hardware = "Debian Stretch"
 # fixed    = "2.3"                  # T#38742, which says that it came back
 # ///
-"""The traces of 30 calls, and the time that they take.
+"""The number of traces in 30 calls, and the time of these calls.
 
-sizes  many: batches of 1 to 30 rows; one: as many batches of 30 rows
+sizes  many: batches of 1 to 30 rows; one: 30 batches of 30 rows
 """
 
 from kit import main
@@ -62,7 +62,7 @@ def scenario(bench, *, sizes="many"):
 
 
 def make_model(tf, keras, traces):
-    """A model that doubles its input and lengthens `traces` whenever that is traced."""
+    """Return a model that doubles its input. Each trace adds an item to `traces`."""
 
     class Double(keras.layers.Layer):
         def call(self, x):

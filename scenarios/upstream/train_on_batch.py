@@ -57,11 +57,11 @@
 # name  = "TF 2 vs TF 1"
 # along = "environment"
 # ///
-"""One `train_on_batch` of a NumPy batch, each release in its own mode, or in graph mode.
+"""One `train_on_batch` of a NumPy batch, in each release's default mode or in graph mode.
 
-network  conv: one convolution over 140 steps of 30 channels and two dense layers; lstm: 20 LSTM cells on one step and
-         three small dense layers, in batches of 250; deep: ten convolutions over 1,400 steps, a tenth of the work of
-         the thread's
+network  conv: one convolution over 140 time steps of 30 channels and two dense layers; lstm: 20 LSTM units on one time
+         step and three small dense layers, in batches of 250; deep: ten convolutions over 1,400 time steps, 10 % of the
+         work in the issue
 """
 
 from kit import fixed_batch, fixed_outputs, main
@@ -70,7 +70,7 @@ BATCHES = {"conv": (32, 140, 30), "lstm": (250, 1, 14), "deep": (8, 1400, 30)}
 
 
 def scenario(bench, *, network="conv", mode="default"):
-    """Measure one step of training."""
+    """Measure one training step."""
     with bench.phase("import"):
         import tensorflow as tf
 
@@ -92,7 +92,7 @@ def scenario(bench, *, network="conv", mode="default"):
 
 
 def make_model(keras, network):
-    """The model of that name: a number between 0 and 1 for each row."""
+    """Return the model of that name, which computes a number between 0 and 1 for each row."""
     layers = keras.layers
     inputs = x = layers.Input(BATCHES[network][1:])
     if network == "lstm":

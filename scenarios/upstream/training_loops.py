@@ -62,7 +62,7 @@
 # name  = "releases"
 # along = "environment"
 # ///
-"""One step of training in an epoch of 20 batches of 16 rows of a dataset.
+"""One training step, in epochs of 20 batches of 16 rows from a dataset.
 
 loop     eager: a gradient tape and `apply_gradients`, operation by operation; function: the same step as a tf.function;
          fit: Keras's loop
@@ -100,7 +100,7 @@ def scenario(bench, *, loop="eager", network="conv"):
 
 
 def make_model(keras, network):
-    """The network of that name."""
+    """Return the network of that name."""
     layers = keras.layers
     inputs = x = layers.Input(SHAPES[network])
     if network == "conv":

@@ -27,9 +27,9 @@
 # ratio    = [30, 120]              # 61 over 300 time steps; here there are 100 of them
 # hardware = "CPU, Windows 10"
 # ///
-"""One first call, with the tape of a training step around it: 100 time steps of 256 numbers, 256 units, one row.
+"""The first call of a layer, in the tape of a training step: 100 time steps of 256 numbers, 256 units, one row.
 
-mode  function: the layer is called in a tf.function, which traces every time step; eager: it is called as it is
+mode  function: the layer is called in a tf.function, which traces every time step; eager: without a tf.function
 """
 
 from kit import main
@@ -38,7 +38,7 @@ TIME_STEPS, WIDTH = 100, 256
 
 
 def scenario(bench, *, mode="function"):
-    """Time the first call, the only one."""
+    """Time the first and only call."""
     with bench.phase("import"):
         import tensorflow as tf
 

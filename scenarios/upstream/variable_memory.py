@@ -29,9 +29,9 @@
 # of       = "memory growth"
 # hardware = "not reported"
 # ///
-"""40 arrays by numpy(), which are all kept.
+"""The memory growth over 40 calls of numpy(), whose arrays are all kept.
 
-value  variable: of the kernel of a dense layer, 2.5 million floats; tensor: of a tensor of the same shape
+value  variable: the kernel of a dense layer, 2.5 million floats; tensor: a tensor of the same shape
 """
 
 from kit import main
@@ -40,7 +40,7 @@ ARRAYS, ROWS, COLUMNS = 40, 2500, 1000
 
 
 def scenario(bench, *, value="variable"):
-    """Watch the memory over the arrays."""
+    """Record the memory of the process while numpy() returns one array after the other."""
     with bench.phase("import"):
         import tensorflow as tf
 

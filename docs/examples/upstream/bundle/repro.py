@@ -17,11 +17,11 @@ In containers, by tag: the measured image was built on a base without a public d
     docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.16.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.16.txt && python repro.py --only 0'
     docker run --rm -v "$PWD":/bundle -w /bundle python:3.11-slim-bookworm sh -c 'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" requirements-tf2.15.txt) && pip install -q --no-deps --no-build-isolation -r requirements-tf2.15.txt && python repro.py --only 1'
 
-One `train_on_batch` of a NumPy batch, each release in its own mode, or in graph mode.
+One `train_on_batch` of a NumPy batch, in each release's default mode or in graph mode.
 
-network  conv: one convolution over 140 steps of 30 channels and two dense layers; lstm: 20 LSTM cells on one step and
-         three small dense layers, in batches of 250; deep: ten convolutions over 1,400 steps, a tenth of the work of
-         the thread's
+network  conv: one convolution over 140 time steps of 30 channels and two dense layers; lstm: 20 LSTM units on one time
+         step and three small dense layers, in batches of 250; deep: ten convolutions over 1,400 time steps, 10 % of the
+         work in the issue
 """
 
 import gc
@@ -152,8 +152,8 @@ def digits(values):
 def fixed_weights(shapes):
     """Return constant weights of these shapes: normal noise, scaled so that layers keep the size of their inputs.
 
-    Kernels are divided by the square root of their number of inputs, and biases by 10. Only for kernels and biases: the
-    values can be negative, which the variance of a batch normalization can't.
+    Kernels are divided by the square root of their number of inputs, and biases by 10. Use them only for kernels and
+    biases: the values can be negative, but the variance in a batch normalization can't.
     """
     import numpy as np
 
@@ -177,14 +177,14 @@ BATCHES = {"conv": (32, 140, 30), "lstm": (250, 1, 14), "deep": (8, 1400, 30)}
 
 
 def scenario(bench, *, network="conv", mode="default"):
-    """Measure one step of training."""
+    """Measure one training step."""
     with bench.phase("import"):
         import tensorflow as tf
 
         if mode == "graph" and tf.executing_eagerly():
             tf.compat.v1.disable_eager_execution()
         keras = tf.keras
-        keras.layers  # noqa: B018, later releases load Keras when something of it is first asked for
+        keras.layers  # noqa: B018, later releases load Keras at its first use
     bench.device()
     shape = BATCHES[network]
     with bench.phase("build"):
@@ -199,7 +199,7 @@ def scenario(bench, *, network="conv", mode="default"):
 
 
 def make_model(keras, network):
-    """The model of that name: a number between 0 and 1 for each row."""
+    """Return the model of that name, which computes a number between 0 and 1 for each row."""
     layers = keras.layers
     inputs = x = layers.Input(BATCHES[network][1:])
     if network == "lstm":
