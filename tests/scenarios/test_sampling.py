@@ -15,8 +15,8 @@ from kit.sampling import (
     PATIENCE,
     Document,
     TimeBounded,
-    sample_memory,
     count_slow_calls,
+    sample_memory,
     time_calls,
 )
 from kit.words import END, TURN
