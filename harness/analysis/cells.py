@@ -1,9 +1,9 @@
 """The result of each cell: its time per step, or why it has none; and all cells without a result, by reason."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.distribution import Shape, Used, summarize_resources
@@ -17,6 +17,8 @@ from harness.model.launch import Launch, Status
 from harness.model.run import StopReason
 from harness.model.scenario import DEVICE, Cell
 
+Of = TypeVar("Of")
+
 #: The largest sizes of a process's standard error and of a reason. The rest is dropped.
 STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
@@ -24,6 +26,35 @@ REASON_CHARACTERS = 500
 
 #: The reason of a cell without launches, in a group with fewer launches than the run recorded.
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
+
+
+class Computed(Sequence[Of]):
+    """The results of a function for some launches. They aren't stored, because a run may have many launches."""
+
+    __slots__ = ("_compute", "_launches")
+
+    def __init__(self, compute: Callable[[Launch], Of], launches: Sequence[Launch]) -> None:
+        self._compute = compute
+        self._launches = launches
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    @overload
+    def __getitem__(self, place: int) -> Of: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Of]: ...
+
+    def __getitem__(self, place: int | slice) -> Of | Sequence[Of]:
+        if isinstance(place, slice):
+            return Computed(self._compute, self._launches[place])
+        return self._compute(self._launches[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +138,7 @@ def cell_results(
             group=lookup.groups.get(cell, ""),
             status=Status.OK if estimate else lookup.status(cell) or Status.INTERRUPTED,
             estimate=estimate,
-            launches=[_centre(launch) for launch in launches],
+            launches=Computed(_centre, launches),
             shape=value.shape if value else None,
             used=summarize_resources(launches),
             undone=value.undone if value else "",

@@ -5,11 +5,14 @@ It describes the distribution within launches, and from one launch to the next. 
 
 import math
 import statistics
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import Generic, TypeVar
+
+import numpy as np
 
 from harness.analysis.rounds import centre
 from harness.analysis.statistics import variance
@@ -67,11 +70,15 @@ class Times:
     @property
     def within(self) -> float | None:
         """The median over launches of the standard deviation of a launch's samples, as a share of its centre."""
-        scatters = [
-            math.sqrt(variance(values)) / launch.centre
-            for launch in self.launches
-            if len(values := step_seconds(launch)) > 1
-        ]
+        by_length: dict[int, list[tuple[float, list[float]]]] = defaultdict(list)
+        for launch in self.launches:
+            if len(values := step_seconds(launch)) > 1:
+                by_length[len(values)].append((launch.centre, values))
+        scatters: list[float] = []
+        for same in by_length.values():
+            rates = np.array([values for _, values in same])
+            # relative to the first sample, so that equal samples have a deviation of exactly 0
+            scatters += (np.std(rates - rates[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
         return statistics.median(scatters) if scatters else None
 
     @property

@@ -193,6 +193,14 @@ class _TimedPart:
 
 def _timed_part(launch: Launch) -> _TimedPart | None:
     """Return the basis of `compute_taken_share`; None if it can't be known, or if nothing is subtracted."""
+    try:
+        part: _TimedPart | None = launch.timed_part
+    except AttributeError:
+        part = launch.store("timed_part", _compute_timed_part(launch))
+    return part
+
+
+def _compute_timed_part(launch: Launch) -> _TimedPart | None:
     samples = Samples.of(launch.samples)
     if not samples or samples.seconds == samples.cpu_seconds:
         return None

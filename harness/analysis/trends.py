@@ -26,7 +26,7 @@ docs/dev/validation/simulation-trends.md has the rate of false trends.
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -66,6 +66,9 @@ GROWN = math.log(1.5)
 # the times of samples, by some clock
 _Measure = Callable[[Samples], Sequence[float] | None]
 
+# the logs of the time per step of each sample, by the `id` of the launch; launches that didn't record it are missing
+_LogsByLaunch = Mapping[int, Floats]
+
 
 @dataclass(frozen=True, slots=True)
 class TrendStage:
@@ -103,21 +106,21 @@ def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell
 
 def _trends_of_group(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    beside = [_logs_relative_to_group(usable, measure) for measure in (_seconds, _cpu_seconds)]
+    logs = [_logs_by_launch(usable, measure) for measure in (_seconds, _cpu_seconds)]
+    beside = [_logs_relative_to_group(usable, of_clock) for of_clock in logs]
     is_small = len({launch.cell for launch in usable}) < SURE
     return {
         cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG)
         for cell, launches in numbers.items()
-        if (trend := _trend(launches, beside, margin))
+        if (trend := _trend(launches, logs, beside, margin))
     }
 
 
-def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], margin: float) -> Trend | None:
+def _trend(
+    launches: Sequence[Launch], logs: Sequence[_LogsByLaunch], beside: Sequence[_LogsByLaunch], margin: float
+) -> Trend | None:
     looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
-    time, cpu = (
-        _log_views(looked_at, measure, relative)
-        for measure, relative in zip((_seconds, _cpu_seconds), beside, strict=True)
-    )
+    time, cpu = (_log_views(looked_at, of_clock, relative) for of_clock, relative in zip(logs, beside, strict=True))
     is_changing = changes(time, margin)
     if time and not is_changing and not any(launch.places for launch in looked_at):
         # no clock speed falls by so much; the load on interleaved cells may have a larger effect
@@ -137,16 +140,16 @@ def _trend(launches: Sequence[Launch], beside: Sequence[Mapping[int, Floats]], m
     return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in looked_at))
 
 
-def _log_views(launches: Sequence[Launch], measure: _Measure, beside: Mapping[int, Floats]) -> list[list[Floats]]:
+def _log_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByLaunch) -> list[list[Floats]]:
     """Return the logs of the launches' parts, and those `beside` the group's other cells, if there are any.
 
     An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
     change relative to it. So a trend must be in both. Empty if a launch has no data.
     """
-    logs = {id(launch): launch_logs for launch in launches if (launch_logs := _logs(launch, measure)) is not None}
-    if not logs or len(logs) < len(launches):
+    names = [id(launch) for launch in launches]
+    if not names or not all(name in logs for name in names):
         return []
-    views = [[parts(values) for values in logs.values()], [beside[name] for name in logs if name in beside]]
+    views = [_divide([logs[name] for name in names]), [beside[name] for name in names if name in beside]]
     return [view for view in views if view]
 
 
@@ -179,22 +182,39 @@ def change(launches: Sequence[Floats]) -> Floats:
 
     `launches` are the logs of each launch's parts. The result is on the log scale.
     """
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for place, logs in enumerate(launches):
-        by_size[logs.size].append(place)
     slopes = np.empty(len(launches))
-    for size, places in by_size.items():
+    for size, places in _group_by_size(launches).items():
         first, last = _pairs(size)
         parts = np.array([launches[place] for place in places])
         slopes[places] = np.median((parts[:, last] - parts[:, first]) / (last - first), axis=1) * (size - 1)
     return slopes
 
 
+def _group_by_size(launches: Sequence[Floats]) -> dict[int, list[int]]:
+    """Return the places of the launches with each number of values."""
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for place, logs in enumerate(launches):
+        by_size[logs.size].append(place)
+    return by_size
+
+
 def parts(logs: Floats, count: int = PARTS) -> Floats:
-    """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order."""
-    starts, lengths = _find_cuts(logs.size, min(count, logs.size))
-    step_seconds = np.exp(logs - logs[0])
-    return np.asarray(np.log(np.add.reduceat(step_seconds, starts) / lengths) + logs[0])
+    """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order.
+
+    `logs` may have several launches, one per row.
+    """
+    starts, lengths = _find_cuts(logs.shape[-1], min(count, logs.shape[-1]))
+    first = logs[..., :1]
+    step_seconds = np.exp(logs - first)
+    return np.asarray(np.log(np.add.reduceat(step_seconds, starts, axis=-1) / lengths) + first)
+
+
+def _divide(launches: Sequence[Floats], count: int = PARTS) -> list[Floats]:
+    """Return the `parts` of each launch."""
+    divided: dict[int, Floats] = {}
+    for places in _group_by_size(launches).values():
+        divided |= zip(places, parts(np.array([launches[place] for place in places]), count), strict=True)
+    return [divided[place] for place in range(len(launches))]
 
 
 @lru_cache(maxsize=1024)
@@ -215,19 +235,33 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 
 def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return the number of falling pairs of parts, the number of pairs, and the probability of this by chance."""
-    falling = []
-    for logs in launches:
-        first, last = _pairs(logs.size)
-        falling.append(np.count_nonzero(logs[last] <= logs[first]))
-    pairs = np.array([logs.size * (logs.size - 1) // 2 for logs in launches], np.float64)
+    falling, pairs = np.empty(len(launches)), np.empty(len(launches))
+    by_size = _group_by_size(launches)
+    for size, places in by_size.items():
+        first, last = _pairs(size)
+        logs = np.array([launches[place] for place in places])
+        falling[places] = np.count_nonzero(logs[:, last] <= logs[:, first], axis=1)
+        pairs[places] = first.size
+    likely = _sum_inversions(tuple((size, len(places)) for size, places in by_size.items()))
+    count = int(falling.sum())
+    fewer = min(count, likely.size - 1 - count)
+    return falling, pairs, 2.0 * float(likely[: fewer + 1].sum())
+
+
+# a run with equal numbers of samples has one or two of these
+@lru_cache(maxsize=4)
+def _sum_inversions(launches: tuple[tuple[int, int], ...]) -> Floats:
+    """Return the probability of each number of falling pairs, from 0 on, in all launches of a cell together.
+
+    The order of the parts is random. `launches` are numbers of parts, each with the number of launches.
+    """
     # the distribution of a sum, by the product of Fourier transforms: successive convolutions would be quadratic
-    size = int(pairs.sum()) + 1
-    spectrum = np.ones(size // 2 + 1, np.complex128)
-    for count, times in Counter(logs.size for logs in launches).items():
-        spectrum *= np.fft.rfft(_count_inversions(count), size) ** times
-    likely = np.maximum(np.fft.irfft(spectrum, size), 0.0)
-    fewer = min(sum(falling), size - 1 - sum(falling))
-    return np.array(falling, np.float64), pairs, 2.0 * float(likely[: fewer + 1].sum())
+    size = sum(times * (count * (count - 1) // 2) for count, times in launches) + 1
+    padded = 1 << size.bit_length()  # a transform of a length with large factors is slow
+    spectrum = np.ones(padded // 2 + 1, np.complex128)
+    for count, times in launches:
+        spectrum *= np.fft.rfft(_count_inversions(count), padded) ** times
+    return np.maximum(np.fft.irfft(spectrum, padded)[:size], 0.0)
 
 
 @lru_cache(maxsize=PARTS)
@@ -253,18 +287,24 @@ def _cpu_seconds(samples: Samples) -> Sequence[float] | None:
     return samples.cpu_seconds
 
 
-def _logs(launch: Launch, measure: _Measure) -> Floats | None:
-    """Return the log of the time per step of each sample; None if it wasn't recorded."""
-    samples = Samples.of(launch.samples)
-    lengths = np.array(measure(samples), np.float64)  # None becomes NaN
-    if np.isnan(lengths).any():
-        return None
-    step_seconds = lengths / np.maximum(samples.steps, 1)
-    # a coarse clock may measure no time in a sample, and 0 has no log
-    return np.asarray(np.log(np.maximum(step_seconds, 1e-300)))
+def _logs_by_launch(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunch:
+    """Return the log of the time per step of each sample; launches that didn't record it are missing."""
+    by_length: dict[int, list[tuple[int, Samples, Sequence[float]]]] = defaultdict(list)
+    for launch in launches:
+        samples = Samples.of(launch.samples)
+        if (lengths := measure(samples)) is not None:
+            by_length[len(samples)].append((id(launch), samples, lengths))
+    logs: dict[int, Floats] = {}
+    for same in by_length.values():
+        steps = np.maximum(np.array([samples.steps for _, samples, _ in same]), 1)
+        # a coarse clock may measure no time in a sample, and 0 has no log
+        rows = np.log(np.maximum(np.array([lengths for *_, lengths in same]) / steps, 1e-300))
+        recorded = ~np.isnan(rows).any(axis=1)
+        logs |= {name: row for (name, *_), row, is_whole in zip(same, rows, recorded, strict=True) if is_whole}
+    return logs
 
 
-def _logs_relative_to_group(launches: Sequence[Launch], measure: _Measure) -> dict[int, Floats]:
+def _logs_relative_to_group(launches: Sequence[Launch], logs: _LogsByLaunch) -> _LogsByLaunch:
     """Return, for each launch, the logs of its parts minus the median of the other cells' logs.
 
     Only launches with other cells in their round are included.
@@ -273,29 +313,59 @@ def _logs_relative_to_group(launches: Sequence[Launch], measure: _Measure) -> di
     launches, only effects that repeat in each launch are comparable. Each round has its own median, so that the
     median's error differs from round to round, and is in the error of the test.
     """
-    blocks: dict[tuple[str, int, int, int], list[tuple[Launch, Floats]]] = defaultdict(list)
+    blocks: dict[tuple[str, int, int, int], list[Launch]] = defaultdict(list)
     for launch in launches:
-        if (logs := _logs(launch, measure)) is not None:
+        if id(launch) in logs:
             where = launch.block if launch.places else -1
-            blocks[launch.group, launch.round, launch.attempt, where].append((launch, logs))
+            blocks[launch.group, launch.round, launch.attempt, where].append(launch)
     by_launch: dict[int, Floats] = {}
     for block in blocks.values():
-        # launches that lost their last turns are excluded
-        if not block[0][0].places or len({logs.size for _, logs in block}) == 1:
-            cuts: dict[int, list[Floats]] = {}
-            for place, (launch, logs) in enumerate(block):
-                their_logs = [other for other, (beside, _) in enumerate(block) if beside.cell != launch.cell]
-                if their_logs and launch.places:
-                    difference = logs - np.median([block[other][1] for other in their_logs], axis=0)
-                    by_launch[id(launch)] = parts(np.asarray(difference))
-                elif their_logs:
-                    # at most as many parts as the longest of the other launches has
-                    count = min(PARTS, logs.size, max(block[other][1].size for other in their_logs))
-                    if count not in cuts:
-                        cuts[count] = [parts(values, count) for _, values in block]
-                    long_enough = [cuts[count][other] for other in their_logs if block[other][1].size >= count]
-                    by_launch[id(launch)] = np.asarray(cuts[count][place] - np.median(long_enough, axis=0))
+        cells, names = [launch.cell for launch in block], [id(launch) for launch in block]
+        sizes = [logs[name].size for name in names]
+        if len(set(cells)) == 1:
+            continue
+        if block[0].places:
+            # launches that lost their last turns are excluded
+            if len(set(sizes)) == 1:
+                rows = np.array([logs[name] for name in names])
+                by_launch |= zip(names, parts(rows - _medians_of_others(rows, cells)), strict=True)
+            continue
+        counts = _count_parts(cells, sizes)
+        for count in set(counts):
+            chosen = [place for place, size in enumerate(sizes) if size >= count]
+            rows = np.array(_divide([logs[names[place]] for place in chosen], count))
+            relative = rows - _medians_of_others(rows, [cells[place] for place in chosen])
+            by_launch |= {
+                names[place]: row for place, row in zip(chosen, relative, strict=True) if counts[place] == count
+            }
     return by_launch
+
+
+def _count_parts(cells: Sequence[Cell], sizes: Sequence[int]) -> list[int]:
+    """Return the number of parts of each launch: at most as many as the longest launch of the other cells has."""
+    longest: dict[Cell, int] = {}
+    for cell, size in zip(cells, sizes, strict=True):
+        longest[cell] = max(size, longest.get(cell, 0))
+    second, first = sorted(longest.values())[-2:]
+    return [
+        min(PARTS, size, second if longest[cell] == first else first) for cell, size in zip(cells, sizes, strict=True)
+    ]
+
+
+def _medians_of_others(logs: Floats, cells: Sequence[Cell]) -> Floats:
+    """Return, for each row and column, the median of that column over the rows of the other cells (at least one)."""
+    ordered = np.sort(logs, axis=0)
+    # without a value, the larger values are one place lower
+    lower, upper = (
+        np.where(logs > ordered[place], ordered[place], ordered[place + 1])
+        for place in ((len(cells) - 2) // 2, (len(cells) - 1) // 2)
+    )
+    medians = np.asarray((lower + upper) / 2.0)
+    for cell, launches in Counter(cells).items():
+        if launches > 1:
+            own = np.array([other == cell for other in cells])
+            medians[own] = np.median(logs[~own], axis=0)
+    return medians
 
 
 def count_before(launch: Launch) -> float | None:

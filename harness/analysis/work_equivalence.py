@@ -46,6 +46,7 @@ class WorkCheck:
 
 def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     """Compare the fingerprints of two cells' launches; launches of one cell must agree with each other too."""
+    one, other = _select_distinct(one), _select_distinct(other)
     for launches, against in ((one, other), (other, one)):
         for launch in launches:
             if reason := steps(launch):
@@ -61,6 +62,14 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
                 return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_name_difference(first.cell, launch.cell))})")
     checked = one and other and len(prints) == len(one) + len(other)
     return WorkCheck(Work.SAME if checked else Work.NOT_CHECKED)
+
+
+def _select_distinct(launches: Sequence[Launch]) -> list[Launch]:
+    """Return the first launch with each fingerprint, because launches that are read share equal fingerprints."""
+    first: dict[int, Launch] = {}
+    for launch in launches:
+        first.setdefault(id(launch.fingerprint), launch)
+    return list(first.values())
 
 
 def _tolerance(one: Cell, other: Cell) -> float:

@@ -2,12 +2,11 @@
 
 import math
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cached_property
 from itertools import repeat
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 from harness.model.defaults import TIMEOUT
 from harness.model.gpu import UsedGpu
@@ -15,6 +14,8 @@ from harness.model.numbers import Amount, Bytes, Count, Cpu, Rounds, SampleSecon
 from harness.model.scenario import DEVICE, Cell
 
 SCHEMA = 1
+
+Of = TypeVar("Of")
 
 #: The schema of the JSON that the worker reads.
 JOB_SCHEMA = 1
@@ -268,8 +269,59 @@ class Samples(Sequence[Sample]):
         return repr(list(self))
 
 
+class Numbers(Mapping[str, float]):
+    """Numbers by name, in a third of the memory of a dictionary. `places`, the place of each name, can be shared."""
+
+    __slots__ = ("numbers", "places")
+
+    def __init__(self, numbers: Iterable[float], places: Mapping[str, int]) -> None:
+        self.numbers = array("d", numbers)
+        self.places = places
+
+    def __getitem__(self, name: str) -> float:
+        return self.numbers[self.places[name]]
+
+    @overload
+    def get(self, name: str, default: None = None, /) -> float | None: ...
+
+    @overload
+    def get(self, name: str, default: Of, /) -> float | Of: ...
+
+    def get(self, name: str, default: object = None, /) -> object:
+        """Return the number with this name, or the default."""
+        place = self.places.get(name)
+        return default if place is None else self.numbers[place]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.places)
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
+class _Computed:
+    """The slots of values that are computed once for a launch; `timed_part` belongs to `harness.analysis.rounds`."""
+
+    __slots__ = ("_centre", "_steps", "timed_part")
+
+    _centre: float
+    _steps: int
+    timed_part: Any
+
+    def store(self, name: str, value: Of) -> Of:
+        """Store a value in its slot, also in a frozen launch, and return it."""
+        object.__setattr__(self, name, value)
+        return value
+
+
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(_Computed):
     """Record of one process that executed a cell, whether it succeeded or not.
 
     - `phases`: seconds by name, in order. `phases_cpu`: CPU seconds of the process in each phase, if it reports them.
@@ -322,14 +374,8 @@ class Outcome(Seen):
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
 
 
-class _Cache:
-    """Base of a class with slots whose cached properties are in a dictionary of their own."""
-
-    __slots__ = ("__dict__",)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Launch(Seen, _Cache):
+class Launch(Seen):
     """One line of launches.jsonl: the record of a launch, and its position in the run.
 
     - `round`: 0 is the pilot. `attempt`: the repetition of that round of that group, from 0.
@@ -362,12 +408,18 @@ class Launch(Seen, _Cache):
         """Whether the launch succeeded and timed nothing, because its scenario only observes."""
         return self.status is Status.OK and not self.samples and bool(self.observations)
 
-    @cached_property
+    @property
     def steps(self) -> int:
         """Number of timed steps."""
-        return sum(sample.steps for sample in self.samples)
+        try:
+            return self._steps
+        except AttributeError:
+            return self.store("_steps", sum(Samples.of(self.samples).steps))
 
-    @cached_property
+    @property
     def centre(self) -> float:
         """Seconds per step: all measured time over all steps. Only for a launch that has samples."""
-        return sum(sample.seconds for sample in self.samples) / self.steps
+        try:
+            return self._centre
+        except AttributeError:
+            return self.store("_centre", sum(Samples.of(self.samples).seconds) / self.steps)

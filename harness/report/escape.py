@@ -4,7 +4,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -116,7 +116,7 @@ def sanitize(value: Any) -> Any:
             return value if math.isfinite(value) else None
         case Mapping():
             return {sanitize(str(key)): sanitize(item) for key, item in value.items()}
-        case list() | tuple():
+        case Sequence():
             return [sanitize(item) for item in value]
     return value
 

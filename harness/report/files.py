@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def render_files(
     results: Results, sections: Sequence[Section], *, full: bool = False, cache: Path | None = None
-) -> dict[str, str]:
+) -> dict[str, bytes]:
     """Return the files by name: report.md, details.md if there is more to show, report.html, and charts/NAME.svg.
 
     With `full`, report.md contains everything, however long it is. `cache` is a folder for files that can be
@@ -26,12 +26,11 @@ def render_files(
     # another process draws the charts in parallel
     with ThreadPoolExecutor(max_workers=1) as beside:
         drawing = {picture.file: beside.submit(picture.svg) for picture in find_pictures(sections)}
-        texts = {**_texts(results, sections, full), "report.html": page.render(results, sections, cache=cache)}
+        pages = _render_pages(results, sections, full, cache)
         try:
-            return {**texts, **{name: chart.result() for name, chart in drawing.items()}}
+            return {**pages, **{name: chart.result().encode() for name, chart in drawing.items()}}
         except DrawingError:
-            plain = remove_pictures(sections, _explain_no_charts())
-            return {**_texts(results, plain, full), "report.html": page.render(results, plain, cache=cache)}
+            return _render_pages(results, remove_pictures(sections, _explain_no_charts()), full, cache)
 
 
 def _explain_no_charts() -> str:
@@ -44,11 +43,14 @@ def _explain_no_charts() -> str:
     return f"This report has no charts: {why}. To add the charts, {what} and run `harness report`."
 
 
-def _texts(results: Results, sections: Sequence[Section], full: bool) -> dict[str, str]:
+def _render_pages(results: Results, sections: Sequence[Section], full: bool, cache: Path | None) -> dict[str, bytes]:
     if full:
-        return {"report.md": markdown.render_full(sections)}
-    files = markdown.files(sections, results.run.shown_folder)
-    return {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
+        texts = {"report.md": markdown.render_full(sections)}
+    else:
+        files = markdown.files(sections, results.run.shown_folder)
+        texts = {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
+    pages = {name: text.encode() for name, text in texts.items()}
+    return {**pages, "report.html": page.encode(results, sections, cache=cache)}
 
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:

@@ -1,7 +1,9 @@
 """Converts stored documents to dataclasses and back. The dataclasses of `harness.model` are the schema."""
 
+import marshal
 import math
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,14 +14,16 @@ from harness.model import profile as profiles
 from harness.model import run as runs
 from harness.model.errors import DamagedError, UsageError
 from harness.model.history import Summary
-from harness.model.launch import Launch
+from harness.model.launch import Launch, Numbers, Sample, Samples
 from harness.model.profile import Profile
 from harness.model.run import Run
+from harness.model.scenario import Cell
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 Stored = TypeVar("Stored", Run, Launch, Profile, Summary)
+_Value = TypeVar("_Value")
 
 #: The newest schema of each kind that this version can read.
 _NEWEST: dict[type, int] = {
@@ -28,6 +32,9 @@ _NEWEST: dict[type, int] = {
     Profile: profiles.SCHEMA,
     Summary: history.SCHEMA,
 }
+
+#: The numbers of a launch that recorded none.
+_NOTHING: Mapping[str, Any] = {}
 
 
 def _make_adapter(kind: type) -> "TypeAdapter[Any]":
@@ -46,7 +53,14 @@ def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
     Numbers that aren't finite become null.
     """
     if isinstance(value, Launch):  # pydantic doesn't write the columns of a stored launch
-        value = replace(value, samples=tuple(value.samples), alone=tuple(value.alone))
+        value = replace(
+            value,
+            samples=tuple(value.samples),
+            alone=tuple(value.alone),
+            phases=dict(value.phases),
+            phases_cpu=dict(value.phases_cpu),
+            resources=dict(value.resources),
+        )
     data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
     return data
 
@@ -69,6 +83,73 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
             "Update harness to read it.",
         )
     return value
+
+
+class LaunchCompactor:
+    """Makes the launches of a run small, because a run can have thousands of them.
+
+    Their numbers are in columns, and values that are equal in several launches are one object.
+    """
+
+    def __init__(self) -> None:
+        self._cells: dict[Cell, Cell] = {}
+        self._values: dict[bytes, Any] = {}
+        self._texts: dict[str, str] = {}
+        self._places: dict[tuple[str, ...], Mapping[str, int]] = {}
+        self._steps: dict[bytes, array[int]] = {}
+
+    def compact(self, launch: Launch) -> Launch:
+        """Return the same launch, with columns and shared values."""
+        return replace(
+            launch,
+            cell=self._cells.setdefault(launch.cell, launch.cell),
+            group=self._share_text(launch.group),
+            image=self._share_text(launch.image),
+            error=self._share_text(launch.error),
+            stderr=self._share_text(launch.stderr),
+            advice=self._share_text(launch.advice),
+            samples=self._make_columns(launch.samples),
+            alone=self._make_columns(launch.alone),
+            phases=self._make_numbers(launch.phases),
+            phases_cpu=self._make_numbers(launch.phases_cpu),
+            resources=self._make_numbers(launch.resources),
+            observations=self._share_values(launch.observations),
+            fingerprint=self._share_values(launch.fingerprint),
+            pins=self._share(launch.pins),
+            memory=launch.memory or (),
+            gpus=launch.gpus or (),
+            not_kept=launch.not_kept or (),
+            artifacts=launch.artifacts or (),
+            places=launch.places or (),
+        )
+
+    def _make_columns(self, samples: Sequence[Sample]) -> Sequence[Sample]:
+        if not samples:
+            return ()
+        columns = Samples.of(samples)
+        columns.steps = self._steps.setdefault(columns.steps.tobytes(), columns.steps)
+        return columns
+
+    def _make_numbers(self, numbers: Mapping[str, float]) -> Mapping[str, float]:
+        if not numbers:
+            return _NOTHING
+        names = tuple(numbers)
+        if names not in self._places:
+            self._places[names] = {name: place for place, name in enumerate(names)}
+        return Numbers(numbers.values(), self._places[names])
+
+    def _share_values(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the values, with lists and mappings that are shared even if other values differ."""
+        parts = {name: self._share(v) if isinstance(v, list | dict) else v for name, v in values.items()}
+        return self._share(parts) if parts else _NOTHING
+
+    def _share(self, value: _Value) -> _Value:
+        # in this format, 1, 1.0 and True differ, and parts that are one object don't
+        shared: _Value = self._values.setdefault(marshal.dumps(value, 2), value)  # type: ignore[arg-type]
+        return shared
+
+    def _share_text(self, text: str) -> str:
+        return self._texts.setdefault(text, text)
 
 
 def load_profile(data: bytes, where: object) -> Profile:

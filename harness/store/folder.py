@@ -13,7 +13,6 @@ import shlex
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 from harness.files import (
@@ -26,10 +25,9 @@ from harness.files import (
     write_atomically,
 )
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
-from harness.model.launch import Launch, Samples
+from harness.model.launch import Launch
 from harness.model.profile import Part, Profile
 from harness.model.run import Run
-from harness.model.scenario import Cell
 from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
@@ -159,7 +157,7 @@ class RunFolder:
         With `run`, check that each launch fits to the run. Raises UsageError for a corrupt line.
         """
         lines, check, launches = self._lines(), launch_check(run) if run else check_launch, list[Launch]()
-        cells: dict[Cell, Cell] = {}
+        compactor = codec.LaunchCompactor()
         with uncollected():
             for number, line in enumerate(lines, 1):
                 if line.strip():
@@ -169,10 +167,7 @@ class RunFolder:
                         check(launch)
                     except ValueError as error:
                         raise DamagedError(where, str(error)) from None
-                    # a run can have thousands of launches of a cell
-                    cell = cells.setdefault(launch.cell, launch.cell)
-                    samples, alone = (Samples(taken) if taken else () for taken in (launch.samples, launch.alone))
-                    launches.append(replace(launch, cell=cell, samples=samples, alone=alone))
+                    launches.append(compactor.compact(launch))
         return launches
 
     def repair(self) -> bool:
@@ -252,12 +247,15 @@ class RunFolder:
             if (name := kept.get(f"{part.file}.json"))
         }
 
-    def write_reports(self, texts: Mapping[str, str], again: str = "harness matrix --resume") -> list[Path]:
+    def write_reports(
+        self, texts: Mapping[str, str] | Mapping[str, bytes], again: str = "harness matrix --resume"
+    ) -> list[Path]:
         """Write the files of a report, including charts/NAME.svg, and remove the files of an older report.
 
         Returns the paths without charts. If the disk refuses, the error names `again` as the command to repeat.
         """
-        charts, paths = {}, []
+        charts: dict[str, str | bytes] = {}
+        paths = []
         for name, text in texts.items():
             if name.startswith("charts/"):
                 charts[Path(name).name] = text
@@ -271,7 +269,7 @@ class RunFolder:
                 path.unlink(missing_ok=True)
         return paths
 
-    def _write_charts(self, charts: Mapping[str, str], again: str) -> None:
+    def _write_charts(self, charts: Mapping[str, str | bytes], again: str) -> None:
         """Replace the files in charts/ with these, by name; without any, remove the folder."""
         with self._writing("charts", again) as path:
             for name, text in charts.items():

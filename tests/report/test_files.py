@@ -14,9 +14,9 @@ def test_each_file_is_made_and_every_picture_that_is_shown() -> None:
     made = files.render_files(Results(*example()), everything(cells()))
     charts = ["charts/points.svg", "charts/panels.svg", "charts/folded.svg"]
     assert list(made) == ["report.md", "details.md", "report.html", *charts]
-    assert "](charts/points.svg)" in made["report.md"]
-    assert "](charts/panels.svg)" in made["details.md"]
-    assert 'data-chart="folded"' in made["report.html"]
+    assert b"](charts/points.svg)" in made["report.md"]
+    assert b"](charts/panels.svg)" in made["details.md"]
+    assert b'data-chart="folded"' in made["report.html"]
     for name in charts:
         ElementTree.fromstring(made[name])
 
@@ -25,11 +25,11 @@ def test_the_markdown_names_the_folder_of_the_details() -> None:
     results = Results(*example())
     told = sections.build(results)
     made = files.render_files(results, told)
-    assert {name: made[name] for name in ("report.md", "details.md")} == {
+    assert {name: made[name].decode() for name in ("report.md", "details.md")} == {
         "report.md": markdown.files(told, results.run.shown_folder).report,
         "details.md": markdown.files(told, results.run.shown_folder).details,
     }
-    assert "results/2026-11-21T04-10-00Z-3f2a/details.md" in made["report.md"]
+    assert "results/2026-11-21T04-10-00Z-3f2a/details.md" in made["report.md"].decode()
 
 
 def test_where_nothing_is_left_there_are_no_details() -> None:
@@ -41,5 +41,5 @@ def test_in_full_all_is_in_one_file() -> None:
     told = everything(cells())
     made = files.render_files(Results(*example()), told, full=True)
     assert "details.md" not in made
-    assert made["report.md"] == markdown.render_full(told)
-    assert "Phases of it" in made["report.md"]
+    assert made["report.md"].decode() == markdown.render_full(told)
+    assert b"Phases of it" in made["report.md"]

@@ -69,6 +69,25 @@ def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
     assert dump(folder.read_run()) == dump(run())
 
 
+def test_a_launch_that_is_read_is_written_as_the_same_line(folder: RunFolder) -> None:
+    folder.append(launch(phases={"import": 1.5}, phases_cpu={"import": 0.5}, resources={"warmup_steps": 3.0}))
+    (entry,) = folder.read_launches()
+    assert dump(entry) + b"\n" == (folder.path / "launches.jsonl").read_bytes()
+    assert entry.resources.get("warmup_steps") == 3.0
+    assert entry.resources.get("cpu_seconds") is None
+    assert entry.phases == {"import": 1.5}
+
+
+def test_launches_share_equal_values_and_only_those(folder: RunFolder) -> None:
+    outputs = [0.25, 0.5]
+    for number in (1, 1.0, True):
+        folder.append(launch(fingerprint={"outputs": outputs, "number": number}, pins={"numpy": "1.17.4"}))
+    entries = folder.read_launches()
+    assert len({id(entry.pins) for entry in entries}) == 1
+    assert len({id(entry.fingerprint["outputs"]) for entry in entries}) == 1
+    assert [type(entry.fingerprint["number"]) for entry in entries] == [int, float, bool]
+
+
 def test_each_launch_is_one_line_whatever_its_strings_hold(folder: RunFolder) -> None:
     folder.append(launch(error="a\nb\u2028c\r\x00", stderr="\ud800".encode("utf-8", "replace").decode()))
     assert (folder.path / "launches.jsonl").read_bytes().count(b"\n") == 1

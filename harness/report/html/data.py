@@ -5,12 +5,12 @@ import math
 import statistics
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from harness.analysis.cells import cell_name
+from harness.analysis.cells import Computed, cell_name
 from harness.analysis.distribution import step_seconds
 from harness.analysis.interference import describe_interference
 from harness.analysis.results import Results
@@ -133,8 +133,8 @@ class PageData:
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """Return the page's data; `sections` are the sections of the page."""
     lookup, clock = results.found, results.run.plan.clock
-    starts = {id(launch): _instant(launch.started) for launch in results.launches}
-    began = min((start for start in starts.values() if start is not None), default=None)
+    starts = (_instant(launch.started) for launch in results.launches)
+    began = min((start for start in starts if start is not None), default=None)
     values = {cell: value for table in results.tables for cell, value in table.cells().items()}
     units = {table.scenario.name: format.unit_of(table) for table in results.tables}
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate], clock)
@@ -143,15 +143,12 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     tables = _list_cell_rows(sections)
     rows = _collect_rows([table for _, table in tables])
     of_cell: dict[Cell, list[Launch]] = defaultdict(list)
-    for launch in sorted(results.launches, key=lambda launch: starts[id(launch)] or 0.0):
+    for launch in sorted(results.launches, key=lambda launch: _instant(launch.started) or 0.0):
         of_cell[launch.cell].append(launch)
 
-    def launches(cell: Cell, exponent: int) -> list[LaunchData]:
+    def launches(cell: Cell, exponent: int) -> Sequence[LaunchData]:
         counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
-        return [
-            _launch(launch, id(launch) in counted, _count_seconds(began, starts[id(launch)]), exponent)
-            for launch in of_cell[cell]
-        ]
+        return Computed(lambda launch: _launch(launch, id(launch) in counted, began, exponent), of_cell[cell])
 
     def data(cell: Cell) -> CellData:
         value, own, exponent = values.get(cell), units.get(cell.scenario, unit), _exponent(of_cell[cell])
@@ -206,12 +203,14 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     )
 
 
-def dumps(data: PageData) -> str:
-    """Return the data as JSON for a script element. Every `<` is escaped."""
+def dump(data: PageData) -> Iterator[str]:
+    """Yield the data as JSON for a script element, in parts. Every `<` is escaped."""
     # encode cell by cell, because the encoder keeps an object for each number until it has finished
-    cells = ",".join(map(_encode, data.cells))
     others = {name: value for name, value in _simplify(data).items() if name != "cells"}
-    return f'{_encode(others)[:-1]},"cells":[{cells}]}}'
+    yield f'{_encode(others)[:-1]},"cells":['
+    for place, cell in enumerate(data.cells):
+        yield f"{',' if place else ''}{_encode(cell)}"
+    yield "]}"
 
 
 def _encode(value: Any) -> str:
@@ -220,9 +219,9 @@ def _encode(value: Any) -> str:
 
 
 def _simplify(value: Any) -> Any:
-    """Return an array as a list, or the fields of a dataclass as a dictionary."""
-    if isinstance(value, array):
-        return value.tolist()
+    """Return a sequence as a list, or the fields of a dataclass as a dictionary."""
+    if isinstance(value, array | Computed):
+        return list(value)
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
@@ -257,7 +256,7 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
     return rows
 
 
-def _launch(launch: Launch, counted: bool, started: float | None, exponent: int) -> LaunchData:
+def _launch(launch: Launch, counted: bool, began: float | None, exponent: int) -> LaunchData:
     samples = _finite_step_seconds(launch)
     step = max(1, math.ceil(len(samples) / SAMPLES))
     return LaunchData(
@@ -267,7 +266,7 @@ def _launch(launch: Launch, counted: bool, started: float | None, exponent: int)
         role=launch.role.value,
         status=launch.status.value,
         counted=counted,
-        started=started,
+        started=_count_seconds(began, _instant(launch.started)),
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=escape_terminal(launch.error),
         centre=_round(centre(launch)) if has_mean(launch) else None,

@@ -1,6 +1,7 @@
 """report.html: the sections as one self-contained page that also shows the launches behind each number."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,15 +42,27 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
     `cache` is a folder for files that can be regenerated.
     """
+    return "".join(_generate(results, sections, cache))
+
+
+def encode(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> bytes:
+    """Return the same page in UTF-8. As text, which has at least two bytes a character, a large page needs more."""
+    page = BytesIO()
+    page.writelines(part.encode() for part in _generate(results, sections, cache))
+    return page.getvalue()
+
+
+def _generate(results: Results, sections: Sequence[Section], cache: Path | None) -> Iterator[str]:
+    """Return the parts of the page."""
     page_assets = assets(cache=cache)
     shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(results.found.cells).get_template("report.html.j2")
-    return page.render(
+    return page.generate(
         run=results.run,
         sections=shown,
         # the table of all cells comes before the first section that isn't in report.md
         details=next((section for section in shown[1:] if not section.shown(Where.PASTE)), None),
-        data=data.dumps(data.build(results, shown)),
+        data=data.dump(data.build(results, shown)),
         assets=page_assets,
         policy=policy(page_assets.scripts),
     )

@@ -48,9 +48,9 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
     made = files.render_files(results, sections.build(results))
     assert {"report.md", "report.html"} <= made.keys()
     assert not [name for name in made if name.startswith("charts/")]
-    assert "charts/" not in made["report.md"]
+    assert b"charts/" not in made["report.md"]
     for name in ("report.md", "report.html"):
-        assert "This report has no charts" in made[name]
+        assert b"This report has no charts" in made[name]
 
 
 def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.Mo
     written = files.render_files(results, sections.build(results))
     assert not [name for name in written if name.startswith("charts/")]
     for name in ("report.md", "report.html"):
-        assert "python -m pip install vl-convert-python" in written[name]
+        assert b"python -m pip install vl-convert-python" in written[name]
 
 
 def test_ctrl_c_is_not_for_what_draws() -> None:

@@ -16,7 +16,7 @@ from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
 from harness.report.blocks import Entry, Section, Table, walk_blocks
-from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dumps
+from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dump
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
 from tests.report.handmade import everything, phases
@@ -34,7 +34,7 @@ def entries(of: Run, launches: list[Launch]) -> list[Entry]:
 
 
 def read(of: Run, launches: list[Launch]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(dumps(made(of, launches)), parse_constant=pytest.fail)
+    found: dict[str, Any] = json.loads("".join(dump(made(of, launches))), parse_constant=pytest.fail)
     return found
 
 
@@ -165,7 +165,7 @@ def test_a_run_without_a_number_has_its_cells() -> None:
 
 
 def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -> None:
-    text = dumps(made(*hostile()))
+    text = "".join(dump(made(*hostile())))
     assert "<" not in text
     assert len(text) < 200_000
     assert not any(ord(character) < 32 for character in text)
@@ -186,4 +186,4 @@ def test_data_do_not_depend_on_the_order_of_the_file() -> None:
         replace(each, started=f"2026-11-21T04:{10 + place // 60}:{place % 60:02}Z")
         for place, each in enumerate(launches)
     ]
-    assert dumps(made(planned, moved)) == dumps(made(planned, moved[::-1]))
+    assert list(dump(made(planned, moved))) == list(dump(made(planned, moved[::-1])))
