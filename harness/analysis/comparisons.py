@@ -20,6 +20,7 @@ from harness.analysis.statistics import Difference, Estimate, Interval, Logs, ha
 from harness.analysis.trends import find_common_steps, restrict_steps
 from harness.analysis.verdicts import (
     POWER,
+    Deciding,
     Judgement,
     Verdict,
     Withheld,
@@ -27,6 +28,7 @@ from harness.analysis.verdicts import (
     half_widths_after,
     judge,
     judgements,
+    list_deciding,
     make_unjudged,
     margins,
     p_values,
@@ -62,7 +64,8 @@ class Compared:
 
     `ratio` is time(cell) / time(other), above 1 if `cell` is slower. Its interval has the level `level`: 1 - 0.05 / m
     for m comparisons that are judged together, and more if a run is judged more than once (analysis/looks.py).
-    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. For interleaved launches, `alone` is
+    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. `deciding` is the narrower interval
+    of a clear verdict, if the interval of `ratio` alone would be unclear. For interleaved launches, `alone` is
     the ratio of sequential measurements relative to this ratio, with an interval at the same level. `settling` is only
     used for an unclear verdict. `work` is the result of the check for the same work. `pythons` are the versions of the
     two interpreters if they differ. `steps`: one of the two is non-stationary, so both are compared between these
@@ -82,6 +85,7 @@ class Compared:
     alone: Estimate | None = None
     steps: Interval | None = None
     contention: float = 0.0
+    deciding: Deciding | None = None
 
     @property
     def bias(self) -> Estimate | None:
@@ -183,21 +187,25 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
             Judgement(
                 Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
                 level,
-                *_growth_verdict(pair, verdict, margin, lookup),
+                conclusion,
+                withheld,
+                deciding,
             ),
             lookup,
             settling,
         )
-        for pair, mean, half, level, verdict, settling, margin in zip(
+        for pair, mean, half, level, verdict, deciding, settling, margin in zip(
             family,
             logs.mean.tolist(),
             judged.half.tolist(),
             judged.levels.tolist(),
             judged.verdicts,
+            list_deciding(logs, judged, float),
             settled,
             pieces.tolist(),
             strict=True,
         )
+        for conclusion, withheld in [_growth_verdict(pair, verdict, margin, lookup)]
     )
     return [
         None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), lookup)
@@ -427,6 +435,7 @@ def _compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: Round
         level=judgement.level,
         verdict=judgement.verdict,
         withheld=judgement.withheld,
+        deciding=judgement.deciding,
         settling=settling if judgement.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
         pythons=lookup.pythons(pair.cell.environment, pair.other.environment),

@@ -23,8 +23,9 @@ from harness.analysis.control import Control, is_beyond
 from harness.analysis.distributions import Floats
 from harness.analysis.interference import ERROR
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.statistics import Estimate, Logs, exp_limited, half_widths
+from harness.analysis.statistics import Estimate, Interval, Logs, half_widths
 from harness.analysis.verdicts import (
+    Deciding,
     Judgement,
     Verdict,
     Withheld,
@@ -51,11 +52,18 @@ class Parts:
 
     They are the factor of the first change without the second one (`alone`), the factor with it (`with_second`), and
     the factor of both changes (`together`). The interaction is with_second / alone.
+
+    Each factor has an interval of the `level` at which the intervals of all parts together have 95 % confidence. One
+    round has no intervals.
     """
 
     alone: float
     with_second: float
     together: float
+    alone_interval: Interval | None = None
+    with_second_interval: Interval | None = None
+    together_interval: Interval | None = None
+    level: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,8 @@ class Effect:
 
     The interval of `estimate` has the level `level` (0.95 or more). `verdict` is `slower` for a factor beyond the
     margin above 1 and `faster` for one below; if it is None, `withheld` has the reason. Only an interaction has
-    `parts`.
+    `parts`. `deciding` is the narrower interval of a clear verdict, if the interval of `estimate` alone would be
+    unclear.
     """
 
     changes: tuple[LevelChange, ...]
@@ -73,6 +82,7 @@ class Effect:
     verdict: Verdict | None
     withheld: Withheld | None
     parts: Parts | None = None
+    deciding: Deciding | None = None
 
     @property
     def beyond(self) -> bool:
@@ -107,13 +117,21 @@ def effects(
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [change for block in blocks for change in block.changes]
-    parts = [part for block in blocks for part in block.parts]
     bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
     scatter = residual(*_launches(logs))
     judged = _judge_effects(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
+    parts = iter(_estimate_parts(logs, scatter, share=share, contention=contention))
     return [
-        Effect(change, judgement.ratio, judgement.level, judgement.verdict, judgement.withheld, part)
-        for change, part, judgement in zip(changes, parts, judged, strict=True)
+        Effect(
+            change,
+            judgement.ratio,
+            judgement.level,
+            judgement.verdict,
+            judgement.withheld,
+            next(parts) if len(change) == 2 else None,
+            judgement.deciding,
+        )
+        for change, judgement in zip(changes, judged, strict=True)
     ]
 
 
@@ -128,7 +146,6 @@ class _Block:
     changes: Sequence[tuple[LevelChange, ...]]
     values: Floats
     size: float
-    parts: Sequence[Parts | None]
 
 
 def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
@@ -143,7 +160,6 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
         changes=list(product(*([LevelChange(axis, level, base) for level in rest] for axis, (base, *rest) in named))),
         values=values[changed].reshape(len(logs), -1),
         size=2 ** len(places) * means[0].size / logs[0].size,
-        parts=_parts(means.mean(axis=0)) if len(places) == 2 else [None] * (means[0].size - 1),
     )
 
 
@@ -151,26 +167,64 @@ def _possible_errors(
     losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
 ) -> Floats:
     """Return the possible error of each effect of a block, if CPU contention was subtracted."""
-    mean = losses.mean(axis=0, keepdims=True)
-    block = _block(mean, axes, places)
-    return np.asarray(unchecked * np.abs(block.values[0]) + ERROR * math.sqrt(block.size * float((mean**2).mean())))
+    block = _block(losses.mean(axis=0, keepdims=True), axes, places)
+    return _add_errors(losses, unchecked, block.values[0], block.size)
 
 
-def _parts(means: Floats) -> list[Parts]:
-    """Return the parts of each pair of levels.
+def _add_errors(losses: Floats, unchecked: float, differences: Floats, size: Floats | float) -> Floats:
+    """Return the possible error of each effect, of which `differences` are the differences in lost CPU time."""
+    loss = float((losses.mean(axis=0) ** 2).mean())
+    return np.asarray(unchecked * np.abs(differences) + ERROR * np.sqrt(size * loss))
 
-    The mean logs have the shape (levels of the first axis, levels of the second axis).
-    """
-    first, second = means.shape
+
+def _estimate_parts(
+    logs: Floats,
+    scatter: Residual | None,
+    *,
+    share: float,
+    contention: tuple[Floats, float] | None,
+) -> list[Parts]:
+    """Return the parts of all interactions, in the order of the interactions, with intervals."""
+    values, size = _part_logs(logs)
+    n, means, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
+    halves: list[float | None] = [None] * means.size
+    if n > 1:
+        measured = Logs.measured(means, values.var(axis=0, ddof=1), np.full(means.shape, float(n)))
+        widths = half_widths(moderate(measured, size, [scatter] * means.size), 1.0 - level)
+        if contention:
+            losses, unchecked = contention
+            differences, _ = _part_logs(losses)
+            widths = widths + _add_errors(losses, unchecked, differences.mean(axis=0), size)
+        halves = widths.tolist()
+    estimates = [Estimate.from_log(mean, n, half) for mean, half in zip(means.tolist(), halves, strict=True)]
     return [
         Parts(
-            alone=exp_limited(float(means[i, 0] - means[0, 0])),
-            with_second=exp_limited(float(means[i, j] - means[0, j])),
-            together=exp_limited(float(means[i, j] - means[0, 0])),
+            alone.value,
+            with_second.value,
+            together.value,
+            alone.interval,
+            with_second.interval,
+            together.interval,
+            level,
         )
-        for i in range(1, first)
-        for j in range(1, second)
+        for alone, with_second, together in zip(estimates[::3], estimates[1::3], estimates[2::3], strict=True)
     ]
+
+
+def _part_logs(logs: Floats) -> tuple[Floats, Floats]:
+    """Return the log factors of all parts, three for each interaction, and their sizes as in `_Block`.
+
+    The factors have the shape (rounds, parts).
+    """
+    values, sizes = [], []
+    for one, other in combinations(range(1, logs.ndim), 2):
+        means = logs.mean(axis=tuple(axis for axis in range(1, logs.ndim) if axis not in (one, other)))
+        neither, first = means[:, :1, :1], means[:, 1:, :1]
+        second, both = means[:, :1, 1:], means[:, 1:, 1:]
+        factors = np.stack(np.broadcast_arrays(first - neither, both - second, both - neither), axis=-1)
+        values.append(factors.reshape(len(logs), -1))
+        sizes.append(np.full(values[-1].shape[1], 2.0 * means[0].size / logs[0].size))
+    return np.concatenate(values, axis=1), np.concatenate(sizes)
 
 
 def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:

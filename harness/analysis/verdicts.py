@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.analysis.distributions import Floats, student_cdf
-from harness.analysis.statistics import Estimate, Logs, half_widths
+from harness.analysis.statistics import Estimate, Interval, Logs, exp_limited, half_widths
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
 #: With fewer rounds than FEWEST_ROUNDS, but at least two, a comparison has a verdict only if its whole interval is
@@ -80,16 +80,26 @@ class Withheld(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Deciding:
+    """The interval that decides a verdict, and its level by Holm's procedure. The shown interval is wider."""
+
+    interval: Interval
+    level: float
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """A ratio time(cell) / time(other), above 1 if the cell is slower, with the cell's verdict.
 
-    The interval has the level `level`; if `verdict` is None, `withheld` has the reason.
+    The interval has the level `level`; if `verdict` is None, `withheld` has the reason. `deciding` is the narrower
+    interval of the verdict, if the verdict is clear and the interval of the ratio alone would be unclear.
     """
 
     ratio: Estimate
     level: float
     verdict: Verdict | None
     withheld: Withheld | None = None
+    deciding: Deciding | None = None
 
     @property
     def judged(self) -> bool:
@@ -102,13 +112,15 @@ class Judged:
     """For each comparison, shape (m,): Holm's level, at which its verdict was made, and the verdict.
 
     `half` is half the width of the shown interval on the log scale, and `levels` is its level: 1 - 0.05/m, or more if a
-    comparison may use only a share of the significance level.
+    comparison may use only a share of the significance level. `deciding` is half the width of the interval that decides
+    the verdict; 0 if the verdict follows from the shown interval too.
     """
 
     half: Floats
     levels: Floats
     alpha: Floats
     verdicts: list[Verdict]
+    deciding: Floats
 
 
 def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares: float | Floats = 1.0) -> Judged:
@@ -124,9 +136,16 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     margins = np.broadcast_to(margin, logs.mean.shape)
     alpha = shares * compute_holm_levels(p_values(logs, margins, bias) / shares)
     shown = np.broadcast_to(shares * compute_shown_alpha(logs.mean.size), logs.mean.shape)
-    half = half_widths(logs, alpha) + bias
-    ends = zip((logs.mean - half).tolist(), (logs.mean + half).tolist(), margins.tolist(), strict=True)
-    return Judged(half_widths(logs, shown) + bias, 1.0 - shown, alpha, [_verdict(*bounds) for bounds in ends])
+    deciding, half = half_widths(logs, alpha) + bias, half_widths(logs, shown) + bias
+    verdicts, by_shown = (
+        [
+            _verdict(*bounds)
+            for bounds in zip((logs.mean - width).tolist(), (logs.mean + width).tolist(), margins.tolist(), strict=True)
+        ]
+        for width in (deciding, half)
+    )
+    is_needed = [verdict is not other for verdict, other in zip(verdicts, by_shown, strict=True)]
+    return Judged(half, 1.0 - shown, alpha, verdicts, np.where(is_needed, deciding, 0.0))
 
 
 def describe_too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
@@ -155,11 +174,12 @@ def judgements(
     between identical cells.
     """
     outcomes = []
-    for mean, half, level, verdict, count, is_lost in zip(
+    for mean, half, level, verdict, deciding, count, is_lost in zip(
         logs.mean.tolist(),
         judged.half.tolist(),
         judged.levels.tolist(),
         judged.verdicts,
+        list_deciding(logs, judged, exp_limited),
         rounds,
         [lost] * logs.mean.size if isinstance(lost, bool) else lost,
         strict=True,
@@ -167,8 +187,21 @@ def judgements(
         few = count < fewest and verdict not in (Verdict.FASTER, Verdict.SLOWER)
         withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
         ratio = Estimate.from_log(mean, count, half)
-        outcomes.append(Judgement(ratio, level, None if withheld else verdict, withheld))
+        outcomes.append(
+            Judgement(ratio, level, None, withheld) if withheld else Judgement(ratio, level, verdict, None, deciding)
+        )
     return outcomes
+
+
+def list_deciding(logs: Logs, judged: Judged, scale: Callable[[float], float]) -> list[Deciding | None]:
+    """Return the interval of each verdict that doesn't follow from the shown interval; otherwise None.
+
+    `scale` converts the ends: from logs to ratios, or not at all.
+    """
+    return [
+        Deciding(Interval(scale(mean - half), scale(mean + half)), 1.0 - alpha) if half else None
+        for mean, half, alpha in zip(logs.mean.tolist(), judged.deciding.tolist(), judged.alpha.tolist(), strict=True)
+    ]
 
 
 def make_unjudged(

@@ -14,7 +14,7 @@ from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import REPORT, Block, Column, Entry, Heading, Items, Section, Text, tabulate
-from harness.report.comparisons import count_verdicts
+from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
 from harness.report.format import Unit
 from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
@@ -121,8 +121,8 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
         yield Text(
             f"A verdict describes B: faster or slower (by more than {margin}), same (within {margin}), or unclear "
             "(the interval allows more than one of these). All verdicts of the "
-            f"{counted(judged, 'judged cell')} are correct with {format.level(LEVEL)} confidence (Holm's "
-            f"procedure).{separately}",
+            f"{counted(judged, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
+            f"{f' {HOLM}' if judged > 1 else ''}{separately}",
             True,
             where=REPORT,
         )
@@ -168,6 +168,7 @@ def remark(changes: Changes, cell: CellChange) -> str:
     mixed = len({other.same_software for other in changes.cells}) > 1
     return join_remarks(
         [
+            describe_deciding(change.deciding),
             "work not checked" if cell.work.work == "not checked" else cell.work.reason,
             describe_too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
             describe_equal_steps(cell.steps, change.withheld),

@@ -10,13 +10,19 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, describe_too_few
+from harness.analysis.verdicts import MOST_ROUNDS, Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
-from harness.model.scenario import STEP, Cell, Comparison
+from harness.model.scenario import GROWTH, STEP, Cell, Comparison
 from harness.report import format, names
 
 #: Shown instead of a verdict.
 NO_VERDICT = "no verdict"
+
+#: Which intervals decide the verdicts, if several are judged together.
+HOLM = (
+    "Holm's procedure decides the verdicts by narrower intervals than the shown ones. So a verdict can be clear "
+    "although the shown interval reaches into the margin: the remarks then have the interval that decides."
+)
 
 _UNSETTLED = (
     *(NO_VERDICT, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK),
@@ -120,6 +126,14 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
         )
     rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
+
+
+def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:
+    """Return a remark with the interval that decides a verdict; empty if the shown interval has the same verdict."""
+    if deciding is None:
+        return ""
+    interval = format.format_interval(deciding.interval) + (" B per call" if of == GROWTH else "")
+    return f"decided by its {format.level(deciding.level)} interval: {interval}"
 
 
 def describe_rounds_needed(lookup: Lookup, cell: Cell, needed: RoundsNeeded | None) -> str:

@@ -116,6 +116,8 @@ def test_an_interaction_is_the_quotient_of_its_parts(factorial):
     for effect in effects(repeated(logs), axes, MARGIN):
         if effect.parts:
             assert effect.estimate.value == pytest.approx(effect.parts.with_second / effect.parts.alone)
+            assert effect.parts.alone in effect.parts.alone_interval
+            assert effect.parts.together in effect.parts.together_interval
 
 
 @given(st.lists(st.floats(-8.0, 8.0), min_size=4, max_size=4))
@@ -160,7 +162,7 @@ def test_two_rounds_have_intervals_and_no_verdict():
 
 def test_one_round_has_no_interval():
     found = named(effects(repeated(HEADLINE, rounds=1), MODES, MARGIN))
-    assert found["tf2.0", "eager"].estimate.interval is None
+    assert found["tf2.0", "eager"].estimate.interval is found["tf2.0", "eager"].parts.alone_interval is None
     assert found["tf2.0", "eager"].estimate.value == pytest.approx(2.521, abs=0.001)
     assert found["eager",].withheld is Withheld.FEW_ROUNDS
 
@@ -227,6 +229,12 @@ def test_seldom_has_a_table_a_wrong_verdict(axes, rounds):
     assert np.mean(wrong) <= 0.05 + SLACK
     held = [[1.0 in effect.estimate.interval for effect in found] for found in tables]
     assert np.mean(np.all(held, axis=1)) >= 0.95 - SLACK
+    parts = [[effect.parts for effect in found if effect.parts] for found in tables]
+    held = [
+        [1.0 in end for of in each for end in (of.alone_interval, of.with_second_interval, of.together_interval)]
+        for each in parts
+    ]
+    assert np.mean(np.all(held, axis=1)) >= 0.95 - SLACK
 
 
 def test_what_is_at_the_margins_edge_is_seldom_called_the_same():
@@ -251,3 +259,6 @@ def test_effects_are_no_more_certain_than_what_was_subtracted_for_cpu_contention
     assert same["tf2.0", "eager"] - quiet["tf2.0", "eager"] == pytest.approx(2.0 * 0.12 * math.log(2.0))
     assert different["eager",] - quiet["eager",] == pytest.approx((1.0 + 0.12 / math.sqrt(2.0)) * math.log(2.0))
     assert different["tf2.0",] < same["tf2.0",]
+    # a part is a difference between two single cells
+    ends = [math.log(found["tf2.0", "eager"].parts.alone_interval.high) for found in (plain, others[0])]
+    assert ends[1] - ends[0] == pytest.approx(math.sqrt(2.0) * 0.12 * math.log(2.0))

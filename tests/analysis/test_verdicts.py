@@ -21,6 +21,7 @@ from harness.analysis.verdicts import (
     compute_holm_levels,
     half_widths_after,
     judge,
+    judgements,
     rounds_to_settle,
 )
 from harness.model.defaults import FEWEST_ROUNDS
@@ -134,6 +135,19 @@ def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_
         assert (verdict is SLOWER) == (low > MARGIN)
         assert (verdict is FASTER) == (high < -MARGIN)
         assert (verdict is SAME) == (low > -MARGIN and high < MARGIN)
+
+
+def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_decides():
+    # the second is judged after the first, by a narrower interval than the shown one
+    family = logs([1.0, MARGIN + 1.1 * HALF, 0.0])
+    outcomes = judgements(family, judge(family, MARGIN), [5, 5, 5], lost=False)
+    assert [outcome.verdict for outcome in outcomes] == [SLOWER, SLOWER, SAME]
+    clear, second, same = outcomes
+    assert (clear.deciding, same.deciding) == (None, None)
+    assert second.ratio.interval.low < 1.03 < second.deciding.interval.low
+    assert second.deciding.level < second.level
+    (lost, *_) = judgements(family.take([1]), judge(family.take([1]), MARGIN), [5], lost=True)
+    assert (lost.verdict, lost.deciding) == (None, None)
 
 
 @given(families())

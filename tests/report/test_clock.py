@@ -113,7 +113,7 @@ def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
 def test_the_first_sentence_and_what_stands_beside_it_say_cpu_time() -> None:
     answer = sections.build(Results(*by_cpu(example())))[0]
     shown = " ".join(markdown.render_full([answer]).split())
-    assert re.search(r"TensorFlow 2\.0\.0 takes \S+ as much CPU time as TensorFlow 1\.14\.0", shown)
+    assert re.search(r"TensorFlow 2\.0\.0 takes \S+ \(\S+ to \S+\) as much CPU time as TensorFlow 1\.14\.0", shown)
     assert "CPU time, not wall-clock time, was measured in 5 rounds of fresh processes" in shown
     assert re.search(r"two identical cells differed by .* in CPU time, over", shown)
     assert "subtracted" not in shown

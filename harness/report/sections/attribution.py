@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from harness.analysis.attribution import Attribution
 from harness.analysis.effects import Effect
 from harness.analysis.results import Results
+from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import describe_too_few
 from harness.model.defaults import LEVEL
 from harness.model.launch import Clock
@@ -14,7 +15,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
-from harness.report.comparisons import count_verdicts
+from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
 from harness.report.phrases import (
     capitalize,
     describe_clock,
@@ -101,26 +102,40 @@ def _has_verdicts(attribution: Attribution) -> bool:
 
 
 def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe a single change: `eager takes 2.03× as long as graph`."""
+    """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`."""
     level, base = names.ends(attribution.scenario, effect.changes[0])
-    return f"{level} takes {format.factor(effect.estimate.value)} {describe_longer(clock)} as {base}"
+    return f"{level} takes {format.ratio(effect.estimate)} {describe_longer(clock)} as {base}"
 
 
 def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager`."""
+    """Describe an interaction: `tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager`.
+
+    Each factor has its interval.
+    """
     assert effect.parts is not None, "an interaction has parts"
     (level, base), (second, first) = (names.ends(attribution.scenario, change) for change in effect.changes)
+    alone, with_second = (
+        _format_part(factor, interval)
+        for factor, interval in (
+            (effect.parts.alone, effect.parts.alone_interval),
+            (effect.parts.with_second, effect.parts.with_second_interval),
+        )
+    )
     return (
-        f"{level} takes {format.factor(effect.parts.alone)} {describe_longer(clock)} as {base} with {first}, and "
-        f"{format.factor(effect.parts.with_second)} {describe_longer(clock)} with {second}"
+        f"{level} takes {alone} {describe_longer(clock)} as {base} with {first}, and "
+        f"{with_second} {describe_longer(clock)} with {second}"
     )
 
 
 def _dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
-    together = format.factor(effect.parts.together)
+    together = _format_part(effect.parts.together, effect.parts.together_interval)
     return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {together}"
+
+
+def _format_part(factor: float, interval: Interval | None) -> str:
+    return f"{format.factor(factor)} ({format.format_interval(interval)})" if interval else format.factor(factor)
 
 
 def columns(results: Results) -> list[Column[Line]]:
@@ -158,7 +173,7 @@ def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
     text = _dependence(attribution, effect, results.run.plan.clock) if effect.parts else describe_pythons(versions)
-    return join_remarks([text])
+    return join_remarks([describe_deciding(effect.deciding), text])
 
 
 def cells(attribution: Attribution) -> str:
@@ -168,6 +183,12 @@ def cells(attribution: Attribution) -> str:
     held = ", ".join(names.labels(attribution.scenario, attribution.held))
     subject = "The other cell with a result is" if left == 1 else f"The other {left} cells with a result are"
     own = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
+    parts = next((effect.parts for effect in attribution.effects if effect.parts), None)
+    if parts and parts.alone_interval:
+        own += (
+            f" The intervals of two changes that depend on each other (remarks) have {format.level(parts.level)} "
+            f"each, so that all of them together have {format.level(LEVEL)}."
+        )
     rounds = counted(attribution.rounds, "round") + (" that all of these cells have" if attribution.rounds > 1 else "")
     sentences = [
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
@@ -177,8 +198,8 @@ def cells(attribution: Attribution) -> str:
         if untold
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
-        f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence "
-        f"(Holm's procedure). {own} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
+        f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence. "
+        f"{HOLM} {own} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
         if attribution.judged
         else own
         if attribution.rounds > 1

@@ -72,7 +72,9 @@ def head(results: Results) -> Iterator[Block]:
         dict.fromkeys(format.level(place.level) for result in claims for place in result.places if _interval(place))
     )
     if levels:
-        yield Text(f"Each interval in brackets has {' or '.join(levels)} confidence. {_TOGETHER}", True, where=REPORT)
+        several = any(place.level > LEVEL for result in claims for place in result.places if _interval(place))
+        together = f" {_TOGETHER}" if several else ""
+        yield Text(f"Each interval in brackets has {' or '.join(levels)} confidence.{together}", True, where=REPORT)
 
 
 def sections(results: Results) -> Iterator[Section]:

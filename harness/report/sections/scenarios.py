@@ -19,8 +19,10 @@ from harness.report.charts import forest, releases
 from harness.report.charts import times as times_chart
 from harness.report.charts.axes import choose_ratio_domain
 from harness.report.comparisons import (
+    HOLM,
     ComparisonLine,
     count_verdicts,
+    describe_deciding,
     describe_rounds_needed,
     has_too_few_rounds,
     lines,
@@ -172,6 +174,7 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
     """
     return join_remarks(
         [
+            describe_deciding(compared.deciding, of=of),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
@@ -228,10 +231,7 @@ def legends(
         yield Text(levels(shown), True, where=FILES)
     if len(shown) > 1:
         together = _compute_joint_level(shown)
-        verdicts = (
-            f"All of these verdicts are correct with {together} confidence too (Holm's procedure). A verdict uses a "
-            "narrower interval than the shown one, so it can be clear although the shown interval contains 1. "
-        )
+        verdicts = f"All of these verdicts are correct with {together} confidence too. {HOLM} "
         text = verdicts if any(comparison.judged and comparison.verdict for comparison in shown) else ""
         text += "" if table.quantity == GROWTH else _MODERATED
         if text:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import takewhile
 
 from harness.analysis import printed
-from harness.analysis.answers import Answer, Finding
+from harness.analysis.answers import Answer
 from harness.analysis.cells import Missing
 from harness.analysis.outputs import OutputComparison, OutputMatch, compare_outputs
 from harness.analysis.quantities import get_later_half, slope
@@ -136,7 +136,7 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
                 yield (
                     f"The printed {_code(name)} grows within a launch in {cell.environment}: from {first} to {last} "
                     f"over {grown.count} values ({format.factor(grown.last / grown.first)}; means of the first and "
-                    "last quarter)."
+                    "last quarter, without an interval, because the values of a launch depend on each other)."
                 )
 
 
@@ -213,13 +213,13 @@ def _compared(
 
 
 def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
-    """Return a clause about the first row: `mine.py takes 2.10× as long in tf2.13 as in tf2.12 (2.0 to 2.2)`."""
+    """Return a clause about the first row: `mine.py takes 2.10× (2.0 to 2.2) as long in tf2.13 as in tf2.12`."""
     finding = answer.findings[0]
     long = describe_longer(results.run.plan.clock)
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
         return f"{name} takes {long} {sides}, within {format.share(results.run.plan.margin)}"
-    text = f"{name} takes {_times(finding)} {long} {sides}{_interval(finding)}"
+    text = f"{name} takes {format.ratio(finding.ratio)} {long} {sides}"
     if finding.verdict is Verdict.UNCLEAR:
         return f"No clear difference: {text}"
     return text
@@ -245,19 +245,12 @@ def _explain_undecided(results: Results, answer: Answer) -> str:
 
 
 def _short(answer: Answer) -> str:
-    """Return a ratio with its interval: `1.02× (0.99 to 1.05)`."""
+    """Return a ratio with its interval: `1.02× (0.99 to 1.05)`, or `1.02× (0.95 to 1.09, unclear)`."""
     finding = answer.findings[0]
-    unclear = ", unclear" if finding.verdict is Verdict.UNCLEAR else ""
-    return f"{_times(finding)}{_interval(finding, unclear)}"
-
-
-def _times(finding: Finding) -> str:
-    return format.factor(finding.ratio.value)
-
-
-def _interval(finding: Finding, more: str = "") -> str:
     interval = finding.ratio.interval
-    return f" ({format.format_interval(interval)}{more})" if interval else ""
+    if interval and finding.verdict is Verdict.UNCLEAR:
+        return f"{format.factor(finding.ratio.value)} ({format.format_interval(interval)}, unclear)"
+    return format.ratio(finding.ratio)
 
 
 def _pythons(answer: Answer) -> str:

@@ -12,7 +12,7 @@ from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import RoundsNeeded
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference
+from harness.analysis.statistics import Estimate
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
@@ -200,7 +200,7 @@ def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
 def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
     """Describe the rows with one verdict in two forms: as the start of a sentence, and as a later clause."""
     subject, base = _sides(run, answer)
-    rows, ends, most = _rows(answer, findings), _interval(findings), _name_farthest(answer, findings)
+    rows, most = _rows(answer, findings), _name_farthest(answer, findings)
     phrase, where = _format_predicate(run, answer, kind, findings), rows.strip()
     takes, measure = (
         f"{subject} {phrase} {_name_counterpart(answer)} {base}{_name_quantity(answer)}{rows}",
@@ -208,7 +208,7 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
     )
     match kind:
         case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
-            return f"{takes}{ends}{most}", f"{where} it {phrase}"
+            return f"{takes}{most}", f"{where} it {phrase}"
         case Verdict.SAME:
             within = _describe_margin(run, answer)
             return (
@@ -216,12 +216,12 @@ def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -
                 f"{where} it {phrase} {within}",
             )
         case Verdict.UNCLEAR:
-            return f"No clear difference: {takes}{ends}", f"no clear difference {where}"
+            return f"No clear difference: {takes}", f"no clear difference {where}"
         case Verdict.DIFFERENT_WORK:
             several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
             apart = f"{subject} and {base} aren't known to do the same work{rows}: their {several} can't be compared"
             return apart, f"different work {where}"
-    return f"{takes}{ends}; {explain_withheld(findings)}", explain_withheld(findings, where)
+    return f"{takes}; {explain_withheld(findings)}", explain_withheld(findings, where)
 
 
 def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
@@ -264,30 +264,26 @@ def _describe_margin(run: Run, answer: Answer) -> str:
 
 
 def _bytes(findings: Sequence[Finding]) -> str:
-    """Return a difference in bytes, or a range of differences: `1,230 B more`, or `12 to 1,230 B more`."""
-    values = [finding.ratio.value for finding in findings]
-    ends = dict.fromkeys(format.number(abs(end)) for end in sorted((min(values), max(values)), key=abs))
-    if min(values) < 0.0 < max(values):
-        return f"{format.number(-min(values))} B less to {format.number(max(values))} B more"
-    return f"{' to '.join(ends)} B {'less' if max(values) < 0.0 else 'more'}"
+    """Return a difference or a range of differences, with intervals: `12 B (9 to 15) to 40 B (36 to 44) more`."""
+    ratios = sorted((finding.ratio for finding in findings), key=lambda ratio: ratio.value)
+    low, high = ratios[0], ratios[-1]
+    if low.value < 0.0 < high.value:
+        return f"{_format_bytes(low)} less to {_format_bytes(high)} more"
+    ends = dict.fromkeys(map(_format_bytes, sorted((low, high), key=lambda ratio: ratio.distance)))
+    return f"{' to '.join(ends)} {'less' if high.value < 0.0 else 'more'}"
+
+
+def _format_bytes(difference: Estimate) -> str:
+    """Return the size of a difference in either direction, with its interval: `1,230 B (1,190 to 1,270)`."""
+    size = difference.inverse if difference.value < 0.0 else difference
+    return f"{format.number(size.value)} B" + (f" ({format.format_interval(size.interval)})" if size.interval else "")
 
 
 def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
-    """Format the range of ratios: `2.70×`, or `1.16× to 3.07×`."""
-    ratios = sorted((finding.ratio.inverse if faster else finding.ratio).value for finding in findings)
-    return " to ".join(dict.fromkeys(f"{format.number(end)}×" for end in (ratios[0], ratios[-1])))
-
-
-def _interval(findings: Sequence[Finding]) -> str:
-    """Return the interval of a single row, in the direction of its ratio."""
-    if len(findings) != 1:
-        return ""
-    (finding,) = findings
-    is_turned = finding.verdict is Verdict.FASTER or (
-        isinstance(finding.ratio, Difference) and finding.ratio.value < 0.0
-    )
-    ratio = finding.ratio.inverse if is_turned else finding.ratio
-    return f" ({format.format_interval(ratio.interval)})" if ratio.interval else ""
+    """Return the range of ratios, with intervals: `1.16× (1.12 to 1.20) to 3.07× (2.99 to 3.15)`."""
+    ratios = [finding.ratio.inverse if faster else finding.ratio for finding in findings]
+    ratios.sort(key=lambda ratio: ratio.value)
+    return " to ".join(dict.fromkeys(map(format.ratio, (ratios[0], ratios[-1]))))
 
 
 def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -529,14 +525,34 @@ def conditions(results: Results) -> str:
     cpu = run.host.get("cpu")
     on = f", on {cpu}" if cpu else ""
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
-    has_intervals = any(finding.ratio.interval for answer in results.answers for finding in answer.findings)
-    each = " of a scenario about one quantity" if len(results.tables) > 1 else " in brackets"
-    level = f"All intervals{each} together have {format.level(LEVEL)} confidence. " if has_intervals else ""
-    return (
-        f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}. "
-        f"Differences below {format.share(run.plan.margin)} aren't reported. {level}"
-        f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}"
+    return " ".join(
+        [
+            f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}.",
+            f"Differences below {format.share(run.plan.margin)} aren't reported.",
+            *_describe_intervals(results),
+            f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
+        ]
     )
+
+
+def _describe_intervals(results: Results) -> Iterator[str]:
+    """Yield the confidence of the first screen's intervals, and which intervals decide the verdicts."""
+    judged = [line.compared for line in _list_judged(results) if line.compared.ratio.interval]
+    shown = [compared for compared in judged if compared.verdict is not Verdict.DIFFERENT_WORK]
+    level = format.level(LEVEL)
+    if len(shown) == 1:
+        yield f"The interval of the ratio has {level} confidence."
+    elif shown:
+        each = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
+        effects = ", and so do all intervals of effects" if attribution.describe_causes(results) else ""
+        yield f"All intervals{each} together have {level} confidence{effects}."
+    if len(shown) > 1 and any(is_settled(compared.verdict or NO_VERDICT) for compared in shown):
+        count = sum(compared.deciding is not None for compared in shown)
+        here = f", as in {count} of these {len(shown)} comparisons" if count else ""
+        yield (
+            "Narrower intervals decide the verdicts (Holm's procedure), so a verdict can be clear although its shown "
+            f"interval reaches into the margin of {format.share(results.run.plan.margin)}{here}."
+        )
 
 
 def control(results: Results, margin: float | None = None) -> str:

@@ -9,6 +9,7 @@ from harness.model.environment import Device
 from harness.model.scenario import Cell
 from harness.report import markdown
 from harness.report.blocks import Where
+from harness.report.comparisons import HOLM
 from harness.report.sections import attribution
 from tests.factories import ENVIRONMENTS, cell, cells, rounds, run, scenario
 from tests.report.sections import reading
@@ -46,8 +47,8 @@ def test_lines_are_changes_then_interactions():
             "tf2.0 × eager: additional factor",
             "2.79× (2.79 to 2.79)",
             "slower",
-            "tf2.0 takes 1.06× as long as tf1.14 with graph, and 2.96× as long with eager. Both changes together: "
-            "3.06×",
+            "tf2.0 takes 1.06× (1.06 to 1.06) as long as tf1.14 with graph, and 2.96× (2.96 to 2.96) as long with "
+            "eager. Both changes together: 3.06× (3.06 to 3.06)",
         ],
     ]
 
@@ -55,8 +56,9 @@ def test_lines_are_changes_then_interactions():
 def test_the_sentence_names_what_is_beyond_the_margin_and_what_depends():
     assert sentence(section()) == (
         "Averaged over the other axes, 2 changes make a difference of more than 3 %, largest first: tf2.0 takes "
-        "1.77× as long as tf1.14 and eager takes 1.73× as long as graph. Two changes depend on each other: tf2.0 takes "
-        "1.06× as long as tf1.14 with graph, and 2.96× as long with eager. Both changes together: 3.06×."
+        "1.77× (1.77 to 1.77) as long as tf1.14 and eager takes 1.73× (1.73 to 1.73) as long as graph. Two changes "
+        "depend on each other: tf2.0 takes 1.06× (1.06 to 1.06) as long as tf1.14 with graph, and 2.96× (2.96 to 2.96) "
+        "as long with eager. Both changes together: 3.06× (3.06 to 3.06)."
     )
 
 
@@ -69,8 +71,8 @@ def test_the_sentence_alone_is_pasted_and_the_rest_stands_beside_it_in_the_detai
 def test_one_change_is_named_alone():
     times = dict(zip(cells(), [0.01, 0.02, 0.01, 0.02], strict=True))
     assert sentence(section(times)) == (
-        "Averaged over the other axes, only one change makes a difference of more than 3 %: eager takes 2.00× as long "
-        "as graph."
+        "Averaged over the other axes, only one change makes a difference of more than 3 %: eager takes 2.00× "
+        "(2.00 to 2.00) as long as graph."
     )
 
 
@@ -83,8 +85,8 @@ def test_nothing_beyond_the_margin_is_said():
 def test_changes_of_opposite_directions_that_cancel_on_average_still_depend():
     times = dict(zip(cells(), [0.01, 0.02, 0.02, 0.01], strict=True))
     assert sentence(section(times)).endswith(
-        "more than 3 %. Two changes depend on each other: tf2.0 takes 2.00× as long as tf1.14 with graph, and "
-        "0.500× as long with eager. Both changes together: 1.00×."
+        "more than 3 %. Two changes depend on each other: tf2.0 takes 2.00× (2.00 to 2.00) as long as tf1.14 "
+        "with graph, and 0.500× (0.500 to 0.500) as long with eager. Both changes together: 1.00× (1.00 to 1.00)."
     )
 
 
@@ -95,7 +97,7 @@ def test_few_rounds_have_ratios_only_and_nothing_to_paste():
     assert "verdict" not in reading.heads(table(few))
     cells_told, legend = notes(few)
     assert "Holm" not in cells_told
-    assert cells_told.endswith(" Each interval on its own has 98.3 % confidence.")
+    assert " Each interval on its own has 98.3 % confidence." in cells_told
     assert "Verdicts" not in legend
     once = section(count=1)
     assert reading.rows(table(once))[0][:2] == ["tf2.0 vs tf1.14", "1.77×"]
@@ -110,8 +112,8 @@ def many(calls, modes=("graph", "eager")):
 
 def test_three_changes_are_named_and_the_others_counted():
     told = sentence(many(6))
-    assert "5 changes make a difference of more than 3 %, largest first: call5 takes 1.61× as long as call0, " in told
-    assert told.endswith(", call3 takes 1.33× as long as call0 and 2 more changes.")
+    assert "5 changes make a difference of more than 3 %, largest first: call5 takes 1.61× (1.61 to 1.61) as " in told
+    assert told.endswith(", call3 takes 1.33× (1.33 to 1.33) as long as call0 and 2 more changes.")
 
 
 def test_a_dozen_interactions_are_shown_and_the_others_counted():
@@ -134,8 +136,10 @@ def test_the_cells_are_told():
     assert notes(section())[0] == (
         "The effects are calculated from 4 cells: every combination of environment (tf1.14, tf2.0) and mode (graph, "
         "eager), in 5 rounds that all of these cells have. Not all of these cells could be checked for doing the same "
-        "work. All verdicts on the 3 effects are correct with 95 % confidence (Holm's procedure). Each interval on its "
-        "own has 98.3 % confidence. Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
+        f"work. All verdicts on the 3 effects are correct with 95 % confidence. {HOLM} Each interval on its "
+        "own has 98.3 % confidence. The intervals of two changes that depend on each other (remarks) have 98.3 % each, "
+        "so that all of them together have 95 %. Each variance is adjusted towards the variance of all these cells "
+        "(Smyth 2004)."
     )
     assert "same work" not in notes(section(fingerprint={"parameters": 1}))[0]
 

@@ -119,8 +119,7 @@ def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
         for block in claims.head(made(rounds({WORSE: 0.03, BETTER: 0.01}), CLAIM))
         if isinstance(block, Text)
     ]
-    level = "Each interval in brackets has 95 % confidence. "
-    assert sum(isinstance(each, str) and each.startswith(level) for each in words) == 1
+    assert words.count("Each interval in brackets has 95 % confidence.") == 1
 
 
 def test_what_cannot_run_says_why() -> None:

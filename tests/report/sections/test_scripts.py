@@ -38,7 +38,7 @@ def results(of, new=0.2, *, output=OUTPUT, **phases):
 def test_how_long_it_takes_with_the_import_and_without_it_is_said_first():
     found = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
     first, second = scripts.sentences(found)
-    assert first.startswith("mine.py takes 2.00× as long in tf2.0 as in tf1.14 (")
+    assert first.startswith("mine.py takes 2.00× (2.00 to 2.00) as long in tf2.0 as in tf1.14")
     assert ", and 1.00× (1.00 to 1.00) without the import of TensorFlow" in first
     assert second == "Exit status and output are the same in tf2.0 and tf1.14."
     section, rest = summary.sections(found)
@@ -103,7 +103,7 @@ def test_a_number_that_grows_within_launches_is_told_with_its_unit():
     told = scripts.printed_sentences(printing({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]))
     assert told[-1] == (
         "The printed `saved` grows within a launch in tf1.14: from 35.0 ms to 95.0 ms over 8 values (2.71×; means of "
-        "the first and last quarter)."
+        "the first and last quarter, without an interval, because the values of a launch depend on each other)."
     )
 
 
@@ -115,7 +115,7 @@ def test_a_number_with_a_unit_in_one_release_only_is_not_compared():
 def test_where_steps_of_it_are_timed_these_come_first():
     phases = {WHOLE: (1.0, 1.0), OWN: (1.0, 1.0), "first call": (0.1, 0.3), "import": (0.0, 0.0)}
     step, whole, _ = scripts.sentences(results(made("first call", WHOLE, OWN), **phases))
-    assert step.startswith("A step of mine.py takes 2.00× as long in tf2.0 as in tf1.14 (")
+    assert step.startswith("A step of mine.py takes 2.00× (2.00 to 2.00) as long in tf2.0 as in tf1.14")
     assert step.endswith("; its first call 3.00× (3.00 to 3.00).")
     assert whole == "mine.py takes as long in tf2.0 as in tf1.14, within 3 %."
 
