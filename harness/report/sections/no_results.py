@@ -18,7 +18,16 @@ REASONS, OUTPUTS = 10, 10
 def sections(results: Results) -> Iterator[Section]:
     """Yield the section with the reasons why cells have no result."""
     if results.missing:
-        yield Section("No result", "missing", list(_blocks(results)))
+        yield Section(title(results), "missing", list(_blocks(results)))
+
+
+def title(results: Results) -> str:
+    """Return the number of cells without a result: `1 of 12 cells has no result`."""
+    without = {cell for missing in results.missing if not missing.partial for cell in missing.cells}
+    if not without:
+        return "Some launches have no result"
+    verb = "has" if len(without) == 1 else "have"
+    return f"{len(without)} of {counted(len(results.found.cells), 'cell')} {verb} no result"
 
 
 def _blocks(results: Results) -> Iterator[Block]:
@@ -33,11 +42,11 @@ def _blocks(results: Results) -> Iterator[Block]:
     first, rest = reasons[:REASONS], reasons[REASONS:]
     # an error that the first screen explains isn't repeated
     where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
-    yield tabulate("No result", columns, first, where=where, noun="reason")
+    yield tabulate(title(results), columns, first, where=where, noun="reason")
     if rest:
         more = f"{counted(len(rest), 'more reason')}: in details.md and report.html."
         yield Text(more, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate("No result: further reasons", columns, rest, noun="reason")
+        yield tabulate(f"{title(results)}: further reasons", columns, rest, noun="reason")
     yield from _outputs(results)
 
 

@@ -53,6 +53,14 @@ def test_cells_without_a_number_are_named_together():
     }
 
 
+def test_the_heading_counts_the_cells_without_a_result():
+    (first, *rest) = TIMES
+    without = [broken(first, Status.FAILED), *rounds({of: TIMES[of] for of in rest})]
+    assert made(run(TIMES), without).title == "1 of 4 cells has no result"
+    partly = [*rounds(TIMES), broken(first, Status.FAILED, number=6)]
+    assert made(run(TIMES), partly).title == "Some launches have no result"
+
+
 def test_where_no_advice_is_known_there_is_no_column_for_it():
     assert "what to do" not in only(run(unavailable=[Unavailable(cell("tf2.1"), "why")]), rounds(TIMES))
 
