@@ -22,7 +22,7 @@
 # plus    = "function"              # positive when tracing and calling the function takes less time
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """After how many calls is a tf.function faster in total? It computes the guide's matrix power, as in `function_power`.

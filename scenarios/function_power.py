@@ -26,7 +26,7 @@
 # plus    = "eager"
 # against = "switched"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The guide's matrix power: 100 products of 10 × 10 matrices, so small that overhead takes longer than the products.

@@ -41,7 +41,7 @@
 # plus    = "tensor"
 # against = "number"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The cost of retracing. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.

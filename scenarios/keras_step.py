@@ -63,7 +63,7 @@
 # pick    = [{ requires = ["tensorflow<2.0"], mode = "graph" }, { requires = ["tensorflow>=2.0"], mode = "eager" }]
 # percent = true                    # as in the source
 # [[tool.harness.compare]]
-# name    = "TF 2 vs TF 1"
+# name    = "release vs release"
 # along   = "environment"           # positive when the environment that is not the reference is faster
 # percent = true
 # [[tool.harness.compare]]

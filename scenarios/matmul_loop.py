@@ -25,7 +25,7 @@
 # plus    = "flat"
 # against = "nested"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The lesson's loop over matrices of 1000 × 1000 ones: s = 0, then s += x·y, and ten times s += (s·y) ∘ x.

@@ -23,7 +23,7 @@
 # plus    = "function"              # positive when the function is faster
 # against = "eager"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.

@@ -29,7 +29,7 @@
 # plus    = "function"
 # against = "session"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of four dense layers with Adam, on a batch of NumPy arrays.

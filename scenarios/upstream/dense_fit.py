@@ -52,7 +52,7 @@
 # plus    = "dataset"
 # against = "arrays"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step from issues whose claims the reporter or a maintainer couldn't reproduce. A call has 50 steps.

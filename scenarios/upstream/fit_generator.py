@@ -43,7 +43,7 @@
 # plus    = "fit_generator"
 # against = "fit_arrays"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of a small dense classifier for images of 28 × 28. A call trains on 30 batches of 32 images.

@@ -44,7 +44,7 @@
 # plus    = "yes"
 # against = "no"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """One epoch with one batch of 100 rows, in a `fit` of 10 epochs.

@@ -38,7 +38,7 @@
 # plus    = "loaded"
 # against = "made"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of two LSTM layers and a dense layer in `fit`. The model is new, or saved to h5 and loaded again."""

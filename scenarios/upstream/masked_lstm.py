@@ -29,7 +29,7 @@
 # plus    = "eager"
 # against = "graph"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of 100 LSTM units and a dense unit, on sequences of 20 to 40 time steps, masked by their lengths.

@@ -65,7 +65,7 @@
 # plus    = "yes"
 # against = "no"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """The overhead of a prediction.

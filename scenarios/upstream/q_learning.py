@@ -53,7 +53,7 @@
 # plus    = "function"
 # against = "predict"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """An inner step of Q-learning: two predictions for the target, one for the action, and a fit of a two-layer network.

@@ -50,7 +50,7 @@
 # plus    = "adam"
 # against = "sgd"
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """A training step of an embedding of 200,000 words with 64 numbers each: 128 rows of 20 words, mean squared error.

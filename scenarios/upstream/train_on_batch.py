@@ -54,7 +54,7 @@
 # hardware = "GTX 1070"
 #
 # [[tool.harness.compare]]
-# name  = "TF 2 vs TF 1"
+# name  = "release vs release"
 # along = "environment"
 # ///
 """One `train_on_batch` of a NumPy batch, in each release's default mode or in graph mode.

@@ -4,7 +4,7 @@ The table has at most LINES lines. If there are more comparisons, it shows those
 counts the others.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.answers import Answer, Finding, describes_cell
@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
-from harness.model.scenario import Cell
+from harness.model.scenario import ENVIRONMENT, Cell
 from harness.report import format, names, plots
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Text, Where, tabulate
 from harness.report.charts.axes import choose_ratio_domain
@@ -22,6 +22,9 @@ from harness.report.format import unit_of
 
 #: The largest number of lines in the table.
 LINES = 10
+
+#: The heading of rows that contain the names of both sides.
+_COMPARISON = "comparison"
 
 #: The verdicts that report a difference.
 DIFFERENT = (Verdict.SLOWER, Verdict.MORE, Verdict.FASTER, Verdict.LESS)
@@ -87,21 +90,26 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
     (table, *other_tables) = tables.values()
     one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
 
-    def label(line: _HeadlineLine) -> str:
+    def find_words(line: _HeadlineLine) -> list[str]:
         own_table, row = line.answer.table, line.finding.row
         scenario, place = (
             (names.name_values(own_table) if one_scenario else own_table.scenario.name) if other_tables else "",
             names.place(own_table, row, names.find_varying_axes(own_table)),
         )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
-        words = [scenario, *names.labels(own_table.scenario, context), place]
-        subject, base = _sides(line.answer)
-        if len(pairs) > 1 or not any(words):
-            words = [subject if len(bases) == 1 and not other_tables else f"{subject} vs {base}", *words]
-        return ", ".join(filter(None, [row.machine if results.machines else "", *words]))
+        return [word for word in (scenario, *names.labels(own_table.scenario, context), place) if word]
 
-    entry = shown[0].answer.comparison
-    yield Column(entry.name if not other_tables else "", label, is_label=True)
+    def label(line: _HeadlineLine) -> str:
+        words = find_words(line)
+        subject, base = _sides(line.answer)
+        if len(pairs) > 1 or not words:
+            words = [subject if is_base_named else f"{subject} vs {base}", *words]
+        return ", ".join([*([line.finding.row.machine] if results.machines else []), *words])
+
+    has_words = any(map(find_words, shown))
+    heading = "" if other_tables else _name_comparison(shown[0].answer, pairs, has_words=has_words)
+    is_base_named = not other_tables and len(bases) == 1 and heading != _COMPARISON
+    yield Column(heading, label, is_label=True)
     differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
     if not other_tables:
         subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
@@ -135,6 +143,20 @@ def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_He
 
     yield Column(f"{base}{symbol}", lambda line: time(line.cells[1]), is_number=True)
     yield Column(f"{subject}{symbol}", lambda line: time(line.cells[0]), is_number=True)
+
+
+def _name_comparison(answer: Answer, pairs: Collection[tuple[str, str]], *, has_words: bool) -> str:
+    """Return the heading of the rows: the name of the comparison.
+
+    Environments are compared under their own names, because the name in a header can't know the environments of a run.
+    If the rows have no other words, they contain these names.
+    """
+    entry, (subject, base) = answer.comparison, next(iter(pairs))
+    if entry.along != ENVIRONMENT or entry.pick:
+        return entry.name
+    if len(pairs) > 1:
+        return f"environment vs {base}"
+    return f"{subject} vs {base}" if has_words else _COMPARISON
 
 
 def _sides(answer: Answer) -> tuple[str, str]:

@@ -270,6 +270,22 @@ def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_
     assert counts.words == "Comparisons that are not in this table: 7 same."
 
 
+@pytest.mark.parametrize(
+    ("environments", "calls", "first_column"),
+    [
+        (["tf1.14", "tf2.0"], ["fit"], ["comparison", "tf2.0 vs tf1.14"]),
+        (["tf1.14", "tf2.0"], ["fit", "predict"], ["tf2.0 vs tf1.14", "fit", "predict"]),
+        (["tf1.14", "tf2.0", "tf2.1"], ["fit"], ["environment vs tf1.14", "tf2.0", "tf2.1"]),
+    ],
+)
+def test_environments_are_compared_under_their_own_names(environments, calls, first_column):
+    members = cells(environments, calls=calls, modes=["graph"])
+    axes = {**scenario().axes, "call": calls}
+    found = results(dict.fromkeys(members, 0.01), scenarios=[scenario(axes=axes, compare=COMPARE)])
+    (table,) = [block for block in next(summary.sections(found)).blocks if isinstance(block, Table)]
+    assert [table.heads[0].text, *(line.entries[0].text for line in table.lines)] == first_column
+
+
 def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
     members, of, times = many([f"v{index}" for index in range(5)], [0.05, 0.04, 0.03, 0.02, 0.001])
     launches = [
