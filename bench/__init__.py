@@ -1,4 +1,5 @@
-"""`make bench`: print the figures of docs/dev/validation/performance.md as Markdown, measured on this machine.
+"""`make bench`: measure the performance of harness on this machine, and print it as Markdown.
 
-Ratios come from interleaved pairs, so that they hold where the machine's speed drifts. Nothing here is a test.
+The results are in docs/dev/validation/performance.md. Ratios come from interleaved pairs, so a drift of the machine's
+speed doesn't affect them. Nothing here is a test.
 """

@@ -1,8 +1,8 @@
-"""A/A comparisons for real: `python -m bench.aa_check`, how many verdicts call a cell different from itself.
+"""A/A comparisons on this machine: `python -m bench.aa_check` counts verdicts that call a cell different from itself.
 
-A copy of scenarios/keras_step.py gets two more axes: `pair`, which makes as many groups as are wanted, and `twin`,
-which does nothing and is what is compared. So each group's two cells are the same work, in the same image. Half of the
-runs have the machine to themselves; in the other half, as many processes as there are CPUs load it on and off.
+A copy of scenarios/keras_step.py gets two more axes: `pair`, whose number of values is the number of groups, and
+`twin`, which has no effect and is compared. So the two cells of each group do the same work in the same image. Half of
+the runs have the machine to themselves. In the other half, one process per CPU loads the machine on and off.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def twins(source: str, pairs: int) -> str:
-    """keras_step with the axes `pair` and `twin`, which its function takes and does not use."""
+    """Return keras_step with the axes `pair` and `twin`, which its function accepts and doesn't use."""
     numbers = ", ".join(f'"{number}"' for number in range(1, pairs + 1))
     added = [
         ("# [tool.harness.axes]\n", f'# [tool.harness.axes]\n# pair = [{numbers}]\n# twin = ["a", "b"]\n'),
@@ -64,7 +64,7 @@ def twins(source: str, pairs: int) -> str:
         if old not in source:
             raise SystemExit(f"scenarios/keras_step.py has no {old!r} any more: adapt bench/aa_check.py")
         source = source.replace(old, new, 1)
-    # of the header's own comparisons, none: they are of cells that are not here
+    # without the header's comparisons, whose cells aren't measured here
     before, _, after = source.partition("# [[tool.harness.unused]]\n")
     return before + "# ///\n" + after.partition("# ///\n")[2]
 
@@ -73,7 +73,7 @@ _COMPARE = '# [[tool.harness.compare]]\n# name = "A/A"\n# along = "twin"\n# plus
 
 
 def measure(scenario: Path, environment: str, results: Path, options: Sequence[str]) -> tuple[Run, list[Launch]]:
-    """One run: every pair in one environment, in the mode that it starts in."""
+    """Measure all pairs in one environment, in its default mode, and return the run's results."""
     mode = "graph" if environment.startswith("tf1") else "eager"
     axes = {**AXES, "mode": mode, "pair": "*", "twin": "*"}
     command = [sys.executable, "-m", "harness", "matrix", "--backend", "docker", "-e", environment, "-s", str(scenario)]
@@ -86,7 +86,7 @@ def measure(scenario: Path, environment: str, results: Path, options: Sequence[s
 
 
 def cells(run: Run, launches: Sequence[Launch]) -> list[str]:
-    """Verdicts as they are and with every round's first attempt alone, and what they stand on."""
+    """Return the table cells of a run: verdicts, also with only the first attempt of each round, and their basis."""
     index = lookup(run, launches)
     ratios = [compared.ratio.value for compared in _compared(run, launches)]
     first = [launch for launch in launches if launch.attempt == 0]

@@ -1,4 +1,4 @@
-"""Whether a launch's mean is what a plain script of the same protocol gives, in the same environment."""
+"""Whether a launch's mean agrees with a plain script that follows the same protocol in the same environment."""
 
 import math
 import os
@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("plain_step.py")
 
 
 def figures(count: int = 7) -> list[tuple[str, str]]:
-    """Name and value of each figure: the launch's mean over the script's, as a geometric mean over pairs."""
+    """Return the name and the value of each figure: launch mean / plain script, as the geometric mean over pairs."""
     project = Project.find()
     environments = load_environments(project)
     requirements = [load_lock(project, environments[name], Device.CPU) for name in ("tf1.14", "tf2.0")]

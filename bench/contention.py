@@ -23,15 +23,15 @@ from harness import session
 from harness.analysis.distributions import Floats
 from harness.analysis.rounds import compute_loss
 
-#: Ratios of the variance of the cells' own slopes to that of the noise that are tried.
+#: The tried ratios of two variances: of the cells' slopes, and of the noise.
 RATIOS = (0.0, *np.exp(np.linspace(-9.0, 4.0, 131)).tolist())
-#: The profile is lower by this at the ends of a 95 % interval.
+#: The profile likelihood is lower by this amount at the ends of a 95 % interval.
 DROP = 1.92
 
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A launch: the run and its cell, the run and its round, its log time after the subtraction, and its loss."""
+    """A launch: run and cell, run and round, the log of its time after the correction, and its loss."""
 
     cell: Hashable
     round: Hashable
@@ -41,7 +41,7 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """The common slope with its standard error, the standard deviation of the cells' own, and its upper 95 % limit."""
+    """The common slope with its standard error, and the standard deviation of the cells' slopes with its 95 % limit."""
 
     mean: float
     error: float
@@ -51,7 +51,7 @@ class Slope:
 
 
 def main() -> None:
-    """Print a table: a line for each run in which something was subtracted, and one for all of them."""
+    """Print a table with one line per run in which something was subtracted, and one line for all runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, in place of docs/examples")
     runs = parser.parse_args().runs
@@ -73,7 +73,7 @@ def _example(path: Path) -> tuple[str, list[Timed]]:
 
 
 def launches(folder: Path, name: str = "") -> list[Timed]:
-    """The launches of those rounds of the run in which something was subtracted from the times of its group."""
+    """Return the launches of the rounds in which something was subtracted from a time of the group."""
     numbers = session.read(folder).found.numbers.values()
     pairs = [
         (
@@ -89,12 +89,12 @@ def launches(folder: Path, name: str = "") -> list[Timed]:
 
 
 def slope(made: Sequence[Timed], *, by_round: bool = True) -> Slope:
-    """Return what the launches show; without `by_round`, rounds have no effects of their own."""
+    """Return the slope that the launches show. Without `by_round`, the model has no effects of rounds."""
     lost = np.array([entry.lost for entry in made])
     of_cell = _indicators([entry.cell for entry in made])
     effects = np.hstack([of_cell, *([_indicators([entry.round for entry in made])] if by_round else [])])
     left, sizes, _ = np.linalg.svd(effects, full_matrices=True)
-    # what no cell's and no round's effect changes
+    # the part of the data that effects of cells and rounds can't explain
     beside = left[:, np.count_nonzero(sizes > 1e-9 * sizes[0]) :].T
     logs, lost, own = (
         beside @ np.array([entry.log for entry in made]),
@@ -108,7 +108,7 @@ def slope(made: Sequence[Timed], *, by_round: bool = True) -> Slope:
 
 
 def _at(ratio: float, logs: Floats, lost: Floats, own: Floats) -> tuple[float, Slope]:
-    """The restricted log-likelihood, and what is then estimated."""
+    """Return the restricted log likelihood at a ratio of variances, and the estimates there."""
     inverse = np.linalg.inv(shape := np.eye(logs.size) + ratio * own @ own.T)
     square = float(lost @ inverse @ lost)
     mean = float(lost @ inverse @ logs) / square
@@ -120,7 +120,7 @@ def _at(ratio: float, logs: Floats, lost: Floats, own: Floats) -> tuple[float, S
 
 
 def _indicators(labels: Sequence[Hashable]) -> Floats:
-    """One column for each label: 1 in its rows."""
+    """Return a matrix with one column per label, which has 1 in the label's rows."""
     columns = list(dict.fromkeys(labels))
     return np.array([[float(label == column) for column in columns] for label in labels])
 

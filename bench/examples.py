@@ -1,6 +1,6 @@
-"""`make examples`: the reports of docs/examples, made from the launches that are stored beside them.
+"""`make examples`: generate the reports in docs/examples from the launches that are stored next to them.
 
-`make examples ARGS="NAME results/RUN"` stores the launches of another run first.
+`make examples ARGS="NAME results/RUN"` first stores the launches of another run.
 """
 
 import json
@@ -19,12 +19,12 @@ from harness.upstream.bundle_subject import subject
 
 EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
 LAUNCHES = "launches.tar.xz"
-#: What a run's folder holds that its reports are made from.
+#: The files in a run's folder from which reports are generated.
 RUN = "run.json"
 STORED = (RUN, "launches.jsonl", "artifacts")
-#: What an example shows; a page with every launch is too much for a repository.
+#: The generated files that an example contains. A page with every launch is too large for the repository.
 KEPT = re.compile(r"(report|details|profile)\.md|charts/.+\.svg")
-#: A page styles its drawings; a file that stands alone brings the same along.
+#: The style of a drawing in a separate file. In a report, the page has it.
 ALONE = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="1200"',
     "<style>svg { background: #fff; font-family: ui-monospace, monospace; } rect { fill: #cfe0f3; } "
@@ -35,14 +35,14 @@ ALONE = (
 
 
 def stored() -> list[Path]:
-    """The folders of the examples whose launches are stored."""
+    """Return the folders of the examples whose launches are stored."""
     return sorted(path.parent for path in EXAMPLES.glob(f"*/{LAUNCHES}"))
 
 
 def store(name: str, run: Path) -> None:
-    """Keep the launches of the run's folder as those of the example `name`.
+    """Store the launches of a run's folder as the example `name`.
 
-    Without the raw profiles, and without where the project lay on the machine that measured.
+    The raw profiles and the path of the project on the measuring machine are left out.
     """
     folder = EXAMPLES / name
     folder.mkdir(exist_ok=True)
@@ -60,7 +60,7 @@ def store(name: str, run: Path) -> None:
 
 
 def made(example: Path) -> dict[str, str]:
-    """Name and text of each file that the example shows, from its stored launches."""
+    """Generate the files of the example from its stored launches, and return their texts by name."""
     with TemporaryDirectory() as folder:
         with tarfile.open(example / LAUNCHES) as archive:
             archive.extractall(folder, filter="data")
@@ -77,7 +77,7 @@ def made(example: Path) -> dict[str, str]:
 
 
 def write(example: Path) -> None:
-    """Write the example's files in place of what is there."""
+    """Replace the generated files of the example."""
     for made_before in ("charts", "bundle"):
         shutil.rmtree(example / made_before, ignore_errors=True)
     for path in [*example.glob("*.md"), *example.glob("*.svg")]:
@@ -89,7 +89,7 @@ def write(example: Path) -> None:
 
 
 def _plain(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """A file without its owner and its time, which say nothing of the run."""
+    """Return a file without its owner and its time, which aren't part of the run; None for a raw profile."""
     if member.name.endswith(".pstats"):
         return None
     member.uid = member.gid = member.mtime = 0
@@ -102,7 +102,7 @@ def _is_drawing(block: object) -> bool:
 
 
 def _alone(drawings: list[Drawing]) -> Iterator[tuple[str, str]]:
-    """Each cell's later calls as a file; the first call is shown on the page alone."""
+    """Yield a file with the flame graph of each cell's later calls. First calls are only on the page."""
     for drawing in drawings:
         if title := re.search(r"<title>([^:<]+), steady:", drawing.svg):
             opened, rest = drawing.svg.split(">", 1)
@@ -111,7 +111,7 @@ def _alone(drawings: list[Drawing]) -> Iterator[tuple[str, str]]:
 
 
 def main(arguments: list[str]) -> None:
-    """Store the launches that are named, then make all examples."""
+    """Store the launches of the named run, if any, and generate all examples."""
     if arguments:
         name, run = arguments
         store(name, Path(run))

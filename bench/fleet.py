@@ -1,8 +1,8 @@
-"""What a Ray cluster costs: a plan whose launches sleep, in one node's slot and in four, all on this machine.
+"""The overhead of a Ray cluster: a plan whose launches sleep, on one node and on four nodes, all on this machine.
 
     python -m bench.fleet [NODES]
 
-Each node takes itself for a machine of its own. The plan is measured twice, with one node and with NODES (four).
+Each node acts as a separate machine. The plan is measured twice: with one node, and with NODES nodes (default: 4).
 """
 
 import os
@@ -23,7 +23,7 @@ variable "ENVIRONMENTS" {
 }
 """
 
-#: Its launches sleep: nodes share this machine's cores, which would be what is measured else.
+#: Launches sleep, because all nodes share the cores of this machine, which would otherwise limit them.
 SCENARIO = """\
 # /// script
 # requires-python = ">=3.6"
@@ -43,12 +43,12 @@ def scenario(bench, number):
     bench.measure(lambda: time.sleep(0.5))
 """
 
-#: Rounds of each of the eight groups, and how long a launch sleeps in seconds.
+#: The number of rounds of each of the eight groups, and the seconds that a launch sleeps.
 ROUNDS, SECONDS = 4, 3.0
 
 
 def main() -> None:
-    """Print both times, their ratio, and what it costs this process."""
+    """Print both times, their ratio, and the CPU time of this process."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 4
     folder = Path(tempfile.mkdtemp(prefix="harness-bench-"))
     try:
@@ -57,7 +57,7 @@ def main() -> None:
         many, launches, cost = measured(folder, planned, count)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    # a round that other processes disturbed is made twice, in one run or the other
+    # rounds with interference are repeated, so the runs can have different numbers of launches
     ratio = (many / launches) / (one / few) * count
     print(f"one node: {few} launches, each asleep for {SECONDS:g} s, in {one:.1f} s")
     print(f"{count} nodes: {launches} launches in {many:.1f} s; {ratio:.3f} × 1/{count} of a launch's time")
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 def project(folder: Path) -> session.Planned:
-    """The plan, of a project without TensorFlow."""
+    """Write the project of the plan, which doesn't need TensorFlow."""
     root = folder / "project"
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
     shutil.copytree(ROOT / "scenarios" / "kit", root / "scenarios" / "kit")
@@ -89,7 +89,7 @@ def project(folder: Path) -> session.Planned:
 
 
 def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:
-    """From the first shard that is handed out until all are merged, in seconds; launches; and CPU seconds of each."""
+    """Measure, and return seconds from the first shard to the merged run, the launches, and CPU seconds per launch."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - after that is said
 

@@ -1,9 +1,9 @@
-"""`python -m bench.gpu_code [NAME]…`: which GPU code the wheels in the GPU locks hold, kept in docs/gpu-code.json.
+"""`python -m bench.gpu_code [NAME]…`: record the GPU code in the wheels of the GPU locks in docs/gpu-code.json.
 
-Of each environment the wheels of TensorFlow, cuDNN and cuBLAS are downloaded by pip, one at a time, read, and removed
-again: up to 0.9 GB at once, and 12 GB in all where nothing is kept yet. A wheel that is kept is not read again. Needs
-no GPU. CUDA that is copied from an image, and NVIDIA's own TensorFlow, are in no package: `harness images verify`
-reads these in the image.
+For each environment, pip downloads the wheels of TensorFlow, cuDNN and cuBLAS, one at a time. Each wheel is read and
+then removed. This needs up to 0.9 GB of disk space and, if nothing is recorded yet, downloads 12 GB in total. A
+recorded wheel isn't read again. No GPU is needed. CUDA libraries that are copied from an image, and NVIDIA's own
+TensorFlow, aren't in packages. `harness images verify` reads them in the image.
 """
 
 import json
@@ -24,17 +24,17 @@ from harness.model.environment import Device, Environment
 ROOT = Path(__file__).parents[1]
 KEPT = ROOT / "docs" / "gpu-code.json"
 
-#: TensorFlow under both of its names, cuDNN and cuBLAS for any CUDA.
+#: The packages with GPU code: TensorFlow (two names), and cuDNN and cuBLAS for any version of CUDA.
 WANTED = re.compile(r"tensorflow(-gpu)?|nvidia-(cudnn|cublas)-cu\d+")
-#: Of cuDNN, what every use needs; its engines are kernels for single architectures, thousands of them.
+#: The cuDNN libraries that all work needs. The engines are thousands of kernels for single architectures.
 PASSED_OVER = re.compile(r"libcudnn_(engines|heuristic|graph)")
 
-#: From the oldest wheel's to the newest's.
+#: The GPU architectures, from the oldest to the newest.
 PLATFORMS = ("manylinux1", "manylinux2010", "manylinux2014", "manylinux_2_17", "manylinux_2_27", "manylinux_2_28")
 
 
 def main(names: Sequence[str]) -> None:
-    """Read what is not kept yet."""
+    """Read the wheels that aren't recorded yet."""
     kept = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
     environments = load_environments(Project(ROOT))
     for environment in (environments[name] for name in names or environments):
@@ -46,7 +46,7 @@ def main(names: Sequence[str]) -> None:
 
 
 def wheels(environment: Environment) -> list[str]:
-    """The requirements of its GPU lock whose wheels have GPU code; none where TensorFlow is an image's own."""
+    """Return the requirements in the GPU lock whose wheels have GPU code; none if TensorFlow comes from an image."""
     if environment.gpu_image:
         return []
     lock = load_lock(Project(ROOT), environment, Device.GPU).lock
@@ -54,7 +54,7 @@ def wheels(environment: Environment) -> list[str]:
 
 
 def held(requirement: str, python: str) -> dict[str, list[str]]:
-    """What each library of a wheel holds: `NUMBER x CODE …` of alike modules, those with the most bytes first."""
+    """Return the GPU code of each library in a wheel, as `NUMBER x CODE …` for equal modules, the largest first."""
     with tempfile.TemporaryDirectory() as folder:
         platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -66,7 +66,7 @@ def held(requirement: str, python: str) -> dict[str, list[str]]:
 
 
 def libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """The names of the shared objects that have GPU code, each with what it holds."""
+    """Yield the names of the shared objects with GPU code, each with its modules."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if ".so" not in Path(name).name or PASSED_OVER.match(Path(name).name):
@@ -79,7 +79,7 @@ def libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def dumped(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
-    """As JSON, one line for each group of alike modules."""
+    """Format as JSON, with one line for each group of equal modules."""
     return json.dumps(dict(sorted(kept.items())), indent=1) + "\n"
 
 

@@ -1,10 +1,10 @@
-"""What a history of a million launches costs: making its index from runs' folders, and each question to it.
+"""The cost of a history of a million launches: creating its index from the runs' folders, and each query.
 
-`python -m bench.history` measures one of a million launches; `python -m bench.history 100000` one of so many; `python
--m bench.history 100000 DSN` in PostgreSQL. A night is a run of 40 cells, of ten environments in two modes, with a
-pilot, a control and five rounds. The nights' launches are those of a few nights again and again, by links: what they
-say is no matter here, and a million of their own would be 4 GB. Last, what it costs to find the changes of a year of
-many series, of which none was searched before. `year` measures the page and the alerts of such a history.
+`python -m bench.history` measures a million launches, `python -m bench.history 100000` measures 100,000, and `python
+-m bench.history 100000 DSN` uses PostgreSQL. A nightly run has 40 cells, which are ten environments in two modes, with
+a pilot, a control and five rounds. All nightly runs are links to the launches of a few nightly runs, because their
+content doesn't matter, and a million different launches would be 4 GB. Then it measures the search for changes in a
+year of many series without a cache. `year` measures the page and the alerts of such a history.
 """
 
 import os
@@ -34,18 +34,18 @@ from harness.store import codec
 
 LAUNCHES = 1_000_000
 
-#: Cells, and rounds after the pilot, of a night; nights whose launches differ.
+#: The cells of a nightly run, its rounds after the pilot, and the number of nightly runs with different launches.
 CELLS, ROUNDS, KINDS = 40, 5, 10
 
-#: Series of a year that have a confirmed step.
+#: The number of series of a year that have a confirmed step.
 STEPPED = 20
 
-#: How often a question is asked; the slowest answer counts.
+#: The number of times that each query runs. The slowest time counts.
 TIMES = 3
 
 
 def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
-    """Name and value of each figure."""
+    """Return the name and the value of each figure."""
     with tempfile.TemporaryDirectory() as folder:
         results, index = Path(folder) / "results", where or str(Path(folder) / "history.duckdb")
         nights = write(results, launches)
@@ -61,7 +61,7 @@ def figures(launches: int = LAUNCHES, where: str = "") -> list[tuple[str, str]]:
 
 
 def questions() -> list[tuple[str, str]]:
-    """How long each question to the index takes, from opening it to its answer."""
+    """Return the time of each query, including the opening of the index."""
 
     def series(**chosen: list[str]) -> Callable[[History], object]:
         return lambda history: history.series(**chosen)
@@ -87,7 +87,7 @@ def questions() -> list[tuple[str, str]]:
 
 
 def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
-    """Return how long it takes to find the changes of so many series that none was found in before."""
+    """Return how long it takes to search this number of series for changes, without a cache."""
     draw = np.random.default_rng(1)
     rows = []
     for correlation in (0.0, 0.8):
@@ -104,9 +104,9 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
 
 
 def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
-    """Return how long the page and the alerts of a year of nightly runs take. `STEPPED` series have a confirmed step.
+    """Return the times of the page and the alerts for a year of nightly runs. `STEPPED` series have a confirmed step.
 
-    Each command is a process, as in the nightly workflow. Both run with an empty cache, and again a day later.
+    Each command is a process, as in the nightly workflow. Both commands run with an empty cache, and again a day later.
     """
     draw = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
@@ -157,14 +157,14 @@ def _command(words: list[str], place: dict[str, str]) -> str:
 
 
 def _took(what: Callable[[], object]) -> tuple[float, float]:
-    """Seconds by the clock, and of CPU of this process in all its threads."""
+    """Format wall-clock time, and the CPU time of all threads of this process, in seconds."""
     started, before = time.perf_counter(), time.process_time()
     what()
     return time.perf_counter() - started, time.process_time() - before
 
 
 def write(results: Path, launches: int) -> int:
-    """Write runs of so many launches in all; returns how many runs there are."""
+    """Write runs with this total number of launches, and return the number of runs."""
     kinds = [_night(seed) for seed in range(KINDS)]
     texts = [b"".join(codec.dump(launch) + b"\n" for launch in night_launches) for _, night_launches in kinds]
     nights = max(1, launches // len(kinds[0][1]))
@@ -184,7 +184,7 @@ def write(results: Path, launches: int) -> int:
 
 
 def _night(seed: int) -> tuple[Run, list[Launch]]:
-    """A run of a night with a pilot of each cell, and a control in each group and round."""
+    """Return a nightly run with a pilot of each cell, and a control in each group and round."""
     run, launches = generated(CELLS, ROUNDS, seed=seed)
     draw = np.random.default_rng(seed)
     controls = {group.control for group in run.plan.groups}

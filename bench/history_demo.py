@@ -1,9 +1,10 @@
-"""`python -m bench.history_demo FOLDER`: a week of nights in miniature, and docs/examples/week that is made of it.
+"""`python -m bench.history_demo FOLDER`: measure a small week of nightly runs, and generate docs/examples/week.
 
-Seven runs of one scenario with real TensorFlow, one after the other. From the fourth on its file is a slower one. The
-change is found, and confirmed by measuring both files side by side; then the history is kept, as `harness history
-export --git` writes it, with its page and what changed in Markdown. A week that was interrupted in FOLDER goes on;
-`python -m bench.history_demo` makes page and Markdown again from what is kept.
+It makes seven runs of one scenario with TensorFlow, one after the other. From the fourth run on, the scenario's file is
+slower. harness finds this change, and confirms it by measuring both files in one run. Then the history is stored as
+`harness history export --git` writes it, with its page and its changes in Markdown. If the week in FOLDER was
+interrupted, it is continued. `python -m bench.history_demo` regenerates the page and the Markdown from the stored
+history.
 """
 
 import os
@@ -15,10 +16,10 @@ from tempfile import TemporaryDirectory
 WEEK = Path(__file__).parent.parent / "docs" / "examples" / "week"
 KEPT, PAGE, TEXT = "nights", "history.html", "changes.md"
 
-#: So many nights, from which on the file is the slower one.
+#: The number of nightly runs, and the first one with the slower file.
 NIGHTS, SLOWER = 7, 4
 
-#: What is measured: short, in CPU time, as a busy machine is measured on.
+#: The options of the measurement: short, and with CPU time, because the machine may be busy.
 ASKED = ("-e", "tf2.2", "--backend", "local", "--trust", "--rounds", "3", "--clock", "cpu")
 LENGTHS = ("--warmup", "0.3s", "--measure", "0.5s")
 
@@ -70,12 +71,12 @@ if __name__ == "__main__":
     main(scenario)
 '''
 
-#: The weights as they are first, and from the slower night on: a list is made a tensor in each eager product.
+#: The weights in the first nightly runs and in the slower ones. Each eager product converts the list to a tensor.
 WEIGHTS = {False: "tensorflow.constant(given)", True: "given.tolist()"}
 
 
 def measure(folder: Path) -> None:
-    """Seven nights, and a confirmation, with all they leave in `folder`."""
+    """Measure seven nightly runs and a confirmation in `folder`."""
     scenario, results = folder / "layers.py", folder / "results"
     for night in range(len(list(results.glob("*/report.md"))) + 1, NIGHTS + 1):
         scenario.write_text(SCENARIO.replace("WEIGHTS", WEIGHTS[night >= SLOWER]))
@@ -100,7 +101,7 @@ def measure(folder: Path) -> None:
 
 
 def write(folder: Path) -> None:
-    """The page and the Markdown, from what is kept."""
+    """Write the page and the Markdown from the stored history."""
     _harness(folder, "history", "rebuild", "--from", str(WEEK / KEPT), "--results", str(folder / "none"))
     _harness(folder, "history", "report", "-o", str(WEEK / PAGE))
     (WEEK / TEXT).unlink(missing_ok=True)
@@ -109,7 +110,7 @@ def write(folder: Path) -> None:
 
 
 def _harness(folder: Path, *words: str, good: tuple[int, ...] = (0,)) -> None:
-    """A command of ours, with a history in `folder`."""
+    """Run a command of harness with the history in `folder`."""
     environment = {**os.environ, "HARNESS_HISTORY": str(folder / "history.duckdb")}
     process = subprocess.run([sys.executable, "-m", "harness", *words], env=environment, check=False)
     if process.returncode not in good:
@@ -117,7 +118,7 @@ def _harness(folder: Path, *words: str, good: tuple[int, ...] = (0,)) -> None:
 
 
 def main() -> None:
-    """Measure in the folder that is named, if one is, and show what is kept."""
+    """Measure in the folder, if one is passed, and write the example."""
     WEEK.mkdir(exist_ok=True)
     if sys.argv[1:]:
         measure(Path(sys.argv[1]))

@@ -1,10 +1,9 @@
-"""Verdicts on a slow and a busy machine: `python -m bench.loads`, a suite beside other work, in real containers.
+"""Verdicts on a slow and on a busy machine: `python -m bench.loads` runs a suite in containers during other work.
 
-For each run: the seconds that the run announced after its first round, and those that it took from its first launch
-to its last; its rounds; and what became of its comparisons. Before and after a run, nothing else runs. `half a core`
-is a quota of the control group that holds all containers, as Kubernetes and `docker run --cpus 0.5` set it: it needs
-root, and an engine whose containers are in the control group `docker`. Launches have no priority there, which would
-take them out of that group.
+For each run, it prints the predicted duration, the duration from the first launch to the last, the number of rounds,
+and the verdicts. Before and after a run, nothing else runs. `half a core` sets a quota for the control group of all
+containers, like Kubernetes and `docker run --cpus 0.5`. It needs root rights, and an engine whose containers are in the
+control group `docker`. With this load, launches have no priority, which would move them out of that group.
 """
 
 import argparse
@@ -28,33 +27,33 @@ from harness.report.comparisons import lines
 from harness.runner.schedule import RunEstimate
 
 GROUPS = Path("/sys/fs/cgroup")
-PERIOD = 100_000  # microseconds, the kernel's own default
-#: How long loops that run on and off run and rest, in seconds, drawn anew each time.
+PERIOD = 100_000  # microseconds, the kernel's default
+#: The ranges of seconds for which intermittent loops run and pause. Each duration is random.
 ON, OFF = (2.0, 8.0), (4.0, 16.0)
 
 
 class Progress(session.Listener):
-    """When the first launch began and the last one ended, and what was announced last in between."""
+    """Records the start of the first launch, the end of the last launch, and the predicted durations."""
 
     def __init__(self) -> None:
         self.begun = self.ended = 0.0
         self.announced: list[float] = []
 
     def begin(self, cell: object, number: int) -> None:
-        """The first launch begins, or another one."""
+        """Record the start of the first launch."""
         self.begun = self.begun or time.monotonic()
 
     def end(self, launch: Launch) -> None:
-        """A launch was stored."""
+        """Record the end of a launch, which was stored."""
         self.ended = time.monotonic()
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """The run says how long it takes."""
+        """Record a duration that the run predicts."""
         self.announced.append(estimate.seconds)
 
 
 def main() -> None:
-    """Measure, and print a Markdown table: a line for each run, and one for the median of each load."""
+    """Measure, and print a Markdown table with one line per run, and one line for the median of each load."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="headline")
     parser.add_argument("--repetitions", type=int, default=1)
@@ -80,7 +79,7 @@ def main() -> None:
 
 
 def measure(name: str, request: session.Request) -> float:
-    """Run it beside the load of that name, print its line, and return the seconds of the whole command."""
+    """Run the suite during the load of that name, print its line, and return the seconds of the whole command."""
     began, progress = time.monotonic(), Progress()
     planned = session.plan(request)
     with LOADS[name](planned.plan.limits.cpus or os.sched_getaffinity(0)):
@@ -100,34 +99,34 @@ def measure(name: str, request: session.Request) -> float:
 
 @contextmanager
 def nothing(measured: Collection[int]) -> Iterator[None]:
-    """No other work."""
+    """Run no other work."""
     yield
 
 
 @contextmanager
 def other_core(measured: Collection[int]) -> Iterator[None]:
-    """An endless loop on each core that is not measured."""
+    """Run an endless loop on each core that isn't measured."""
     with _loops(os.sched_getaffinity(0) - set(measured)):
         yield
 
 
 @contextmanager
 def same_core(measured: Collection[int]) -> Iterator[None]:
-    """An endless loop on each measured core."""
+    """Run an endless loop on each measured core."""
     with _loops(set(measured)):
         yield
 
 
 @contextmanager
 def same_core_on_and_off(measured: Collection[int]) -> Iterator[None]:
-    """The same for 2 to 8 seconds, then nothing for 4 to 16, and so on."""
+    """Run an endless loop on each measured core for 2 to 8 seconds, pause it for 4 to 16 seconds, and repeat."""
     with on_and_off(measured):
         yield
 
 
 @contextmanager
 def half_a_core(measured: Collection[int]) -> Iterator[None]:
-    """Containers get 50 ms of CPU time in each 100 ms."""
+    """Give all containers together 50 ms of CPU time in each period of 100 ms."""
     old, new = GROUPS / "cpu/docker/cpu.cfs_quota_us", GROUPS / "docker/cpu.max"
     path, limit, none = (old, f"{PERIOD // 2}", "-1") if old.exists() else (new, f"{PERIOD // 2} {PERIOD}", "max")
     path.write_text(limit)
@@ -149,7 +148,7 @@ LOADS: dict[str, Callable[[Collection[int]], AbstractContextManager[None]]] = {
 
 @contextmanager
 def on_and_off(cpus: Collection[int]) -> Iterator[None]:
-    """Endless loops, one on each of these cores, all on and all off at the same time."""
+    """Run an endless loop on each of these cores. All loops run and pause at the same time."""
     on = multiprocessing.Event()
     switch = multiprocessing.Process(target=_switch, args=(on,), daemon=True)
     switch.start()

@@ -1,4 +1,4 @@
-"""What the harness adds to launches: against a bare loop locally, against `docker run --rm` in containers."""
+"""The time that harness adds to launches, compared with a bare loop (local) and with `docker run --rm` (containers)."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ from harness.model.scenario import Cell
 from harness.session.jobs import JobMaker
 from harness.store.folder import RunFolder
 
-#: What an import and nothing else is, as a scenario.
+#: A scenario that only imports TensorFlow.
 IMPORT = b"""
 def scenario(bench):
     import tensorflow
@@ -40,7 +40,7 @@ AXES = {
 
 
 def figures(count: int = 5) -> list[tuple[str, str]]:
-    """Name and value of each figure."""
+    """Return the name and the value of each figure."""
     bare = "`harness matrix`, 2 cells × (pilot + 5 rounds), local, against the same launches in a bare loop"
     plain = "a container launch that imports TensorFlow 1.14, against `docker run --rm` of it"
     try:
@@ -51,7 +51,7 @@ def figures(count: int = 5) -> list[tuple[str, str]]:
 
 
 def local(count: int) -> Pairs:
-    """The whole command, start and report included, against its launches one after the other without it."""
+    """Compare the whole command, including start and report, with its launches in a bare loop."""
     project = Project.find()
     requirements = {name: _requirement(project, name) for name in ("tf1.14", "tf2.0")}
     backend = LocalBackend(project.root, "bench")
@@ -90,7 +90,7 @@ def local(count: int) -> Pairs:
 
 
 def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, str]]:
-    """A folder for each launch of a run, with the very job that it did; and its environment."""
+    """Return a folder for each launch of a run, with the same job, and the launch's environment."""
     stored = RunFolder.open(folder)
     plan = stored.read_run().plan
     jobs = JobMaker(project, {"keras_step": load_scenario(project.scenarios / "keras_step.py")}, plan.limits)
@@ -109,7 +109,7 @@ def _write(folder: Path, job: Job) -> None:
 
 
 def container(count: int) -> Pairs:
-    """A launch with every limit, against the docker command with the same work and none."""
+    """Compare a launch with all limits with a docker command that does the same work without limits."""
     project = Project.find()
     requirement = _requirement(project, "tf1.14")
     docker = DockerBackend(project.root, "bench")

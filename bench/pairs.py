@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Pairs:
-    """Seconds of two things that were done in alternation."""
+    """The seconds of two pieces of work that were done by turns."""
 
     first: list[float]
     second: list[float]
 
     @property
     def ratio(self) -> float:
-        """The median over pairs of first / second."""
+        """Return the median of first / second over pairs."""
         return statistics.median(a / b for a, b in zip(self.first, self.second, strict=True))
 
     def __str__(self) -> str:
@@ -29,14 +29,14 @@ class Pairs:
 
 
 def seconds(work: Callable[[], object]) -> float:
-    """How long `work` takes."""
+    """Return the seconds that `work` takes."""
     started = time.perf_counter()
     work()
     return time.perf_counter() - started
 
 
 def pairs(first: Callable[[], object], second: Callable[[], object], count: int) -> Pairs:
-    """Do both once unmeasured, then `count` times in turn, the order changing from pair to pair."""
+    """Do both once without timing them, and then `count` timed pairs, whose order alternates."""
     first()
     second()
     times: tuple[list[float], list[float]] = ([], [])
@@ -47,5 +47,5 @@ def pairs(first: Callable[[], object], second: Callable[[], object], count: int)
 
 
 def run(command: Sequence[str], **options: object) -> subprocess.CompletedProcess[str]:
-    """Run a command quietly; raises CalledProcessError where it fails."""
+    """Run a command without output. Raises CalledProcessError if it fails."""
     return subprocess.run(command, check=True, capture_output=True, text=True, **options)  # type: ignore[call-overload, no-any-return]

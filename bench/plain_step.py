@@ -1,9 +1,9 @@
-"""Part A's protocol as anyone would type it: one cell, no harness. Runs in the measured environment.
+"""The original source's protocol as a plain script: one cell, without harness, in the measured environment.
 
     python plain_step.py graph|eager train_on_batch|fit [TIMES]
 
-Prints the page faults of a step and its seconds, of the small model on small data, in tf.keras. TIMES: how often it
-does so, one after the other in the same process; once, as the source does, unless it is given.
+It prints the page faults per step and the seconds per step, for the small model on small data with tf.keras. TIMES: the
+number of repetitions in the same process (default: 1, as in the source).
 """
 
 import random

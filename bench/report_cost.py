@@ -1,7 +1,7 @@
-"""What a report of a large run costs: seconds, and peak memory, of each format in a process of its own.
+"""The cost of the report of a large run: seconds and peak memory for each format, in a separate process.
 
-`python -m bench.report_cost 5000` measures one of so many cells; `python -m bench.report_cost 500 FOLDER` leaves the
-run in that folder, to look at.
+`python -m bench.report_cost 5000` measures a run of 5,000 cells. `python -m bench.report_cost 500 FOLDER` only writes
+the run to FOLDER, so that you can inspect it.
 """
 
 import json
@@ -20,16 +20,16 @@ from harness.model.scenario import Cell
 from harness.store import codec
 from tests.factories import PHASES, RESOURCES, cell, groups, launch, run, scenario
 
-#: The run: launches of each cell, and samples of each launch.
+#: The number of launches per cell and of samples per launch.
 CELLS, LAUNCHES, SAMPLES = 1000, 10, 30
 
-#: Larger ones: cells, launches of each and observations of each launch.
+#: Larger runs: the number of cells, of launches per cell, and of observations per launch.
 LARGE = ((100, 1000, 0), (1000, 10, 100))
 
-#: Environments, and values of the compared axis: so many cells a group.
+#: The number of environments, and of values of the compared axis. A group has all their combinations.
 ENVIRONMENTS, MODES = 10, ("graph", "eager")
 
-#: What is timed: the command's options, and what it is called.
+#: The measured commands: their options and their names in the table.
 COMMANDS = {
     "--format md": ["--format", "md", "--output", "report.md"],
     "--format html": ["--format", "html", "--output", "report.html"],
@@ -38,7 +38,7 @@ COMMANDS = {
 
 
 def figures(cells: int = CELLS) -> list[tuple[str, str]]:
-    """Name and value of each figure."""
+    """Return the name and the value of each figure."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         write(path, cells)
@@ -50,7 +50,7 @@ def figures(cells: int = CELLS) -> list[tuple[str, str]]:
 
 
 def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]]:
-    """What all reports of a larger run cost, and to read its lines as JSON alone."""
+    """Return the cost of all reports of a larger run, and of only parsing its lines as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run"
         write(path, cells, launches, observations)
@@ -66,7 +66,7 @@ def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]
 
 
 def write(path: Path, cells: int = CELLS, launches: int = LAUNCHES, observations: int = 0) -> None:
-    """Write a run of about so many cells to a folder: run.json and launches.jsonl, as a run leaves them."""
+    """Write run.json and launches.jsonl of a run with about this number of cells to a folder."""
     generated_run, entries = generated(cells, launches, observations)
     path.mkdir(parents=True)
     (path / "run.json").write_bytes(codec.dump(generated_run))
@@ -74,7 +74,7 @@ def write(path: Path, cells: int = CELLS, launches: int = LAUNCHES, observations
 
 
 def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: int = 1) -> tuple[Run, list[Launch]]:
-    """A run of about so many cells, in groups of ten environments in two modes, with log-normal noise."""
+    """Return a run of about this number of cells, in groups of ten environments in two modes, with log-normal noise."""
     draw = random.Random(seed)
     environments = [
         Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "2021-01-01T00:00:00Z") for minor in range(ENVIRONMENTS)

@@ -1,8 +1,9 @@
-"""Does it help that launches start at the same time? `python -m bench.starts`: with that and without, in alternation.
+"""How much time does it save to start launches at the same time? `python -m bench.starts` alternates both ways.
 
-One round of a group of the suite `headline` each time. For each way: the seconds from the start of the round until its
-first sample, and those of the whole round. For each cell: the time per step with it over that without, as it is and
-less what all cells of a round differ by, which is the machine's. Ratios are paired, with 95 % intervals.
+Each time, it measures one round of a group of the suite `headline`. For each way, it prints the seconds from the start
+of the round until its first sample, and the seconds of the whole round. For each cell, it prints the ratio of the times
+per step (started together / one after the other), also relative to the mean of all cells of the round. Ratios are
+paired, with 95 % intervals.
 """
 
 import argparse
@@ -65,7 +66,7 @@ def main() -> None:
 
 
 def _round(request: session.Request, *, together: bool) -> list[Launch]:
-    """The launches of one round; `together`: they start at the same time."""
+    """Return the launches of one round. `together`: whether they start at the same time."""
     starting = cpus.choose_starting_cpus
     if not together:
         cpus.choose_starting_cpus = lambda *_: ()  # type: ignore[assignment]
@@ -77,7 +78,7 @@ def _round(request: session.Request, *, together: bool) -> list[Launch]:
 
 
 def _until_first_sample(launches: Sequence[Launch]) -> float:
-    """Seconds from the start of the first launch until the first timed step."""
+    """Return the seconds from the start of the first launch until the first timed step."""
     started = min(datetime.fromisoformat(launch.started).timestamp() for launch in launches)
     return min(launch.resources["steady_started"] for launch in launches) - started
 
@@ -87,7 +88,7 @@ def _logs(values: Sequence[float]) -> list[float]:
 
 
 def _ratio(first: Sequence[float], second: Sequence[float]) -> str:
-    """The geometric mean of paired ratios, from their logs, with its 95 % interval."""
+    """Format the geometric mean of paired ratios, from their logs, with its 95 % interval."""
     differences = [a - b for a, b in zip(first, second, strict=True)]
     mean, count = statistics.fmean(differences), len(differences)
     half = student(count - 1) * statistics.stdev(differences) / math.sqrt(count)

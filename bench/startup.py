@@ -1,4 +1,4 @@
-"""How long the command line takes to start, and how much memory an orchestrator takes."""
+"""How long the command line takes to start, and how much memory harness needs for a run and its report."""
 
 import statistics
 import sys
@@ -19,7 +19,7 @@ main()
 
 
 def figures() -> list[tuple[str, str]]:
-    """Name and value of each figure."""
+    """Return the name and the value of each figure."""
     return [
         ("`harness --help`", _median(["--help"], 11)),
         (

@@ -1,7 +1,7 @@
 """Does interleaving change ratios? `python -m bench.turns` measures pairs of cells with and without interleaving.
 
-It alternates a round with interleaved launches and a round without interleaving. For each pair of cells, it prints the
-mean difference of the log ratios of both, with a 95 % interval, and the standard deviation of each.
+It alternates rounds with interleaved launches and rounds without interleaving. For each pair of cells, it prints the
+ratio of the two ratios with a 95 % interval, and the standard deviation of each ratio.
 """
 
 import argparse
@@ -19,8 +19,8 @@ from harness.model.launch import Interleave, Role
 from harness.model.scenario import Cell
 from harness.store.folder import RunFolder
 
-#: What is compared: steps of some milliseconds, one whose weights and moments (some 40 MB) no L2 cache holds, one whose
-#: vectors (4 MiB each) do not fit there either, and one of microseconds.
+#: The pairs of cells: steps of a few milliseconds, a step whose weights and moments (about 40 MB) don't fit into an L2
+#: cache, a step whose vectors (4 MiB each) don't fit either, and a step of microseconds.
 WORK: Mapping[str, session.Request] = {
     "train_on_batch, small model": session.Request(
         scenarios=["keras_step"],
@@ -61,9 +61,9 @@ def main() -> None:
 
 
 def _log_ratio(work: session.Request, way: Interleave, results: Path) -> float:
-    """The log of the second cell's time over the first one's, in one round."""
+    """Return the log of the second cell's time over the first cell's time, in one round."""
     fixed = {"rounds": 1, "warmup": 1.0, "measure": 1.0, "interleave": way, "results": results}
-    # without page faults, whose number differs from process to process
+    # without page faults, whose number differs between processes
     axes = {**work.axes, "malloc": ["keep"]}
     ended = session.run(
         session.plan(session.Request(scenarios=work.scenarios, environments=work.environments, axes=axes, **fixed))

@@ -21,7 +21,7 @@ from harness.report.sections.claims import format_claimed
 
 DOCS = Path(__file__).parent.parent / "docs"
 PAGE, STORED = DOCS / "results" / "upstream-issues.md", DOCS / "upstream.json"
-#: The lines before and after the table.
+#: The lines before and after the table in the page.
 BEGIN, END = "<!-- the table: python -m bench.upstream -->", "<!-- the end of the table -->"
 
 HEADS = ("issue", "claim", "claimed", "measured", "outcome", "newest release", "fixed between", "date", "machine")

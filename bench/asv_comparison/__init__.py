@@ -1,4 +1,4 @@
-"""The same step, in the same two environments and for the same time, by `harness matrix` and by airspeed velocity.
+"""Measures the same step in the same two environments for the same time, with `harness matrix` and airspeed velocity.
 
-asv is no dependency of the project: it gets an environment of its own, in the folder where the comparison works.
+asv isn't a dependency of the project. It gets a separate environment in the folder of the comparison.
 """

@@ -1,4 +1,4 @@
-"""`python -m bench.asv_comparison [--pairs N] [--loaded] [-- OPTION…]`: the harness and asv in turn, as Markdown."""
+"""`python -m bench.asv_comparison [--pairs N] [--loaded] [-- OPTION…]`: alternate harness and asv, print Markdown."""
 
 import argparse
 import sys
@@ -15,12 +15,12 @@ from harness import __version__
 from harness.machine import host
 from harness.model.errors import HarnessError
 
-#: How the quiet machine's ratio is measured: many rounds, and long ones.
+#: The options for the ratio on the idle machine: many rounds, and long launches.
 QUIET = ["--rounds", "16", "--budget", "10m", "--measure", "1s"]
 
 
 def main() -> None:
-    """Measure pairs, and print what each run gave, as it ends, and how the runs scatter."""
+    """Measure pairs, print the result of each run when it ends, and then the variability of the runs."""
     parser = _parser()
     options = parser.parse_args()
     if options.folder and options.folder.exists():

@@ -1,13 +1,14 @@
-"""What one run of one tool gave, and how such results are shown."""
+"""The result of one run of a tool, and the tables of such results."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from harness.analysis.statistics import Interval
 
-#: How often an interval holds the ratio of another run that errs as much as its own. P(|x - y| < 1.96 σ) is 83 % for
-#: two normal x and y, and 88 % where t of 4 degrees, as with five rounds, stands for 1.96; with 2.58, for 99 %, it is
-#: 93 %, and 97 % with t. The ends of two intervals, divided, lie up to √2 farther apart than those of one: 99 %.
+#: The share of other runs' ratios that an interval contains, if all runs have the same error. P(|x - y| < 1.96 σ) is
+#: 83 % for two normal x and y. With the t quantile for 4 degrees of freedom (five rounds) instead of 1.96, it is 88 %.
+#: For 99 % intervals (2.58), the shares are 93 % and 97 %. The quotient of the ends of two intervals is up to √2 times
+#: as wide as one interval, which gives 99 %.
 EXPECTED = (
     "An honest interval of 95 % holds the ratio of another such run in 83 to 88 % of cases, one of 99 % in 93 to 97 %,"
     " and two of 99 % with their ends divided, as asv's here, in 93 to 99 %."
@@ -18,8 +19,8 @@ EXPECTED = (
 class Measured:
     """One run of one tool.
 
-    `times` are seconds per step in TensorFlow 1.14 and 2.0, `ratio` is the second over the first; `seconds` is the wall
-    time that went into these two, `note` says how.
+    `times` are seconds per step in TensorFlow 1.14 and 2.0, and `ratio` is the second time over the first. `seconds` is
+    the wall-clock time for both, and `note` describes the run.
     """
 
     tool: str
@@ -31,14 +32,14 @@ class Measured:
     verdict: str
 
 
-#: Above the rows of all runs.
+#: The header of the table of runs.
 HEAD = """\
 | tool | wall, s | TF 1.14, ms | TF 2.0, ms | ratio | interval | verdict | how |
 | --- | ---: | ---: | ---: | ---: | --- | --- | --- |"""
 
 
 def row(run: Measured) -> str:
-    """One run, as a row of a Markdown table."""
+    """Format one run as a row of a Markdown table."""
     first, second = (f"{1000 * time:.2f}" for time in run.times)
     ends = f"{run.interval.low:.3f} to {run.interval.high:.3f}"
     cells = [run.tool, f"{run.seconds:.1f}", first, second, f"{run.ratio:.3f}", ends, run.verdict, run.note]
@@ -46,7 +47,7 @@ def row(run: Measured) -> str:
 
 
 def scatter(measured: Sequence[Measured]) -> str:
-    """By tool: how far its ratios scatter, how wide its intervals are, and how many other runs' ratios these hold."""
+    """Return a table with each tool's range of ratios, width of intervals, and other runs' ratios in its intervals."""
     head = "| tool | runs | ratios | width of its intervals | hold its other runs' ratios | hold the other tool's |"
     rule = "| --- | ---: | --- | --- | ---: | ---: |"
     tools = dict.fromkeys(run.tool for run in measured)
@@ -67,7 +68,7 @@ def _scatter(tool: str, measured: Sequence[Measured]) -> str:
 
 
 def held(measured: Sequence[Measured], truth: Measured) -> str:
-    """By tool: how many intervals hold the ratio of the quiet machine, whatever its own interval."""
+    """Return how many intervals of each tool contain the ratio from the idle machine, whose interval isn't used."""
     tools = dict.fromkeys(run.tool for run in measured)
     own = {tool: [run for run in measured if run.tool == tool] for tool in tools}
     counts = [

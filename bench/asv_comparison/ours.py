@@ -1,4 +1,4 @@
-"""The harness's side: one `harness matrix`, and what it says of the two cells."""
+"""The side of harness: one `harness matrix`, and its result for the two cells."""
 
 import subprocess
 import sys
@@ -15,14 +15,14 @@ from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.store.folder import RunFolder
 
-#: The header's entry that sets TensorFlow 1.14 in graph mode against 2.0 in eager mode.
+#: The comparison in the header of TensorFlow 1.14 in graph mode with 2.0 in eager mode.
 COMPARISON = "each release in its default mode"
 
 
 def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int, ...] | None]:
-    """Do one run in the folder `results`, with more options of `harness matrix`; and the CPUs that it was pinned to.
+    """Run `harness matrix` once with these options in the folder `results`. Return its result and its CPUs.
 
-    Its progress goes to stderr. Raises CalledProcessError where a cell fails.
+    The progress is printed on stderr. Raises CalledProcessError if a cell fails.
     """
     command = [sys.executable, "-m", "harness", "matrix", "--backend", "local", "--results", str(results)]
     command += ["--suite", "quick"]
@@ -40,7 +40,7 @@ def measure(results: Path, options: Sequence[str]) -> tuple[Measured, tuple[int,
 
 
 def _picked(run: Run, launches: Sequence[Launch]) -> tuple[Compared, tuple[float, float]]:
-    """What the run says of TF 2.0 against TF 1.14, each as it comes; seconds per step of TF 1.14 and of TF 2.0."""
+    """Return the run's comparison of TF 2.0 with TF 1.14 in their default modes, and the seconds per step of both."""
     index = lookup(run, launches)
     (table,) = tables(run, index)
     (row,) = table.rows

@@ -1,4 +1,4 @@
-"""asv's side: an environment for asv, its `existing` environments, and one `asv run` over both."""
+"""The side of asv: an environment for asv, its `existing` environments, and one `asv run` for both."""
 
 import json
 import os
@@ -22,16 +22,17 @@ from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, UsageError
 
-#: asv's own part (Python 3.11 here), and the one that it imports in the measured environment (3.7 or later).
+#: asv itself (with Python 3.11), and the package that it imports in the measured environment (Python 3.7 or later).
 ASV, RUNNER = "asv==0.6.6", "asv_runner==0.3.2"
 ENVIRONMENTS = ("tf1.14", "tf2.0")
 HERE = Path(__file__).parent
 
 
 class Asv:
-    """asv and what it needs, in `folder`, pinned to `cpus` while it measures (None: not pinned).
+    """asv with its environment in `folder`, pinned to `cpus` while it measures (None: not pinned).
 
-    `rounds` is asv's word for processes: so many measure each environment, those of the first before the second's.
+    `rounds` is the number of processes that measure each environment. All processes of the first environment come
+    before those of the second.
     """
 
     def __init__(self, folder: Path, rounds: int, cpus: tuple[int, ...] | None) -> None:
@@ -41,13 +42,13 @@ class Asv:
         self._count = 0
         self._install()
         self._pythons = [self._wrapped(name, python) for name, python in _environments().items()]
-        # how long asv takes before it measures anything
+        # the seconds that asv takes before it measures anything
         self._overhead, _ = self._run(1, 0.0)
 
     def measure(self, wall: float) -> Measured:
-        """One `asv run` over both environments that takes about `wall` seconds.
+        """Run `asv run` once for both environments, in about `wall` seconds.
 
-        Raises UsageError where asv's processes take all of that before they measure anything.
+        Raises UsageError if asv's processes use all of this time before they measure anything.
         """
         seconds = (wall - self._overhead) / (self._rounds * len(ENVIRONMENTS))
         if seconds <= 0.0:
@@ -70,7 +71,7 @@ class Asv:
         return self._folder / "asv" / "bin"
 
     def _install(self) -> None:
-        """asv in an environment of its own, a repository for its results to belong to, and a file about the machine."""
+        """Install asv in a separate environment, and create a repository for its results and a machine file."""
         _uv("venv", "--quiet", "--no-project", "--clear", "--python", sys.executable, str(self._folder / "asv"))
         _uv("pip", "install", "--quiet", "--python", str(self._bin / "python"), ASV, RUNNER)
         repository = self._folder / "repository"
@@ -80,10 +81,10 @@ class Asv:
         run([str(self._bin / "asv"), "machine", "--yes", "--config", str(self._configured())], env=self._variables)
 
     def _wrapped(self, name: str, python: Path) -> str:
-        """A command that is this interpreter and finds asv_runner, beside the environment: that stays as it was locked.
+        """Write a command that starts this interpreter and finds asv_runner, and return its path.
 
-        asv takes PYTHONPATH out of sys.path again before it imports a benchmark, so nothing in the environment is
-        shadowed.
+        The command is outside of the environment, which stays as it was locked. asv removes PYTHONPATH from sys.path
+        before it imports a benchmark, so nothing in the environment is shadowed.
         """
         folder = self._folder / name
         packages = folder / "packages"
@@ -113,7 +114,7 @@ class Asv:
         return taken, results
 
     def _configured(self) -> Path:
-        """asv's configuration for the next run, whose results get a folder of their own."""
+        """Write asv's configuration for the next run, whose results get a new folder."""
         configuration = {
             "version": 1,
             "project": "keras_step",
@@ -131,7 +132,7 @@ class Asv:
 
     @property
     def _variables(self) -> Mapping[str, str]:
-        """As a launch of the harness has them."""
+        """Return the environment variables of a launch of harness."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self._folder),
@@ -143,7 +144,7 @@ class Asv:
 
 
 def _environments() -> dict[str, Path]:
-    """The interpreters of the harness's own local environments, made where they are not there."""
+    """Return the interpreters of harness's local environments. Create missing environments."""
     project = Project.find()
     environments = load_environments(project)
     requirements = {name: load_lock(project, environments[name], Device.CPU) for name in ENVIRONMENTS}

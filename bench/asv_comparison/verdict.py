@@ -1,9 +1,9 @@
-"""Reads what asv stored of two environments and applies the rule of `asv compare`. Runs in asv's own environment.
+"""Reads asv's stored results of two environments, and applies the rule of `asv compare`. Runs in asv's environment.
 
     python verdict.py RESULTS FIRST_PYTHON SECOND_PYTHON
 
-Prints a JSON object: for each environment the median, the ends of its 99 % interval and the number of samples; and what
-`asv compare` would say of the second.
+It prints a JSON object. For each environment, it has the median, the ends of its 99 % interval and the number of
+samples. It also has the verdict of `asv compare` for the second environment.
 """
 
 import json
@@ -25,7 +25,7 @@ def main(folder, *pythons):
 
 
 def _read(results, python):
-    """Median, statistics and samples of the only benchmark in the environment that `python` is the interpreter of."""
+    """Return median, statistics and samples of the only benchmark in the environment with this interpreter."""
     (result,) = (entry for entry in results if entry.env_name.endswith(python.replace("/", "_")))
     (key,) = result.get_all_result_keys()
     (value,), (stats,), (samples,) = (
@@ -39,7 +39,7 @@ def _summary(value, stats, samples):
 
 
 def _verdict(first, second):
-    """As asv.commands.compare.Compare marks a benchmark, in the words of its headings."""
+    """Return the verdict of asv.commands.compare.Compare, with the words of its headings."""
     if _better(second, first):
         return "improved"
     if _better(first, second):

@@ -1,1 +1,1 @@
-"""`make gpu-check`: everything that needs a GPU, in one command, and a bundle for an issue."""
+"""`make gpu-check`: run everything that needs a GPU with one command, and write a bundle for an issue."""

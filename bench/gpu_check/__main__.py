@@ -1,8 +1,8 @@
-"""`make gpu-check`: runs everything that needs a GPU, in ten minutes at most, and writes a bundle for an issue.
+"""`make gpu-check`: runs everything that needs a GPU, in at most ten minutes, and writes a bundle for an issue.
 
-`make gpu-check ARGS="--gpus 1"` checks another GPU than the first, and `--no-engine` checks without containers. Missing
-images and environments are created in addition to the ten minutes. Each step is recorded, whatever its result. The exit
-code is 1 if a step failed, and 4 without a GPU.
+`make gpu-check ARGS="--gpus 1"` checks a GPU other than the first one, and `--no-engine` checks without containers. The
+creation of missing images and environments takes additional time. Each step is recorded, whatever its result. The exit
+code is 1 if a step failed, and 4 if there is no GPU.
 """
 
 import argparse
@@ -38,18 +38,20 @@ from harness.plan.availability import list_gpu_rows
 from harness.plan.gpus import AMPERE, BLACKWELL, Support, fit
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Seconds that all steps may take together, without the images.
+#: The total number of seconds for all steps, without the creation of images.
 BUDGET = 600.0
-#: Seconds in which a step that is stopped has to end, as after Ctrl-C.
+#: The seconds within which a step must end after it was stopped, as after Ctrl-C.
 _GRACE = 30.0
-#: Bytes of an output, and of a run's file, that a bundle has at most. GitHub takes 25 MB; this keeps it below 10.
+#: The largest number of bytes in a bundle from an output, and from a run's file. GitHub accepts 25 MB. These limits
+#: keep a bundle below 10 MB.
 _MOST = 1_000_000
 
 HARNESS = (sys.executable, "-m", "harness")
 #: The axes of one cell.
 _CELL = ("model=small", "data=small", "call=train_on_batch", "api=tf.keras", "inputs=numpy", "mode=eager")
 _SHORT = ("--rounds", "1", "--warmup", "300ms", "--measure", "1s")
-#: Products of large matrices, measured for seconds: the power readings of some GPUs are means over the last second.
+#: The options for products of large matrices. They are measured for seconds, because the power readings of some GPUs
+#: are means over the last second.
 _PRODUCTS = ("-s", f"bench/gpu_check/{PRODUCTS}.py", "-a", "side=8192", "--warmup", "1.5s", "--measure", "2s")
 _RUN_FILES = ("run.json", "launches.jsonl", "report.md")
 
@@ -58,10 +60,10 @@ PASSED, FAILED, LEFT_OUT = "passed", "failed", "left out"
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A command, about how long it takes and when it is stopped, in seconds; or why it is left out.
+    """A command with its expected duration and its time limit in seconds, or the reason why it is left out.
 
-    Images and environments are created in addition to the ten minutes: their steps aren't `counted`. `after` names a
-    step that has to pass first.
+    Steps that create images and environments aren't `counted` in the ten minutes. `after` names a step that must pass
+    first.
     """
 
     name: str
@@ -74,7 +76,7 @@ class Step:
 
     @property
     def typed(self) -> str:
-        """The command as a person types it."""
+        """Return the command as a user would enter it."""
         words = ["harness", *self.command[3:]] if tuple(self.command[:3]) == HARNESS else ["python", *self.command[1:]]
         return " ".join(Path(word).name if word.startswith("/") else word for word in words)
 
@@ -133,7 +135,7 @@ def main() -> int:
             signal.signal(number, _interrupt)
         outcomes: list[Outcome] = []
         table = ""
-        with suppress(KeyboardInterrupt):  # between two steps: the bundle has the steps before
+        with suppress(KeyboardInterrupt):  # between two steps: the bundle has the earlier steps
             for outcome in walked(steps, Path(scratch)):
                 outcomes.append(outcome)
                 mask, table = Mask(), summary(outcomes, cards[0], host)
@@ -144,7 +146,7 @@ def main() -> int:
 
 
 def _interrupt(number: int, frame: object) -> None:
-    """Treat the end of a terminal, or of a job, like Ctrl-C: end the step, and write the bundle."""
+    """Treat a closed terminal or an ended job like Ctrl-C: end the step, and write the bundle."""
     raise KeyboardInterrupt
 
 
@@ -152,11 +154,11 @@ def _interrupt(number: int, frame: object) -> None:
 class Plan:
     """What is checked, and with which releases.
 
-    - `environment`: the environment of single cells; empty if the GPU runs none.
-    - `which`: the GPUs, as they are passed. `seconds`: how long CPUs and GPUs are watched.
+    - `environment`: the environment for single cells; empty if no environment runs on the GPU.
+    - `which`: the GPUs, in the form of the option. `seconds`: how long CPUs and GPUs are watched.
     - `of_quick`: the environments of the suite `quick`; empty if nothing can be compared.
-    - `refused`: a release that the catalog refuses on the GPU, and that is launched all the same.
-    - `lazy`: a release whose code the driver compiles at the start, unless CUDA loads it lazily.
+    - `refused`: a release that the catalog refuses on this GPU, and that is launched anyway.
+    - `lazy`: a release whose code the driver compiles at the start, unless CUDA loads the code lazily.
     """
 
     environment: str
@@ -171,7 +173,7 @@ class Plan:
 
     @property
     def matrix(self) -> Sequence[str]:
-        """The start of the commands that measure. In containers, nobody has to trust the scenario `products`."""
+        """Return the start of measuring commands. In containers, nobody has to trust the scenario `products`."""
         backend = ("--backend", "local", "--trust") if self.without_engine else ()
         return (*HARNESS, "matrix", "--gpus", self.which, *backend)
 
@@ -210,7 +212,7 @@ class Plan:
 
     def _machine(self) -> Iterator[Step]:
         """Return the steps that need no environment."""
-        # with --gpus, the doctor requires an engine
+        # with --gpus, `harness doctor` requires an engine
         on, seconds = () if self.without_engine else ("--gpus", self.which), self.seconds
         yield Step("version", (*HARNESS, "--version"), 1, 30)
         yield self._access("facts", 5, 120)
@@ -298,7 +300,7 @@ def _refused(cards: Sequence[Gpu], host: GpuHost) -> str:
 
 
 def _measured(typed: Sequence[str]) -> list[str]:
-    """The environments in which the command would launch something; none where it cannot say."""
+    """Return the environments in which the command would launch something; empty if the command can't list them."""
     command = (*HARNESS, *typed, "--dry-run", "--json")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     try:
@@ -308,7 +310,7 @@ def _measured(typed: Sequence[str]) -> list[str]:
 
 
 def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> None:
-    """Say what will be done, and how long that takes."""
+    """Print the steps and how long they take."""
     minutes = sum(step.about for step in steps if step.counted and not step.left_out) / 60
     print(f"GPU {card.index}: {card.name}, compute capability {format_version(card.capability)}, driver {host.driver}.")
     extra = f"at most {BUDGET / 60:.0f}, and the time to create images or environments"
@@ -320,7 +322,7 @@ def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> N
 
 
 def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
-    """Run the steps one after the other, and say of each at once what became of it."""
+    """Run the steps one after the other, and print the result of each step when it ends."""
     left, stopped = BUDGET, False
     failed: set[str] = set()
     for number, step in enumerate(steps, start=1):
@@ -382,9 +384,9 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Hold back signals during the block, and raise KeyboardInterrupt at its end if there was one.
+    """Delay signals during the block, and raise KeyboardInterrupt at its end if one arrived.
 
-    A signal between the start of a process and its handle would leave the process running.
+    If a signal arrived after the start of a process, but before its handle is stored, the process would keep running.
     """
     received: list[int] = []
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -399,7 +401,7 @@ def uninterrupted() -> Iterator[None]:
 
 
 def end(process: "subprocess.Popen[bytes]") -> None:
-    """End a command as Ctrl-C does, so that it leaves nothing; by force where it does not end, and clean up then."""
+    """End a command like Ctrl-C, so that it leaves nothing behind. If it doesn't end, kill it and clean up."""
     os.killpg(process.pid, signal.SIGINT)
     try:
         process.wait(_GRACE)
@@ -434,7 +436,7 @@ def ends(outcomes: Sequence[Outcome]) -> str:
 
 
 def write(bundle: Path, text: str, outcomes: Sequence[Outcome], scratch: Path, mask: Mask) -> None:
-    """The bundle: summary, outputs, the recording, and what is stored of each run, all of it masked."""
+    """Write the bundle: the summary, outputs, the recording and the files of each run, all masked."""
     files: dict[str, str] = {"summary.md": text}
     for outcome in outcomes:
         if outcome.output:
@@ -450,7 +452,7 @@ def write(bundle: Path, text: str, outcomes: Sequence[Outcome], scratch: Path, m
 
 
 def _zip(bundle: Path, files: Mapping[str, str]) -> None:
-    """Write the bundle, or leave the last one as it is: it is written again after each step."""
+    """Write the bundle. If this fails, keep the previous one, because it is written again after each step."""
     part = bundle.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():

@@ -29,7 +29,7 @@ IMAGE = "python:3.11-slim-bookworm"
 #: The label of these containers.
 _RUN = "gpu-check"
 
-#: How long a program may take that prints its version, in seconds.
+#: The seconds that a program may take to print its version.
 _PATIENCE = 30.0
 
 #: Programs of NVIDIA's toolkit and driver, with the arguments for their versions.
@@ -40,7 +40,7 @@ PROGRAMS: Mapping[str, Sequence[str]] = {
     "nvidia-cdi-refresh": ("systemctl", "is-active", "nvidia-cdi-refresh.path", "nvidia-cdi-refresh.service"),
     "SELinux": ("getenforce",),
 }
-#: The parts of `docker info` that GPU access depends on.
+#: The parts of `docker info` on which GPU access depends.
 INFO = (
     *("ServerVersion", "OperatingSystem", "CgroupDriver", "CgroupVersion", "SecurityOptions"),
     *("DefaultRuntime", "Runtimes", "CDISpecDirs", "DiscoveredDevices"),
@@ -135,7 +135,7 @@ def summarize(facts: Mapping[str, str]) -> str:
 
 
 def run_program(command: Sequence[str]) -> str:
-    """Return the output of a program, or why there is none."""
+    """Return the output of a program, or the reason why there is none."""
     try:
         process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_PATIENCE)
     except FileNotFoundError:
@@ -146,7 +146,7 @@ def run_program(command: Sequence[str]) -> str:
 
 
 def read_settings(path: Path) -> str:
-    """Return the lines of a file without comments, or why it can't be read."""
+    """Return the lines of a file without comments, or the reason why it can't be read."""
     try:
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError as error:

@@ -61,7 +61,7 @@ _MORE_CODE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of a check: whether it passed, or None if it couldn't be done, and a sentence."""
+    """The result of a check: whether it passed (None if the check wasn't possible), and a sentence."""
 
     passed: bool | None
     sentence: str
@@ -88,12 +88,12 @@ class Product:
 
     @property
     def rate(self) -> float:
-        """Floating-point operations per second."""
+        """The floating-point operations per second."""
         return 2 * self.side**3 * self.calls / self.seconds
 
     @property
     def peak(self) -> float | None:
-        """The highest number of operations per second that its GPU can do, or None if it isn't known."""
+        """The peak of the GPU in operations per second, or None if it isn't known."""
         per_clock = (TF32S if self.tf32 else FLOATS).get(self.capability or (0, 0))
         if per_clock is None or not self.multiprocessors or not self.clock_mhz:
             return None
@@ -101,7 +101,7 @@ class Product:
 
     @property
     def numbers(self) -> str:
-        """The name of its numbers."""
+        """The name of the number type."""
         return "TF32" if self.tf32 else "float32"
 
 
@@ -224,7 +224,7 @@ PHYSICS: Sequence[Callable[[Sequence[Product]], list[Finding]]] = (check_linear,
 
 
 def check_right(launches: Iterable[Launch]) -> list[Finding]:
-    """Compare the results of the GPU with the CPU's, once with and once without TF32."""
+    """Compare the results of the GPU with the results of the CPU, with and without TF32."""
     by_numbers = {_has_tf32(launch): launch for launch in measured(launches)}
     if not by_numbers:
         return [Finding(None, "No launch of the products was measured.")]
@@ -289,12 +289,12 @@ def _starts(cold: Launch, warm: Launch) -> Finding:
 
 
 def start_seconds(launch: Launch) -> float:
-    """Return the seconds before the steps that count."""
+    """Return the seconds before the timed steps."""
     return sum(seconds for name, seconds in launch.phases.items() if name not in _LATER)
 
 
 def measured(launches: Iterable[Launch]) -> list[Launch]:
-    """Return the successful launches of products.py whose times count, the last one of each cell."""
+    """Return the last successful launch of each cell of products.py whose times count."""
     last: dict[Any, Launch] = {}
     for launch in launches:
         is_counted = launch.role is Role.MEASURE and launch.status is Status.OK and launch.samples

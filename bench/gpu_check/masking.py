@@ -1,4 +1,4 @@
-"""Takes out of a text what would tell whose machine it is from."""
+"""Masks the parts of a text that identify its machine or its user."""
 
 import getpass
 import json
@@ -9,20 +9,20 @@ from pathlib import Path
 from typing import Any
 
 _UUID = re.compile(r"\b(GPU|MIG)-[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
-#: With the domain of four digits that the kernel writes, or of eight that NVML does.
+#: A PCI address with a domain of four digits, as the kernel writes it, or of eight digits, as NVML does.
 _PCI = re.compile(r"\b([0-9a-fA-F]{4}|[0-9a-fA-F]{8}):([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7])\b")
-#: A process as `harness doctor` and a run's warnings tell of it.
+#: A process in the output of `harness doctor` and in a run's warnings.
 _PROCESS = re.compile(r"[^\s,(]+ \(process \d+\)")
 _HOME = re.compile(r"/(?:home|Users)/[^/\s\"':,;]+")
-#: Of these nobody is the only one; and they are words of ordinary sentences.
+#: Names that aren't masked, because many machines and users have them, and they occur in ordinary sentences.
 _COMMON = frozenset({"root", "localhost", "user", "harness", "docker", "ubuntu", "gpu", "cpu", "tensorflow"})
 
 
 class Mask:
-    """Numbers GPUs' UUIDs and PCI addresses in the order in which they come; names and folders become words.
+    """Replaces UUIDs and PCI addresses of GPUs by numbers, in the order of their occurrence, and names by words.
 
-    `words` are what else is replaced, whole words, and by what: this machine's folders and names where left out.
-    One mask serves a whole bundle, so that a GPU has one name in it.
+    `words` maps other whole words to their replacements. By default, these are the folders and user names of this
+    machine. A bundle has one mask, so that each GPU has the same name in the whole bundle.
     """
 
     def __init__(self, words: Mapping[str, str] | None = None) -> None:
@@ -31,8 +31,8 @@ class Mask:
         self._places: dict[tuple[int, str], int] = {}
 
     def text(self, text: str) -> str:
-        """The text without them."""
-        # the longest first: a project's folder may be in the user's own
+        """Return the masked text."""
+        # the longest words first, because the project's folder may be in the user's folder
         for word in sorted(self._words, key=len, reverse=True):
             # no part of another word
             text = re.sub(rf"(?<!\w){re.escape(word)}(?!\w)", lambda _, word=word: self._words[word], text)
@@ -42,7 +42,7 @@ class Mask:
         return _PROCESS.sub("program (process 1)", text)
 
     def value(self, value: Any) -> Any:
-        """A JSON value with each of its texts masked; keys stay as they are, and so do process numbers."""
+        """Return a JSON value with masked texts. Keys and process ids don't change."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, Mapping):
@@ -52,7 +52,7 @@ class Mask:
         return value
 
     def file(self, path: Path) -> str:
-        """What is in a file, masked; in JSON the texts alone, so that it stays what it is."""
+        """Return the masked contents of a file. In a JSON file, only texts are masked, so that it stays valid."""
         text = path.read_text(encoding="utf-8", errors="replace")
         masks: Mapping[str, Callable[[str], str]] = {
             ".json": lambda whole: json.dumps(self.value(json.loads(whole)), indent=2, ensure_ascii=False) + "\n",
@@ -62,7 +62,7 @@ class Mask:
         }
         try:
             return masks.get(path.suffix, self.text)(text)
-        except ValueError:  # what was stopped may have left half a line
+        except ValueError:  # a stopped command may have left half a line
             return self.text(text)
 
     def _uuid(self, kind: str, uuid: str) -> str:
@@ -77,6 +77,6 @@ def here() -> dict[str, str]:
     name = socket.gethostname()
     names = {name: "host", name.partition(".")[0]: "host", getpass.getuser(): "user"}
     folders = {str(Path.home()): "~", str(Path(__file__).resolve().parents[2]): "PROJECT"}
-    # of a short name nobody is known, and it may be any word
+    # a short name doesn't identify anybody, and may be any word
     kept = {word: mask for word, mask in names.items() if len(word) > 2 and word not in _COMMON}
     return {**kept, **{folder: mask for folder, mask in folders.items() if folder != "/"}}

@@ -22,7 +22,7 @@ import ctypes
 
 from kit import digits, driver, eager_tensorflow, fixed_batch, fixed_weights, main
 
-#: Facts of the driver about a GPU (CUdevice_attribute in cuda.h).
+#: The driver's attributes of a GPU (CUdevice_attribute in cuda.h).
 ATTRIBUTES = {"multiprocessors": 16, "clock_khz": 13}
 
 

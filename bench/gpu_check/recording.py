@@ -1,10 +1,10 @@
-"""Records what NVML is asked and answers, and answers from such a recording.
+"""Records calls of NVML and their results, and replays such a recording.
 
-`python -m bench.gpu_check.recording FILE` reads this machine's GPUs and watches them, as a run does. A recording is
-JSON lines: the first says what it is of; each of the others is one call, with its time in seconds since the first, its
-arguments, and its `answer`, or the number of its `error` (`mismatch` where the driver is too old for the function).
-GPUs are named by how they were asked for, `0`, or `0:2` for the instance in the third place. UUIDs, PCI addresses and
-the names of processes are masked; serial numbers are not asked for.
+`python -m bench.gpu_check.recording FILE` reads this machine's GPUs and watches them, as a run does. A recording has
+JSON lines. The first line describes the machine. Each of the other lines is one call: its time in seconds since the
+first call, its arguments, and its `answer` or the number of its `error` (`mismatch` if the driver is too old for the
+function). A GPU's name is its index, such as `0`, or `0:2` for its third instance. UUIDs, PCI addresses and the names
+of processes are masked. Serial numbers aren't read.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from harness.machine.gpu.monitor import Watch
 
 MISMATCH = "mismatch"
 
-#: Of these answers more is not used, or would tell whose GPU it is.
+#: The recorded fields of some answers. Other fields aren't used, or would identify the GPU.
 _FIELDS: Mapping[str, tuple[str, ...]] = {
     "nvmlDeviceGetPciInfo": ("busId",),
     "nvmlDeviceGetComputeRunningProcesses": ("pid", "usedGpuMemory"),
@@ -38,14 +38,14 @@ _PROGRAM = "nvmlSystemGetProcessName"
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """A GPU, or an instance of one: by what name a recording calls it, and the library's own handle."""
+    """A GPU or an instance of a GPU: its name in the recording, and the library's handle."""
 
     name: str
     real: Any = None
 
 
 class Recorder:
-    """pynvml, each of whose calls is kept in `lines`."""
+    """Wraps pynvml, and records each call in `lines`."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -84,7 +84,7 @@ def _named(argument: Any) -> Any:
 
 
 def _told(name: str, answer: Any) -> Any:
-    """An answer as JSON; structures become objects."""
+    """Return an answer as a JSON value. Structures become objects."""
     if isinstance(answer, Handle):
         return {"handle": answer.name}
     if name == _PROGRAM:
@@ -103,9 +103,9 @@ def _told(name: str, answer: Any) -> Any:
 
 
 class Replay:
-    """pynvml as a recording has it: each call is answered as it was when it was made so often, at last as the last.
+    """Replaces pynvml with a recording: the nth call of a function gets its nth recorded answer, and then the last one.
 
-    What was not recorded is a function that the driver does not know.
+    A function that wasn't recorded counts as unknown to the driver.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -117,12 +117,12 @@ class Replay:
             self._calls[_key(call["call"], call["arguments"])].append(call)
 
     def nvmlInit(self) -> None:  # noqa: N802 - the library's name
-        """As it started."""
+        """Answer like the recorded start of the library."""
         self._answer("nvmlInit")
         self.open += 1
 
     def nvmlShutdown(self) -> None:  # noqa: N802
-        """Closed as often as it was opened, at the end."""
+        """Count a close of the library. In the end, there must be as many as starts."""
         self.open -= 1
 
     def __getattr__(self, name: str) -> Any:
@@ -156,7 +156,7 @@ def _read(value: Any) -> Any:
 
 
 def record(seconds: float) -> list[str]:
-    """The lines of a recording: this machine's GPUs as a run reads them, and so many seconds of watching them all."""
+    """Record the reads of this machine's GPUs at the start of a run, and `seconds` of watching. Return the lines."""
     recorder = Recorder()
     cards = read(recorder).cards
     with kept_open(cards, recorder):

@@ -1,7 +1,7 @@
 """Nightly runs of past days: `python -m bench.replay measure FOLDER …`, and `python -m bench.replay figures FOLDER…`.
 
-`measure` starts a replay, or continues it if the folder has one: of a line, of the same wheel again, or with scenarios
-that take longer from a nightly run on. After `--`, it takes arguments of `harness matrix`. The page
+`measure` starts a replay, or continues the replay in the folder. It replays a release line or always the same wheel, or
+scenarios that get slower from some nightly run on. Arguments after `--` are for `harness matrix`. The page
 docs/dev/validation/nightly-replay.md has examples and results.
 """
 

@@ -1,4 +1,4 @@
-"""The figures of replays, as Markdown: false alerts, planted steps that were found, and steps of a line."""
+"""The results of replays as Markdown: false alerts, detected planted steps, and steps between versions of a line."""
 
 import math
 import statistics
@@ -25,7 +25,7 @@ Reports = Mapping[tuple[str, str], Sequence[Sequence[Report]]]
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """A replay that was read: its plan, its nightly runs so far, their time series, and the confirmations."""
+    """A stored replay: its plan, its nightly runs so far, their time series, and the confirmations."""
 
     name: str
     plan: nights.ReplayPlan
@@ -66,7 +66,7 @@ def _measured(series: Series, runs: Collection[str]) -> Series:
 
 
 def page(replays: Sequence[Replay], asv: str = "") -> str:
-    """Return the figures of several replays."""
+    """Return the results of several replays as Markdown."""
     parts = ["## Nightly runs that were replayed", "", *_overview(replays)]
     for replay in replays:
         reports = judge(replay.series, asv)
@@ -82,7 +82,7 @@ def page(replays: Sequence[Replay], asv: str = "") -> str:
 
 
 def judge(series: Sequence[Series], asv: str = "") -> Reports:
-    """Return what each rule reports of each series, after each nightly run again."""
+    """Return the reports of each rule for each series. A rule runs after each nightly run."""
     cache = ChangeCache()
     reports: dict[tuple[str, str], list[list[Report]]] = {
         ("harness", RATIOS): [list(harness_reports(one_series, cache)) for one_series in series]
@@ -133,7 +133,7 @@ def _overview(replays: Iterable[Replay]) -> list[str]:
 
 
 def _variability(replay: Replay) -> list[str]:
-    """Return a table of how much the values of neighbouring nightly runs differ, without the steps between levels."""
+    """Return a table of the differences between successive nightly runs, without the steps between levels."""
 
     def deviation(values: Sequence[float]) -> str:
         differences = [abs(b - a) for a, b in pairwise(values)]
@@ -206,7 +206,7 @@ def _confirmed(replay: Replay) -> list[list[Report]]:
 
 
 def _computed(replay: Replay, percent: int, asv: str) -> list[str]:
-    """Return how many steps each rule finds that are added to the measured values, at each place of each series."""
+    """Return how many steps each rule finds if steps are added to the measured values, at each place in each series."""
     changed: list[tuple[Series, int]] = [
         (_slower(one_series, at, percent), at)
         for one_series in replay.series

@@ -1,7 +1,7 @@
 """Measures the nightly runs of a replay, as the nightly workflow does, and stores each in the replay's folder.
 
-Each nightly run is measured now, and enters the history under the day that it replays. Replays call
-the commands that the workflow calls. A folder that was interrupted is continued.
+Each nightly run is measured now, and is added to the history with the date that it replays. Replays run the same
+commands as the workflow. An interrupted replay is continued.
 """
 
 import json
@@ -95,10 +95,10 @@ class PlantedStep:
 
 @dataclass(frozen=True, slots=True)
 class ReplayPlan:
-    """The plan of a replay: `environment` against `baseline`, in a nightly run on each of `days` (ISO 8601).
+    """The plan of a replay: `environment` is compared with `baseline` in one nightly run for each of `days` (ISO 8601).
 
-    `is_line`: the environment is a line, of which each nightly run takes the version as of its day. `arguments` and
-    `confirm` are further arguments of `harness matrix` and of `harness history confirm`.
+    `is_line`: the environment is a release line, and each nightly run uses its version on that day. `arguments` and
+    `confirm` are additional arguments for `harness matrix` and `harness history confirm`.
     """
 
     environment: str
@@ -110,16 +110,16 @@ class ReplayPlan:
     planted: Sequence[PlantedStep] = ()
 
     def environment_of(self, night: int) -> str:
-        """Return the environment of a nightly run, as -e takes it."""
+        """Return the environment of a nightly run, in the form of the option -e."""
         return f"{self.environment}@{self.days[night]}" if self.is_line else self.environment
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayedNight:
-    """A nightly run that was replayed: `run` is empty if it measured nothing, and `reason` is the error then.
+    """A replayed nightly run. If it measured nothing, `run` is empty and `reason` is the error.
 
-    `seconds` is the time of the measurement, `confirm_seconds` the time of confirmations with their searches. `opened`
-    has the titles of new issues.
+    `seconds` is the time of the measurement, and `confirm_seconds` is the time of confirmations, including their
+    searches. `opened` has the titles of new issues.
     """
 
     night: int
@@ -133,7 +133,7 @@ class ReplayedNight:
 
 
 def days_between(first: str, last: str, every: int) -> list[str]:
-    """Return the first day and each `every` days later until the last, as ISO 8601 dates."""
+    """Return every `every`-th day from the first day to the last, as ISO 8601 dates."""
     start, end = date.fromisoformat(first), date.fromisoformat(last)
     return [(start + timedelta(days=at)).isoformat() for at in range(0, (end - start).days + 1, every)]
 
@@ -234,7 +234,7 @@ def _scenario_files(folder: Path, plan: ReplayPlan) -> list[Path]:
 
 
 def _scenarios(folder: Path, plan: ReplayPlan, night: int) -> list[str]:
-    """Write the planted scenarios as they are in a nightly run; return them as arguments."""
+    """Write the planted scenarios for a nightly run, and return their options."""
     words: list[str] = []
     for step, path in zip(plan.planted, _scenario_files(folder, plan), strict=True):
         path.parent.mkdir(exist_ok=True)
@@ -244,7 +244,7 @@ def _scenarios(folder: Path, plan: ReplayPlan, night: int) -> list[str]:
 
 
 def _alarm(folder: Path) -> list[str]:
-    """Update the issues in a file as the alarm decides; return the titles of new issues."""
+    """Update the issues in a file with `harness history alarm`, and return the titles of new issues."""
     path = folder / ISSUES
     issues: list[dict[str, Any]] = json.loads(path.read_text()) if path.exists() else []
     path.write_text(json.dumps(issues))
@@ -263,7 +263,7 @@ def _alarm(folder: Path) -> list[str]:
 
 
 def _harness(folder: Path, *words: str, before: Sequence[str] = ()) -> subprocess.CompletedProcess[str]:
-    """Run a command of harness with the history of the replay; its output goes to a log as well."""
+    """Run a command of harness with the history of the replay. Also write its output to a log."""
     environment = {**os.environ, "HARNESS_HISTORY": str(folder / HISTORY), "NO_COLOR": "1"}
     command = [*before, sys.executable, "-m", "harness", *words]
     process = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)

@@ -1,8 +1,8 @@
-"""Rules that judge a replay's time series: the history's own, and the rules of other tools.
+"""Rules that search a replay's time series for slowdowns: the rule of harness, and the rules of other tools.
 
-A rule gets the values of a series up to each nightly run, as a nightly job would, and reports slowdowns: pairs of the
-number of nightly runs that it had, and the index of the first slower one. harness judges the ratio to the baseline. The
-other tools know no baseline, so they get the times; the ratios too, to separate the rule from its input.
+Like a nightly job, a rule gets the values of a series up to each nightly run. It reports slowdowns as pairs: the number
+of nightly runs that it had, and the index of the first slower one. harness uses the ratio to the baseline. The other
+tools don't have a baseline, so they get the times. They also get the ratios, to separate the rule from its input.
 """
 
 import json
@@ -17,7 +17,7 @@ from harness.model.history import Series
 #: The smallest number of nightly runs that a rule gets: harness needs three on either side of a change.
 FIRST = 6
 
-#: The distance in nightly runs at which a report counts as one of a change.
+#: The largest distance in nightly runs between a change and a report that counts as its detection.
 NEAR = 2
 
 Report = tuple[int, int]
@@ -39,7 +39,7 @@ print(json.dumps(reports))
 
 
 def harness_reports(series: Series, cache: ChangeCache | None = None) -> Iterator[Report]:
-    """Return what the history suspects to be slower."""
+    """Return the slowdowns that the history suspects."""
     for count in range(FIRST, len(series.points) + 1):
         judgement = judge_series(Series(series.key, series.points[:count]), known=cache)
         for change, finding in zip(judgement.changes, judgement.findings, strict=True):
@@ -78,7 +78,7 @@ ASV = "asv, 5 %"
 
 
 def asv_reports(python: str, values: Sequence[Sequence[float]]) -> list[list[Report]]:
-    """Return what asv's own code reports of several series, in an interpreter that has asv."""
+    """Return the reports of asv's own code for several series, from an interpreter that has asv."""
     document = json.dumps([FIRST, [[math.exp(value) for value in row] for row in values]])
     process = subprocess.run([python, "-c", _ASV], input=document, check=True, capture_output=True, text=True)
     return [[(count, index) for count, index in report] for report in json.loads(process.stdout)]
@@ -94,13 +94,13 @@ def distinct(reports: Sequence[Report]) -> list[Report]:
 
 
 def is_hit(report: Report, at: int) -> bool:
-    """Return whether a report is right about a change at `at`: a report from before the change is a false alert."""
+    """Return whether a report detects the change at `at`. A report from before the change is a false alert."""
     count, index = report
     return abs(index - at) <= NEAR and count > at
 
 
 def delay(reports: Sequence[Report], at: int) -> int | None:
-    """Return after how many nightly runs a change at `at` was reported, 1 for its own; None if it wasn't.
+    """Return after how many nightly runs a change at `at` was reported (1: after its own), or None.
 
     `reports` are all reports of a rule: a `distinct` one may be a false alert near the change, before it.
     """

@@ -1,5 +1,5 @@
-"""`make simulate`: how often the statistics are right, on simulated launches whose truth is known.
+"""`make simulate`: how often the statistics are right, on simulated launches whose true ratio is known.
 
-What is simulated is the machine and the launches; everything from the paired log-ratios on is the harness's own code
-(`harness.analysis`). `tests/analysis/test_simulation.py` runs a short version of the same.
+Only the machine and the launches are simulated. Everything from the paired log ratios on is the code of harness
+(`harness.analysis`). `tests/analysis/test_simulation.py` runs a short version of these simulations.
 """

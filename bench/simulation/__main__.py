@@ -60,7 +60,7 @@ EFFECTS = (0.05, 0.10, 0.20)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One kind of table to simulate, and the true log-ratios to judge it with."""
+    """One kind of table to simulate, and the true log ratios of its comparisons (`effects`)."""
 
     table: Table
     rounds: int
@@ -70,20 +70,20 @@ class Case:
     settles: bool = False
 
 
-#: A part of what is printed, of so many tables or trials and with a seed.
+#: Prints one part, with a number of tables or trials and a seed.
 Part = Callable[[ProcessPoolExecutor, int, int], None]
 
 
 class Simulate(Protocol):
-    """Simulate all cases, `share` times as many tables as usual, with the seed that is so many `later`."""
+    """Simulates cases, with `share` times the usual number of tables, and with the seed plus `later`."""
 
     def __call__(self, cases: Sequence[Case], *, share: float = 1.0, later: int = 0) -> list[Outcome]:
-        """What came of each."""
+        """Return the outcome of each case."""
         ...
 
 
 def main() -> None:
-    """Simulate, and print all parts or one of them."""
+    """Simulate, and print all parts or one part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
     parser.add_argument("--seed", type=int, default=1)
@@ -104,7 +104,7 @@ def _all(
 
 
 def _one(case: Case, tables: float, seed: int) -> Outcome:
-    # a small table is quick and says little about coverage
+    # a small table is quick, but it has few comparisons to estimate the coverage
     count = max(1, round(tables * {1: 4.0, 4: 2.0, 128: 0.5}.get(case.table.comparisons, 1.0)))
     return outcome(
         case.table,
@@ -119,13 +119,13 @@ def _one(case: Case, tables: float, seed: int) -> Outcome:
 
 
 def _spreads(comparisons: int) -> list[tuple[Spread, bool]]:
-    """How cells scatter, and whether their samples show it: all but the kinds, which have a table of their own."""
+    """Return the kinds of variability of cells, and whether their samples show it. KINDS has a separate part."""
     several = [(Spread.GROUPS, True)] if comparisons > 1 else []
     return [(Spread.EQUAL, True), (Spread.UNEQUAL, True), (Spread.UNEQUAL, False), *several]
 
 
 def _kinds(comparisons: int) -> list[Table]:
-    """Every spread and drift; of comparisons without the reference, every spread."""
+    """Return tables with each variability and drift, and without the baseline with each variability."""
     return [
         table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
         for sigma, (spread, seen) in product(SIGMAS, _spreads(comparisons))
@@ -143,12 +143,12 @@ def _right_row(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
     return [str(comparisons), str(rounds), *_worst(simulate, cases, 0.5, 4.0)]
 
 
-#: What `_worst` tells.
+#: The names of the results of `_worst`.
 WORST = ("false alarms", "wrong `same`", "wrong difference", "coverage", "in the worst group")
 
 
 def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
-    """Of cases with equal cells and with a difference at the margin: the worst of each of WORST."""
+    """Return the worst value of each of WORST, over cases with equal cells and with a difference at the margin."""
     measures: list[Callable[[Outcome], float]] = [
         lambda figures: -figures.said[0].any_different,
         lambda figures: -figures.said[1].any_same,
@@ -169,9 +169,9 @@ def _least(
     again: float,
     measures: Sequence[Callable[[Outcome], float]],
 ) -> list[tuple[float, Case]]:
-    """By measure the case where it is least, looked for and then simulated anew, and what it is there.
+    """Return, for each measure, the case with the lowest value, and the measure's value in a second simulation of it.
 
-    The worst of many would be worse than it is by chance alone.
+    Without the second simulation, the lowest of many values would be too low just by chance.
     """
     outcomes = simulate(cases, share=first)
     worst = [min(range(len(cases)), key=lambda at, function=measure: function(outcomes[at])) for measure in measures]  # type: ignore[misc]
@@ -210,9 +210,10 @@ def _noises(simulate: Simulate) -> None:
 
 
 def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
-    """The worst of three to five rounds of 1 to 32 comparisons: `3.0 % (1, 5)` of one comparison and five rounds.
+    """Return the worst values over 1 to 32 comparisons and three to five rounds.
 
-    A true difference at the margin is one way and the other, for not all noise is symmetric.
+    `3.0 % (1, 5)` is the value for one comparison and five rounds. True differences at the margin are simulated in both
+    directions, because some noise isn't symmetric.
     """
     cases = [
         Case(table(comparisons, **{"sigma": 0.03, **changes}), rounds, (0.0, MARGIN, -MARGIN))
@@ -272,7 +273,7 @@ def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> lis
     return [_percent(sigma), scatter, f"± {_percent(precision)}", *rounds]
 
 
-#: After which rounds a run is read, and continued where anything is unclear.
+#: The rounds after which a run's report is read. The run continues if a verdict is unclear.
 READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 
 
@@ -288,7 +289,7 @@ def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 
 
 def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
-    """Wrong verdicts, coverage and rounds where they are worst of three spreads, and power at 2 %."""
+    """Return wrong verdicts, coverage and rounds, each for the worst of three variabilities, and the power at 2 %."""
     looks, (comparisons, size) = kind
     count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
     kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
@@ -322,7 +323,7 @@ def _claims(simulate: Simulate) -> None:
 
 
 def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
-    """Four launches a round, of which one is compared with another, of at most thirty."""
+    """Return a row for at most thirty rounds of four launches each, one of which is compared with another."""
     cases = [
         Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
         for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
@@ -505,7 +506,7 @@ def _trends(cells: int, seed: int) -> None:
 
 
 def _fallen(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
-    """Of so many cells in all, 20 samples a launch."""
+    """Return the shares of cells with a detected trend, from this total number of cells and 20 samples per launch."""
     return one_after_the_other(group, launches, 20, max(1, cells // group.cells), seed=seed)
 
 
@@ -583,10 +584,10 @@ def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     _print(["candidates", "step", "beside the step", *END_HEADS], rows)
 
 
-#: What a row of searches says of how they ended.
+#: The headings of the columns that show how searches ended.
 END_HEADS = ["right", "wrong", "right, with a warning", "wrong, with a warning", "refused", "rounds", "launches"]
 
-#: What releases do beside the step, with rounds that scatter by 3 %.
+#: Other differences between releases than the step, by name. Rounds have a standard deviation of 3 %.
 OWNS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     "Student's t, 3 degrees of freedom": {"heavy": True},
@@ -606,7 +607,7 @@ def _ends(figures: Found) -> list[str]:
 
 
 def _median(counts: Sequence[int]) -> str:
-    """`16 (37)`: the median, and what 95 % of searches do with."""
+    """Format the median and the 95th percentile: `16 (37)`."""
     ordered = sorted(counts)
     return f"{ordered[len(ordered) // 2]} ({ordered[math.ceil(0.95 * len(ordered)) - 1]})"
 
@@ -642,7 +643,7 @@ def _whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterato
 
 
 def _of(count: int, all_: int) -> str:
-    """`58 of 60 (88 to 100 %)`."""
+    """Format a count and the 95 % interval of its share: `58 of 60 (88 to 100 %)`."""
     low, high = between(count, all_)
     return f"{count} of {all_} ({100.0 * low:.0f} to {100.0 * high:.0f} %)"
 
@@ -684,7 +685,7 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     ours = list(COMPARED)[:2]
     _print(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
     print()
-    # each rule's of the most series
+    # the counts of each rule for the largest number of series
     _print(["nights", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items()))
 
     def found(case: Course, step: float) -> list[str]:
@@ -704,7 +705,7 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 
 
 def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
-    """Return the factor that errors need, and the median and the 90th percentile of those that they get."""
+    """Yield rows with the right factor for errors, and the median and the 90th percentile of the estimated factors."""
     for correlation in (0.0, 0.5, 0.8):
         quantiles = [np.quantile(inflations(correlation, nights, trials, seed), (0.5, 0.9)) for nights in lengths]
         needed = math.sqrt((1.0 + correlation) / (1.0 - correlation))
@@ -712,7 +713,7 @@ def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[
 
 
 def _of_tables(*parts: Callable[[Simulate], None]) -> Part:
-    """Return a part that judges simulated tables."""
+    """Return a part that simulates tables."""
 
     def part(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         for section in parts:
@@ -733,11 +734,11 @@ def _of_sharing(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 
 
 def _alone(function: Callable[[int, int], None], factor: int = 1) -> Part:
-    """Return a part that needs no other processes; it simulates so many times as many."""
+    """Return a part that needs no other processes, and simulates `factor` times as many trials."""
     return lambda pool, tables, seed: function(factor * tables, seed)
 
 
-#: The parts by what `--only` calls them, in the order in which they are printed.
+#: The parts by their names for `--only`, in the order in which they are printed.
 PARTS: dict[str, Part] = {
     "errors": _of_tables(_right),
     "kinds": _of_tables(_kinds_of_cells),

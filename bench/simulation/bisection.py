@@ -1,7 +1,7 @@
-"""A search for a step among candidates, on simulated launches: the harness's own, and plain bisection beside it.
+"""Searches for a step among candidates, on simulated launches, with harness and with plain bisection.
 
-Only launches are simulated. The search and its verdicts are those of harness/bisect: what is measured there is asked
-of a stand-in here, which hands back launches as a run stores them.
+Only launches are simulated. The search and its verdicts are the code in harness/bisect. Instead of measuring, it gets
+launches from `Machine`, in the form in which a run stores them.
 """
 
 import math
@@ -22,20 +22,21 @@ from harness.model.launch import Launch, Limits, Sample, Sampling, Status
 from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
 
-#: What a search may spend: so many launches, those of 60 paired rounds.
+#: The budget of a search: the launches of 60 paired rounds.
 BUDGET = 120
 
-#: What plain bisection takes of rounds for the ends, and in the end of the pair that it found.
+#: The rounds in which plain bisection measures the end points, and at the end the pair that it found.
 VERDICT = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What is searched: `count` candidates, with a `step` (log scale) at a place that is drawn at random.
+    """A search among `count` candidates, with a `step` (log scale) at a random place.
 
-    `spread` is the standard deviation of a paired round; `heavy`: launches scatter by Student's t with 3 degrees of
-    freedom. `own` is the standard deviation of what each candidate differs by of its own, or, if it `drifts`, from the
-    one before it. `scanned`: one launch of each candidate comes first, as of releases.
+    `spread` is the standard deviation of a paired round. `heavy`: the noise of launches has Student's t distribution
+    with 3 degrees of freedom. `own` is the standard deviation of the additional difference of each candidate or, if it
+    `drifts`, of its difference from the previous candidate. `scanned`: each candidate is launched once before the
+    search, as for releases.
     """
 
     count: int
@@ -48,7 +49,7 @@ class Searched:
 
 
 class End(StrEnum):
-    """How a search may end."""
+    """The possible results of a search."""
 
     RIGHT = "right"
     WRONG = "wrong"
@@ -59,7 +60,7 @@ class End(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The share of searches that ended in each way, and of each search its paired rounds and launches."""
+    """The share of searches with each result, and the number of paired rounds and launches of each search."""
 
     ends: Mapping[End, float]
     rounds: Sequence[int]
@@ -67,12 +68,12 @@ class Found:
 
     @property
     def right(self) -> float:
-        """The share that named the right pair, with a warning or without."""
+        """The share of searches that named the right pair, with or without a warning."""
         return self.ends[End.RIGHT] + self.ends[End.RIGHT_WARNED]
 
 
 def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, plain: int = 0) -> Found:
-    """Search so many times; `plain`: by bisection with so many rounds of each candidate, which never warns."""
+    """Simulate `trials` searches. `plain`: the rounds per candidate in plain bisection, or 0 for harness."""
     draw = np.random.default_rng(seed)
     ends: list[End] = []
     machines: list[Machine] = []
@@ -93,12 +94,12 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
 class Machine:
     """Measures simulated candidates: those after `place` take longer by the step.
 
-    It stands for the `Probe` of a search (harness/bisect/probe.py). A launch takes 1 s. `rounds` counts paired rounds:
-    the rounds of a scan, which has 1 launch of each candidate, don't count.
+    It replaces the `Probe` of a search (harness/bisect/probe.py). A launch takes 1 s. `rounds` counts paired rounds.
+    The rounds of a scan, which has 1 launch of each candidate, don't count.
     """
 
     def __init__(self, kind: Searched, draw: np.random.Generator) -> None:
-        # without a step no pair is right
+        # without a step, no pair is right
         self.place = int(draw.integers(kind.count - 1)) if kind.step else -1
         self.spent = 0.0
         self.rounds = 0
@@ -110,7 +111,7 @@ class Machine:
         self._logs = kind.step * beyond + (np.cumsum(own) if kind.drifts else own)
 
     def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
-        """Return a run of so many rounds; with `with_control` the first candidate is launched twice in each."""
+        """Return a run of `rounds` rounds. If `with_control`, the first candidate is launched twice per round."""
         cells = [Cell("simulated", text, Device.CPU, {}) for text in texts]
         group = Group("all", "simulated", Device.CPU, {}, cells, control=cells[0] if with_control else None)
         plan = Plan([group], rounds, 0, Sampling(), Limits(), piloted=False)
@@ -142,21 +143,21 @@ class Machine:
         return ""
 
     def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
-        """What so many rounds of so many candidates take."""
+        """Return the seconds that these rounds of these candidates take."""
         return rounds * (environments + with_control)
 
     def paired(self, fixed: int, probe: int, times: int) -> Floats:
-        """The log ratios of so many paired rounds, for plain bisection."""
+        """Return the log ratios of `rounds` paired rounds, for plain bisection."""
         return np.array(self.measure("plain", [str(fixed), str(probe)], times).differences(str(probe), str(fixed)))
 
     def _noise(self, shape: tuple[int, ...]) -> Floats:
-        """Of a launch: the two of a paired round have its spread together."""
+        """Return the noise of a launch. The ratio of two such launches has the standard deviation `spread`."""
         noise = self._draw.standard_t(3, shape) / math.sqrt(3.0) if self._kind.heavy else self._draw.normal(size=shape)
         return np.asarray(self._kind.spread / math.sqrt(2.0) * noise)
 
 
 def searched(kind: Searched, machine: Machine, budget: float) -> End:
-    """Search as the harness does, for a step towards the slower end."""
+    """Search for a slowdown with the code of harness."""
     state = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
     try:
         if kind.scanned:
@@ -170,12 +171,12 @@ def searched(kind: Searched, machine: Machine, budget: float) -> End:
     return End.RIGHT_WARNED if is_right else End.WRONG_WARNED
 
 
-#: Measures a candidate against another for some rounds, and gives their values.
+#: Measures a candidate and another one for some rounds, and returns the log ratios.
 Measure = Callable[[int, int, int], Floats]
 
 
 def bisected(count: int, measure: Measure, times: int) -> int:
-    """Plain bisection: a candidate is beyond the step if the mean of its rounds is nearer to the end's than to 0."""
+    """Search with plain bisection: a candidate is after the step if its mean is nearer to the end point's than to 0."""
     end = float(measure(0, count - 1, VERDICT).mean())
     low, high = 0, count - 1
     while high - low > 1:

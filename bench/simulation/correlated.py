@@ -1,8 +1,8 @@
-"""Nightly ratios that are correlated from night to night: false suspicions, and steps that are found.
+"""Correlated ratios of nightly runs: false suspicions, and detected steps.
 
-A night's ratio has a standard deviation of 2, 3 or 5 % in all. The five rounds of the night explain 0.9 % of it, which
-the errors show. The rest is a first-order autoregression, as if something moved one of the two cells for some days. A
-series has 60 nights, and each rule is asked anew after each of the last 30: a month of a series.
+The ratio of a nightly run has a total standard deviation of 2, 3 or 5 %. The five rounds of the run contribute 0.9 %,
+which the errors show. The rest is a first-order autoregression, as if something affected one of the two cells for some
+days. A series has 60 nightly runs, and each rule runs after each of the last 30, which are a month of the series.
 """
 
 import math
@@ -17,7 +17,7 @@ from harness.history.change_cache import CachedChanges, ChangeCache, Options
 from harness.history.detection import LEAST, fit_levels, keep_significant
 
 NIGHTS, HISTORY = 60, 30
-#: A planted step begins at this night.
+#: The index of the nightly run at which a simulated step starts.
 AT = 45
 #: False suspicions are reported for these numbers of series.
 SERIES = (50, 500, 5_000)
@@ -25,10 +25,10 @@ SERIES = (50, 500, 5_000)
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How ratios vary: their standard deviation, the lag-1 correlation of what is between nights, and what else moves.
+    """The variation of ratios: standard deviation, lag-1 correlation between nightly runs, and other changes.
 
-    `drift` is the change of the ratio over all nights (0.03). `replaced` is the share by which another machine with the
-    same id moves the ratio up or down, from some night of the month on.
+    `drift` is the change of the ratio over all nightly runs (0.03). `replaced` is the share by which another machine
+    with the same id changes the ratio up or down, from some nightly run of the month on.
     """
 
     deviation: float
@@ -48,7 +48,7 @@ OTHERS = [Course(0.02, drift=0.03), Course(0.02, 0.5, drift=0.03), Course(0.02, 
 
 
 def autoregression(draw: np.random.Generator, correlation: float, nights: int = NIGHTS) -> Floats:
-    """Return a stationary first-order autoregression of unit variance, shape (nights,)."""
+    """Return a stationary first-order autoregression with a variance of 1, of shape (nights,)."""
     values = draw.normal(size=nights)
     values[1:] *= math.sqrt(1.0 - correlation**2)
     for night in range(1, nights):
@@ -57,7 +57,7 @@ def autoregression(draw: np.random.Generator, correlation: float, nights: int = 
 
 
 def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
-    """Return nights of a course, slower by a step (0.05) from night `AT` on; other courses have other numbers."""
+    """Return nightly runs of a course, slower by a step (0.05) from `AT` on. Each course has its own random numbers."""
     numbers = (round(1e4 * of.deviation), round(1e2 * of.correlation), round(1e3 * step))
     draw = np.random.default_rng([seed, *numbers, trial, round(1e3 * of.drift)])
     days = np.arange(NIGHTS)
@@ -71,17 +71,17 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
 
 
 class _Independent(ChangeCache):
-    """What is found if nights are taken as independent: the rule without the inflation of errors."""
+    """The detection without the factor on errors, as if nightly runs were independent."""
 
     def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
-        """Return the changes, none of which is only watched."""
+        """Return the detected changes, all of which are suspected and not only watched."""
         segments = fit_levels(values, errors, fewest=options.fewest, least=options.least)
         changes = keep_significant(segments, p=options.p, least=options.least, is_independent=True)
         return CachedChanges(changes, changes)
 
 
 def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:
-    """Return what would be suspected if nights were taken as independent."""
+    """Return the changes that harness would suspect if it treated nightly runs as independent."""
     return ours(of, values, first, _Independent())
 
 
@@ -89,9 +89,9 @@ COMPARED: dict[str, Rule] = {"harness, if it treated nights as independent": ind
 
 
 def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) -> int:
-    """Return how many changes a rule reports in the month of these series, in none of which the cell gets slower.
+    """Return how many changes a rule reports in the month of these series, although no cell gets slower.
 
-    A change that is reported twice counts once, and one that was reported before the month does not count.
+    A change that is reported twice counts once. A change that was reported before the month doesn't count.
     """
     count = 0
     for trial in trials:
@@ -105,13 +105,13 @@ def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) ->
 
 
 def found_after(name: str, of: Course, step: float, seed: int, trials: Sequence[int]) -> list[int | None]:
-    """Return after how many nights a rule reports a step (0.05) of each of these series; None if it never does."""
+    """Return, for each of these series, after how many nightly runs a rule reports a step (0.05), or None."""
     courses = (correlated(of, seed, trial, step) for trial in trials)
     return [delay(COMPARED[name], course, course.ratios, AT) for course in courses]
 
 
 def inflations(correlation: float, nights: int, trials: int, seed: int) -> Floats:
-    """Return by how much errors are inflated in series of so many nights, the last three of which have a plain step."""
+    """Return the factor on errors in series of this length, if the last three nightly runs have a clear step."""
     logs = []
     for trial in range(trials):
         values = 0.03 * autoregression(np.random.default_rng([seed, trial]), correlation, nights)
@@ -126,7 +126,7 @@ def inflations(correlation: float, nights: int, trials: int, seed: int) -> Float
 
 
 def rates(count: int, months: int) -> list[str]:
-    """Return how many of each of `SERIES` are suspected per month, and per how many months one of a series is."""
+    """Return the suspicions per month for each of `SERIES`, and the number of months of a series per suspicion."""
     if not count:
         return [*(f"0 (at most {_rate(series * at_most(0) / months)})" for series in SERIES), "-"]
     return [*(_rate(series * count / months) for series in SERIES), f"{months / count:,.1f}"]
@@ -137,7 +137,7 @@ def _rate(per: float) -> str:
 
 
 def shares(delays: Sequence[int | None]) -> str:
-    """Return what share is found within 5 and within 15 nights, and the median delay: `32 / 96 % (6)`."""
+    """Format the shares found within 5 and within 15 nightly runs, and the median delay: `32 / 96 % (6)`."""
     reached = sorted(nights for nights in delays if nights is not None)
     soon, late = (sum(nights <= within for nights in reached) / len(delays) for within in (5, NIGHTS - AT))
     return f"{100.0 * soon:.0f} / {100.0 * late:.0f} %" + (f" ({reached[len(reached) // 2]})" if reached else "")

@@ -1,4 +1,4 @@
-"""How well a slope tells what a process keeps of each call: the memory of launches, on allocators of several kinds."""
+"""How accurately a slope shows the memory that a process keeps per call, with several kinds of allocators."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ from harness.analysis.quantities import get_later_half, growth_difference, linea
 Floats = npt.NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
 
-#: Points of a launch, over so many calls, and what each call of a leak keeps, in bytes.
+#: The number of readings and of calls in a launch, and the bytes that each call of a leak keeps.
 CALLS, LEAK = np.linspace(0.0, 1000.0, 21), 1000.0
 KIB = 1024.0
 
-#: Bytes that processes hold beside what they keep, of shape (launches, points), where the kept ones are given.
+#: Returns the memory of processes, of shape (launches, points), from the bytes that their calls have kept.
 Allocator = Callable[[np.random.Generator, Floats], Floats]
 
 
 def noisy(draw: np.random.Generator, kept: Floats) -> Floats:
-    """Each reading is off by 32 KiB."""
+    """Simulate readings with an error of 32 KiB."""
     return kept + draw.normal(0.0, 32.0 * KIB, kept.shape)
 
 
 def pieces(size: float) -> Allocator:
-    """Memory comes in pieces, of which part of one is taken before the first call."""
+    """Simulate an allocator that requests memory in pieces. Part of a piece is used before the first call."""
 
     def held(draw: np.random.Generator, kept: Floats) -> Floats:
         return np.asarray(np.ceil((kept + draw.uniform(0.0, size, (len(kept), 1))) / size) * size)
@@ -35,18 +35,18 @@ def pieces(size: float) -> Allocator:
 
 
 def once(draw: np.random.Generator, kept: Floats) -> Floats:
-    """In half of the launches something of 4 MiB is allocated once, at any call, and readings are off by 32 KiB."""
+    """Simulate one allocation of 4 MiB, at any call of half of the launches, and readings with an error of 32 KiB."""
     late = (draw.random((len(kept), 1)) < 0.5) * (draw.uniform(0.0, CALLS[-1], (len(kept), 1)) < CALLS)
     return noisy(draw, kept) + 4096.0 * KIB * late
 
 
 def filling(draw: np.random.Generator, kept: Floats) -> Floats:
-    """A pool of 2 MiB fills in the first calls, to two thirds after 100, and readings are off by 32 KiB."""
+    """Simulate a pool of 2 MiB that fills during the first calls, 67 % of it in 100 calls, and errors of 32 KiB."""
     return noisy(draw, kept) + 2048.0 * KIB * (1.0 - np.exp(-CALLS / 100.0))
 
 
 def freed(draw: np.random.Generator, kept: Floats) -> Floats:
-    """Every 130 calls 4 MiB that have gathered are freed, at other calls in each launch."""
+    """Simulate memory that accumulates to 4 MiB and is freed every 130 calls, at different calls in each launch."""
     return kept + 4096.0 * KIB * ((CALLS / 130.0 + draw.uniform(0.0, 1.0, (len(kept), 1))) % 1.0)
 
 
@@ -62,12 +62,12 @@ ALLOCATORS: Mapping[str, Allocator] = {
 
 
 def ours(points: Points) -> float | None:
-    """The slope of the later half, as the harness tells it."""
+    """Return the slope over the second half of the calls, computed by harness."""
     return slope(get_later_half(points))
 
 
 def least_squares(points: Points) -> float:
-    """The slope of the later half from which the squares of the distances are least."""
+    """Return the least-squares slope over the second half of the calls."""
     x, y = np.array(get_later_half(points)).T
     x = x - x.mean()
     return float(x @ y / (x @ x))
@@ -75,10 +75,10 @@ def least_squares(points: Points) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of runs on one allocator: the mean growth that is told, in bytes a call, and how often its interval is right.
+    """The results of runs with one allocator: the mean reported growth in bytes per call, and the interval's coverage.
 
-    `found` is how often the interval lies above 0 by more than `margin`, `apart` how often that of the difference to a
-    second launch in each round, the control, lies beyond it.
+    `found` is the share of runs whose interval is above the margin. `apart` is the share in which the control's
+    interval, for the difference to a second launch in each round, is beyond the margin.
     """
 
     mean: float
@@ -97,9 +97,9 @@ def told(
     fit: Callable[[Points], float | None] = ours,
     margin: float = 0.0,
 ) -> Told:
-    """Runs of so many rounds, one launch each, of which each call keeps `leak` bytes, by 2 % more or less a launch.
+    """Simulate runs with one launch per round. Each call keeps `leak` bytes, with ± 2 % between launches.
 
-    A control is another launch in each round.
+    The control is a second launch in each round.
     """
     draw = np.random.default_rng(seed)
     slopes, again = (_slopes(allocator, leak, rounds * runs, draw, fit) for _ in range(2))

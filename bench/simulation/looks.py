@@ -1,4 +1,4 @@
-"""Runs that are judged more than once: continued after their reports were read, or ended with a precision."""
+"""Runs with repeated verdicts: continued after somebody read their reports, or ended by `--precision`."""
 
 import math
 from collections.abc import Sequence
@@ -11,17 +11,18 @@ from bench.simulation.ours import MARGIN, Groups, measured
 from harness.analysis.looks import compute_last_share
 from harness.analysis.verdicts import Verdict, judge
 
-#: Twelve of the thirteen ratios of docs/examples/headline, as its three groups have them.
+#: Twelve of the thirteen ratios in docs/examples/headline, by group.
 HEADLINE = np.log([[1.19, 1.15, 0.965, 3.37], [1.15, 3.34, 0.992, 0.342], [1.28, 1.12, 1.00, 0.876]])
 
 
 @dataclass(frozen=True, slots=True)
 class Continued:
-    """What came of many runs that a reader continues as long as any verdict is unclear, all of one true log-ratio.
+    """The results of runs that a reader continues as long as a verdict is unclear. All true log ratios are equal.
 
-    Shares of runs whose last report has any `faster` or `slower` (`different`), any `same`, and all of whose shown
-    intervals hold the truth (`together`); of comparisons that are settled after the plan's own rounds (`first`), in the
-    last report (`settled`), and in a new run of the most rounds (`new`). `rounds` is the mean number of rounds.
+    Three numbers are shares of runs: the last report has any `faster` or `slower` (`different`), any `same`, and all
+    its shown intervals contain the true ratio (`together`). Three numbers are shares of settled comparisons: after the
+    planned rounds (`first`), in the last report (`settled`), and in a new run with the most rounds (`new`). `rounds` is
+    the mean number of rounds.
     """
 
     different: float
@@ -34,7 +35,7 @@ class Continued:
 
 
 def continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
-    """Simulate runs that are read after the rounds `looks`, each continued to the next while a verdict is unclear."""
+    """Simulate runs whose reports are read after the rounds `looks`, and that continue while a verdict is unclear."""
     draw = np.random.default_rng(seed)
     rows = []
     for _ in range(tables):
@@ -57,7 +58,7 @@ class _Report:
 
 
 def _report(groups: Groups, looks: Sequence[int]) -> _Report:
-    """What is reported after the last of some looks."""
+    """Return the report after the last of some looks."""
     groups.measure(np.arange(groups.table.groups), looks[-1])
     logs = groups.logs
     judged = judge(logs, MARGIN, shares=compute_last_share(looks))
@@ -69,9 +70,10 @@ def _settled(verdicts: Sequence[Verdict]) -> float:
 
 
 def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: float, *, seed: int) -> list[float]:
-    """The mean rounds of a group, and the share of comparisons settled: by width alone, and with the looks at verdicts.
+    """Return a group's mean number of rounds and the share of settled comparisons, without and with looks at verdicts.
 
-    `effects` are the true log-ratios, of shape (groups, comparisons of each).
+    Without these looks, only the width of intervals ends a group. `effects` are the true log ratios, of shape (groups,
+    comparisons per group).
     """
     draw = np.random.default_rng(seed)
     rows = []
@@ -87,5 +89,5 @@ def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: fl
 
 
 def at(difference: float) -> float:
-    """The log-ratio of a cell that takes so much longer (0.1: 10 %)."""
+    """Return the log ratio of a cell that takes longer by this share (0.1: 10 %)."""
     return -math.log1p(difference)

@@ -1,4 +1,4 @@
-"""A simulated machine: launches in the order in which a run makes them, on a machine whose speed drifts."""
+"""A simulated machine whose speed drifts, and its launches in the order of a run."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Drift(StrEnum):
-    """How the machine's speed changes while a run goes on; each moves it by some 10 %."""
+    """The kinds of drift of the machine's speed during a run. Each changes the speed by about 10 %."""
 
     NONE = "none"
     LINEAR = "linear"
@@ -22,11 +22,12 @@ class Drift(StrEnum):
 
 
 class Spread(StrEnum):
-    """Whether launches of all cells scatter alike, each cell's from a third of that to three times, or group by group.
+    """The variability of the cells, relative to the standard deviation `sigma`.
 
-    `GROUPS`: the cells of one group scatter alike, by twice, half, or once `sigma`, one group after the other. `KINDS`:
-    one cell in three of a group, never the reference, scatters by `Table.loud` times as much as the others. `ONE`: the
-    first cell of the table does. `REFERENCE`: each reference does.
+    `EQUAL`: all cells have `sigma`. `UNEQUAL`: each cell has a third of `sigma` to three times `sigma`. `GROUPS`: all
+    cells of a group have the same, by turns twice, half and once `sigma`. `KINDS`: one of three cells of a group, never
+    the baseline, has `Table.loud` times `sigma`. `ONE`: the first cell of the table has it. `REFERENCE`: each baseline
+    has it.
     """
 
     EQUAL = "equal"
@@ -37,12 +38,12 @@ class Spread(StrEnum):
     REFERENCE = "reference"
 
 
-#: What `Spread.GROUPS` multiplies the groups' spreads with: the first is the noisiest.
+#: The factors on `sigma` for the groups in `Spread.GROUPS`. The first group varies most.
 FACTORS = (2.0, 0.5, 1.0)
 
 
 class Noise(StrEnum):
-    """How launches of one cell scatter: where they are not normal, those of all cells alike."""
+    """The distribution of the launches of a cell. If it isn't normal, all cells have the same variability."""
 
     NORMAL = "normal"
     HEAVY = "Student's t, 3 degrees of freedom"
@@ -51,7 +52,7 @@ class Noise(StrEnum):
 
 
 class Against(StrEnum):
-    """What a cell is compared with: the reference, which is launched twice a round, or one that is launched once."""
+    """The cell with which a cell is compared: the baseline, launched twice per round, or a cell launched once."""
 
     REFERENCE = "reference"
     ANOTHER = "another"
@@ -59,9 +60,9 @@ class Against(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """A `share` of each compared cell's launches is slower by `slower` (0.2: 20 %).
+    """A `share` of the launches of each compared cell is slower by `slower` (0.2: 20 %).
 
-    None of the reference's, unless launches `everywhere` are.
+    If `everywhere` is true, this also holds for the baseline's launches.
     """
 
     share: float
@@ -70,21 +71,21 @@ class Mixture:
 
     @property
     def mean(self) -> float:
-        """By how much it raises the mean of a compared cell's logs above the reference's."""
+        """The increase of the mean log of a compared cell, relative to the baseline."""
         return 0.0 if self.everywhere else float(self.share * np.log1p(self.slower))
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a run would find: `groups` groups of `others` cells and a reference, all of them equally fast.
+    """A table to simulate: `groups` groups, each with a baseline and `others` other cells, all equally fast.
 
-    `sigma` is the standard deviation of the logs of launches of one cell. Each of a group's others is compared with its
-    reference, or each second one with the one before it. In `turns` all launches of a group's round meet the same
-    machine. Where cells scatter by different amounts, the samples within launches do too if `seen`, and alike if not.
+    `sigma` is the standard deviation of the logs of a cell's launches. Each of the other cells is compared with its
+    baseline, or every second cell with the one before it. In `turns`, the machine has the same speed for all launches
+    of a group in a round. If cells have different variability, the samples within launches show it if `seen` is true.
 
-    If `memory` is above 0, the machine's speed is also an AR(1) process with a standard deviation of 5 %: after that
-    many rounds, its correlation is 1/e. Each launch of the first round is slower by its own share, uniform up to
-    `first`. Logs of centres are rounded to multiples of `resolution`.
+    If `memory` is above 0, the machine's speed is also an AR(1) process with a standard deviation of 5 %. After
+    `memory` rounds, its correlation is 1/e. Each launch of the first round is slower by a random share, uniform up to
+    `first`. Logs of launch means are rounded to multiples of `resolution`.
     """
 
     groups: int
@@ -104,21 +105,21 @@ class Table:
 
     @property
     def per_group(self) -> int:
-        """How many comparisons a group has."""
+        """The number of comparisons per group."""
         return self.others if self.against is Against.REFERENCE else self.others // 2
 
     @property
     def comparisons(self) -> int:
-        """How many comparisons the table has."""
+        """The number of comparisons in the table."""
         return self.groups * self.per_group
 
     @property
     def truth(self) -> float:
-        """The log-ratio that an interval should hold."""
+        """The true log ratio, which an interval should contain."""
         return -self.mixture.mean if self.mixture else 0.0
 
 
-#: Noise that the rules may not expect, by name: what each changes of a `table` whose launches scatter by 3 %.
+#: Noise that violates assumptions of the rules, by name, as arguments of `table`. Launches have a deviation of 3 %.
 UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
     "normal": {},
     "Student's t, 3 degrees of freedom": {"noise": Noise.HEAVY},
@@ -145,17 +146,18 @@ UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
 
 
 def table(comparisons: int, sigma: float, *, against: Against = Against.REFERENCE, **changes: object) -> Table:
-    """A table of 1, 4, 16, 32 or 128 comparisons: groups of some environments, as in a matrix."""
+    """Return a table of 1, 4, 16, 32 or 128 comparisons, in groups of a few environments, as in a matrix."""
     groups, others = {1: (1, 1), 4: (2, 2), 16: (4, 4), 32: (8, 4), 128: (16, 8)}[comparisons]
     others *= 1 if against is Against.REFERENCE else 2
     return Table(groups, others, sigma, against=against, **changes)  # type: ignore[arg-type]
 
 
 def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
-    """Logs of centres, shape (groups, others + 2, rounds): the others, the reference, and its second launch.
+    """Return the logs of launch means, and the variability that samples within launches show.
 
-    Round by round, group by group, each group's launches in a random order, as the harness makes them. Last, what the
-    samples of a launch, five of them, show that it scatters by: the median over the rounds, shape (groups, others + 2).
+    The logs have the shape (groups, others + 2, rounds): the other cells, the baseline, and its second launch. As in
+    harness, launches are in a random order within each group, group by group and round by round. The variability has
+    the shape (groups, others + 2): the median over rounds of the standard deviation of five samples.
     """
     cells = table.others + 2
     sigmas = _sigmas(table, draw)
@@ -183,7 +185,7 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floa
 
 
 def _remembered(times: Floats, draw: np.random.Generator) -> Floats:
-    """An AR(1) process with a standard deviation of 5 %, whose correlation is 1/e after a time of 1."""
+    """Return an AR(1) process with a standard deviation of 5 %, whose correlation is 1/e after a time of 1."""
     order = np.argsort(times, axis=None)
     kept = np.exp(-np.diff(times.ravel()[order], prepend=-np.inf))
     steps = draw.normal(size=kept.size) * 0.05 * np.sqrt(1.0 - kept**2)
@@ -194,7 +196,7 @@ def _remembered(times: Floats, draw: np.random.Generator) -> Floats:
 
 
 def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Floats:
-    """What launches scatter by, in units of `sigma`; of `MODES`, without the modes."""
+    """Return the noise of launches in units of `sigma`; for `MODES`, without the modes."""
     if kind is Noise.HEAVY:
         return np.asarray(draw.standard_t(3, shape) / np.sqrt(3.0))
     if kind is Noise.SKEWED:
@@ -204,7 +206,10 @@ def _noise(kind: Noise, shape: tuple[int, ...], draw: np.random.Generator) -> Fl
 
 
 def blocks(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
-    """Logs of centres of two cells measured one after the other, as other tools do: two arrays of shape (rounds,)."""
+    """Return the logs of launch means of two cells, measured one after the other, as two arrays of shape (rounds,).
+
+    Other tools measure in this way.
+    """
     first, second = np.arange(rounds) / (2 * rounds), 0.5 + np.arange(rounds) / (2 * rounds)
     drifting = drift(table.drift, rounds, draw)
     one, other = (draw.normal(size=rounds) * table.sigma + drifting(times) for times in (first, second))
@@ -214,21 +219,21 @@ def blocks(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floats
 
 
 def drift(kind: Drift, rounds: int, draw: np.random.Generator) -> Callable[[Floats], Floats]:
-    """How much slower, on the log scale, the machine is at a time from 0 to 1 (the whole run)."""
+    """Return how much slower the machine is at some times, on the log scale. Time 1 is the end of the run."""
     if kind is Drift.LINEAR:
         return lambda times: 0.1 * times
     if kind is Drift.STEPS:
         at, height = draw.random(3), draw.choice([-0.05, 0.05], 3)
         return lambda times: np.asarray((times[..., None] > at) @ height)
     if kind is Drift.PERIODIC:
-        # from half a round to four rounds long: what an order that is no draw would mistake for a difference
+        # the period is half a round to four rounds: with a fixed order, such a drift would look like a difference
         waves, phase = rounds / draw.uniform(0.5, 4.0), draw.random()
         return lambda times: np.asarray(0.05 * np.sin(2.0 * np.pi * (waves * times + phase)))
     return np.zeros_like
 
 
 def _sigmas(table: Table, draw: np.random.Generator) -> Floats:
-    """Each cell's own standard deviation, shape (groups, others + 2): the reference's two launches share theirs."""
+    """Return the standard deviation of each cell, of shape (groups, others + 2). The baseline has it twice."""
     shape = (table.groups, table.others + 1)
     sigmas = np.full(shape, table.sigma)
     if table.spread is Spread.UNEQUAL:

@@ -1,8 +1,8 @@
-"""Nights of which the truth is known: what our change points say of them, and other tools' rules beside them.
+"""Simulated nightly runs with known changes: the changes that harness and the rules of other tools report.
 
-A night is `ROUNDS` paired rounds of a cell and its reference on one machine. What the machine does to both (it gets
-slower, it swings, it is another host) moves their times, and their ratio only by a tenth of that: no two pieces of work
-are slowed by quite the same.
+A nightly run has `ROUNDS` paired rounds of a cell and its baseline on one machine. Changes of the machine (it gets
+slower, its speed swings, it is another host) affect both times. They change the ratio 10 % as much, because two pieces
+of work never slow down by exactly the same factor.
 """
 
 import math
@@ -43,18 +43,18 @@ from harness.model.launch import Status
 from harness.model.run import Machine
 
 NIGHTS, ROUNDS = 100, 5
-#: No rule is asked before so many nights.
+#: The number of nightly runs before a rule is applied for the first time.
 FIRST = 10
-#: The spread of one paired round's log ratio, and of what a whole night does to the ratio.
+#: The standard deviation of the log ratio of a paired round, and the additional one between nightly runs.
 ROUND, NIGHT = 0.02, 0.005
-#: A change is found if its night is missed by no more.
+#: The largest distance in nightly runs between a change and a report that counts as its detection.
 NEAR = 5
-#: It is to be found within so many nights.
+#: A change counts as found soon within this number of nightly runs.
 SOON = 5
 
 
 class Kind(StrEnum):
-    """What a machine does over the nights."""
+    """The behavior of a machine over the nightly runs."""
 
     STILL = "still"
     DRIFT = "drift"
@@ -69,7 +69,10 @@ _ORIGINS = {driver: Origin(driver, "kit", "file", "lock", "image", "lock") for d
 
 @dataclass(frozen=True, slots=True)
 class Nights:
-    """Log times and log ratios of nights, with the ratios' standard errors; another machine or driver from `cut` on."""
+    """Log times and log ratios of nightly runs, and the ratios' standard errors.
+
+    From `cut` on, the machine or the driver is a new one, if the kind has such a change.
+    """
 
     kind: Kind
     times: Floats
@@ -78,7 +81,7 @@ class Nights:
     cut: int
 
     def series(self, points: Sequence[SeriesPoint]) -> list[Series]:
-        """What a history has of the first nights, of which these are the points."""
+        """Return the series in a history of the first nightly runs, which have these points."""
         count = len(points)
         key = Key("m-1", "step", "cpu", (), "tf2.1", "tf1.14")
         if self.kind is Kind.REPLACED and count > self.cut:
@@ -86,7 +89,7 @@ class Nights:
         return [Series(key, points)]
 
     def point(self, night: int) -> SeriesPoint:
-        """What a history has of a night."""
+        """Return the point of a nightly run in a history."""
         ratio, half = float(self.ratios[night]), float(self.errors[night]) * student(ROUNDS - 1)
         driver = "new" if self.kind is Kind.DRIVER and night >= self.cut else "old"
         origin = _ORIGINS[driver]
@@ -98,15 +101,15 @@ class Nights:
 def nights(
     kind: Kind, draw: np.random.Generator, *, step: float = 0.0, at: int = 0, noise: float = 1.0, cut: int | None = None
 ) -> Nights:
-    """Nights with a step (log scale) of the cell's time from night `at` on; `noise` times as noisy as usual."""
-    moved = draw.normal(size=NIGHTS) * 0.01  # the machine's own
+    """Return nightly runs. From `at` on, the cell is slower by a step (log scale). `noise` multiplies the noise."""
+    moved = draw.normal(size=NIGHTS) * 0.01  # changes of the machine's speed
     apart = np.zeros(NIGHTS)
     cut = NIGHTS // 2 + int(draw.integers(-15, 15)) if cut is None else cut
     if kind is not Kind.STILL:
         day = np.arange(NIGHTS)
         moved = moved + 0.10 * day / NIGHTS + 0.03 * np.sin(2.0 * np.pi * day / 30.0 + draw.uniform(0.0, 6.3))
     if kind is Kind.SPIKES:
-        # one night in thirty is disturbed, and the cell by more than its reference
+        # interference in one of thirty nightly runs slows the cell more than its baseline
         struck = draw.random(NIGHTS) < 1.0 / 30.0
         moved = moved + struck * draw.exponential(0.3, NIGHTS)
         apart = apart + struck * draw.exponential(0.2, NIGHTS)
@@ -122,13 +125,13 @@ def nights(
     return Nights(kind, moved + ratios, ratios, errors, cut)
 
 
-#: A rule says at which nights it sees the time change, once it has the nights before each count, from a first count
-#: on: (count, index) pairs, in the order of the counts.
+#: A rule gets the values of the first nightly runs, from a first number on, and reports changes: pairs of the number
+#: of nightly runs that it had and the index of the change, in the order of these numbers.
 Rule = Callable[[Nights, Floats, int], Iterable[tuple[int, int]]]
 
 
 def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | None = None) -> Iterator[tuple[int, int]]:
-    """What is suspected, by the history's own states."""
+    """Yield the changes that harness suspects, with the code of the history."""
     points = [of.point(night) for night in range(values.size)]
     for count in range(first, values.size + 1):
         for series in of.series(points[:count]):
@@ -140,7 +143,7 @@ def ours(of: Nights, values: Floats, first: int = FIRST, known: ChangeCache | No
 
 
 def otava(p: float, least: float) -> Rule:
-    """apache-otava, with a significance and a least change."""
+    """Return the rule of apache-otava, with a significance and a smallest change."""
 
     def rule(series: Nights, values: Floats, first: int = FIRST) -> Iterator[tuple[int, int]]:
         times = np.exp(values).tolist()
@@ -152,10 +155,11 @@ def otava(p: float, least: float) -> Rule:
 
 
 def asv(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
-    """asv's regressions of 5 %: levels by the least sum of distances, of as many as its criterion says.
+    """Return asv's regressions: the last of the fitted levels is more than 5 % above or below the one before.
 
-    After asv/step_detect.py: k levels minimise ln(sum) + 4 k ln n / n; here by the exact search, of at most five, of
-    two nights at least, with even weights. A change is told where the last level is more than 5 % off the one before.
+    The levels minimize the sum of distances, and their number k minimizes ln(sum) + 4 k ln n / n, as in
+    asv/step_detect.py. Here, the search is exact, with at most five levels of at least two nightly runs each, and with
+    equal weights.
     """
     n, most, fewest = values.size, 5, 2
     levels = np.unique(values)
@@ -184,9 +188,10 @@ def asv(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]
 
 
 def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
-    """Perfherder's: t above 7 and a change of 2 %, of the 12 to 24 nights before and the 12 from a night on.
+    """Return Perfherder's changes: t is above 7 and the change is at least 2 %.
 
-    After treeherder's perfalert: the nights weigh less the farther they are, and a neighbour's t is not larger.
+    It compares the 12 to 24 nightly runs before a nightly run with the 12 from it on. As in treeherder's perfalert,
+    more distant nightly runs have smaller weights, and t must not be larger at an adjacent nightly run.
     """
     back, fore = 24, 12
 
@@ -208,7 +213,7 @@ def perfherder(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int
 
 
 def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
-    """A night that is 5 % slower than the one before."""
+    """Return nightly runs that are 5 % slower than the one before."""
     return [
         (night + 1, night)
         for night in range(first - 1, values.size)
@@ -217,7 +222,7 @@ def one_night(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int,
 
 
 def one_of_week(of: Nights, values: Floats, first: int = FIRST) -> list[tuple[int, int]]:
-    """A night that is 5 % slower than the median of the seven before."""
+    """Return nightly runs that are 5 % slower than the median of the seven before."""
     return [
         (night + 1, night)
         for night in range(first - 1, values.size)
@@ -237,7 +242,7 @@ RULES: dict[str, Rule] = {
 
 
 def false_alarms(rule: Rule, of: Nights, values: Floats) -> int:
-    """How many changes a rule tells of a series that has none. One change told twice counts once."""
+    """Return how many changes a rule reports for a series without any. A change that is reported twice counts once."""
     reported: list[int] = []
     for _, index in rule(of, values, FIRST):
         if all(abs(index - earlier) > NEAR for earlier in reported):
@@ -246,12 +251,12 @@ def false_alarms(rule: Rule, of: Nights, values: Floats) -> int:
 
 
 def delay(rule: Rule, of: Nights, values: Floats, at: int) -> int | None:
-    """After how many nights a rule tells that the time changed at `at`; None where it does not."""
+    """Return after how many nightly runs a rule reports the change at `at`, or None."""
     return next((count - at for count, index in rule(of, values, at + 1) if abs(index - at) <= NEAR), None)
 
 
 def false_count(name: str, of: str, kind: Kind, seed: int, trials: Sequence[int]) -> int:
-    """How many false alarms a rule gives in all, of the times or the ratios of series with these numbers."""
+    """Return the total number of false alarms of a rule, for the times or the ratios of series with these numbers."""
     courses = (nights(kind, np.random.default_rng([seed, trial])) for trial in trials)
     return sum(
         false_alarms(RULES[name], course, course.times if of == "times" else course.ratios) for course in courses
@@ -259,20 +264,20 @@ def false_count(name: str, of: str, kind: Kind, seed: int, trials: Sequence[int]
 
 
 def at_most(count: int) -> float:
-    """The mean of a Poisson count, which is so many or fewer with 5 %."""
+    """Return the mean of a Poisson distribution whose count is at most `count` with a probability of 5 %."""
     return float(gammaincinv(count + 1.0, 0.95))
 
 
 def between(count: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share (Clopper and Pearson)."""
+    """Return the 95 % interval of a share (Clopper and Pearson)."""
     low = float(betaincinv(count, of - count + 1, 0.025)) if count else 0.0
     return low, float(betaincinv(count + 1, of - count, 0.975)) if count < of else 1.0
 
 
 def delays(name: str, of: tuple[Kind, float, float], seed: int, trials: Sequence[int]) -> list[int | None]:
-    """After how many nights a rule tells that the ratio changed, in series with these numbers.
+    """Return after how many nightly runs a rule reports that the ratio changed, in series with these numbers.
 
-    `of` is what the nights are, by how much the time changes (0.05), and how many times as noisy as usual it is.
+    `of` is the kind of machine, the change of the time (0.05), and the factor on the noise.
     """
     kind, step, noise = of
     waits = []
@@ -286,10 +291,10 @@ def delays(name: str, of: tuple[Kind, float, float], seed: int, trials: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """Of a history, or of several together: their years of series, false suspicions, and issues opened for no change.
+    """The results of one or several histories: years of series, false suspicions, and issues without a real change.
 
-    Of what did change, how many there are, how many were suspected within five nights, were confirmed, and have exactly
-    one issue; and how often an issue was edited after it was opened.
+    Also the number of real changes, how many of them were suspected within five nightly runs, how many were confirmed,
+    how many have exactly one issue, and how often issues were edited.
     """
 
     years: float
@@ -303,10 +308,10 @@ class Whole:
 
 
 def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
-    """The whole way, night after night: added to a history, detected, confirmed side by side, alarmed.
+    """Simulate the whole process: each nightly run is added to a history, changes are detected, confirmed and reported.
 
-    Half of the history's cells become 5 % slower at some night. Each night up to three suspicions are measured again
-    (ten paired rounds of both sides), and the issues of a repository are brought up to date.
+    Half of the history's cells become 5 % slower at some nightly run. After each nightly run, up to three suspicions
+    are measured again (ten paired rounds of both sides), and the issues of a repository are updated.
     """
     draw = np.random.default_rng([seed, number])
     cut = NIGHTS // 2 + int(draw.integers(-15, 15))
@@ -351,7 +356,7 @@ def whole(kind: Kind, seed: int, number: int, *, cells: int = 8) -> Whole:
 
 
 def _at(kind: Kind, cut: int, draw: np.random.Generator) -> int:
-    """A night to change at; not where another machine or driver hides it, as its numbers begin anew then."""
+    """Return the index of a change, not near a new machine or driver, at which the history starts a new segment."""
     while True:
         at = int(draw.integers(30, 80))
         if kind not in (Kind.REPLACED, Kind.DRIVER) or not cut - SOON <= at < cut + FIRST:
@@ -359,7 +364,7 @@ def _at(kind: Kind, cut: int, draw: np.random.Generator) -> int:
 
 
 def _is_true(ats: Sequence[int | None], scenario: str, started: str) -> bool:
-    """Whether a change that was seen at a night, an ISO 8601 date, is one."""
+    """Return whether a change reported at a nightly run (an ISO 8601 date) is real."""
     at = ats[int(scenario[1:])]
     began = datetime.fromisoformat(started).replace(hour=4, tzinfo=UTC)
     return at is not None and abs(began - datetime.fromisoformat(_day(at))) <= timedelta(days=NEAR)
@@ -369,15 +374,15 @@ _TITLE = re.compile(r"Slower since (\S+): (s\d+) in .*")
 
 
 class Issues:
-    """The open issues of a repository, which nobody closes; `edits` counts changes of their texts."""
+    """The open issues of a repository, which nobody closes. `edits` counts changes of their texts."""
 
     def __init__(self) -> None:
-        """Begin without an issue."""
+        """Start without issues."""
         self.open: list[TrackedIssue] = []
         self.edits = 0
 
     def do(self, step: IssueStep) -> None:
-        """Carry out a step."""
+        """Execute a step that the alert rules request."""
         if step.kind is Action.OPEN:
             self.open.append(TrackedIssue(len(self.open) + 1, step.alert.title, step.alert.text))
         elif step.kind is Action.EDIT and step.issue:
@@ -386,7 +391,7 @@ class Issues:
 
 
 def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.random.Generator, night: int) -> None:
-    """Both sides again, and what is decided."""
+    """Measure both sides again, and return the decision."""
     logs = truth + draw.normal(size=10) * ROUND
     mean, half = float(logs.mean()), student(9) * float(logs.std(ddof=1)) / math.sqrt(10.0)
     decision = decide_finding(mean, mean - half, mean + half, finding.ratio, 0.03)
@@ -397,7 +402,7 @@ def _confirm(history: History, finding: SeriesFinding, truth: float, draw: np.ra
 
 
 def _summary(courses: Sequence[Nights], ats: Sequence[int | None], night: int) -> Summary:
-    """One night's run of all cells, each a scenario of its own, whose file changes when its time does."""
+    """Return a nightly run of all cells. Each cell is a separate scenario, whose file changes when its time changes."""
     points, scenarios = [], {}
     machine = Machine("m-2" if courses[0].kind is Kind.REPLACED and night >= courses[0].cut else "m-1")
     driver = "new" if courses[0].kind is Kind.DRIVER and night >= courses[0].cut else "old"

@@ -1,9 +1,9 @@
-"""The rules of other tools, on the same simulated machine: two blocks, one after the other.
+"""The rules of other tools on the same simulated machine, with two blocks of launches, one after the other.
 
-Each launch gives `SAMPLES` samples that scatter by 2 % around its centre, and these rules take every sample for an
-independent one. pyperf calls two results different by Student's t test with pooled variance at 95 % (`pyperf
-compare_to`); asv by the Mann-Whitney U test at 0.002, where the ratio of the medians is beyond 1.1 as well for `asv
-compare` to mark it; and many a CI job by a ratio of means beyond a fixed threshold, here 7 %.
+Each launch gives `SAMPLES` samples with a standard deviation of 2 % around its mean. These rules treat all samples as
+independent. pyperf uses Student's t test with pooled variance at 95 % (`pyperf compare_to`). asv uses the Mann-Whitney
+U test at 0.002, and `asv compare` also requires that the ratio of the medians is beyond 1.1. Many CI jobs use a fixed
+threshold for the ratio of means, here 7 %.
 """
 
 import math
@@ -19,22 +19,22 @@ WITHIN = 0.02
 
 
 def pyperf(one: Floats, other: Floats) -> bool:
-    """Student's two-sample t test with pooled variance, two-sided at 5 %."""
+    """Return whether Student's two-sample t test with pooled variance rejects equality, two-sided at 5 %."""
     return bool(ttest_ind(one, other).pvalue < 0.05)
 
 
 def asv(one: Floats, other: Floats) -> bool:
-    """Mann-Whitney at 0.002: what asv calls statistically significant."""
+    """Return whether the Mann-Whitney U test at 0.002 rejects equality, as asv requires."""
     return bool(mannwhitneyu(one, other).pvalue < 0.002)
 
 
 def asv_compare(one: Floats, other: Floats) -> bool:
-    """The same, and the medians' ratio beyond 1.1 as well: what `asv compare` marks by default."""
+    """Return whether `asv compare` marks a difference by default: also, the ratio of the medians is beyond 1.1."""
     return asv(one, other) and abs(math.log(float(np.median(one) / np.median(other)))) > math.log(1.1)
 
 
 def fixed(one: Floats, other: Floats) -> bool:
-    """A ratio of means beyond 7 %."""
+    """Return whether the ratio of the means is beyond 7 %."""
     return abs(math.log(float(one.mean() / other.mean()))) > math.log(1.07)
 
 
@@ -47,7 +47,7 @@ RULES: dict[str, Callable[[Floats, Floats], bool]] = {
 
 
 def shares(table: Table, rounds: int, trials: int, *, seed: int) -> dict[str, float]:
-    """By rule, how often it calls two cells different."""
+    """Return, for each rule, how often it reports a difference between two equal cells."""
     draw = np.random.default_rng(seed)
     called = dict.fromkeys(RULES, 0)
     for _ in range(trials):
@@ -58,5 +58,5 @@ def shares(table: Table, rounds: int, trials: int, *, seed: int) -> dict[str, fl
 
 
 def _samples(centres: Floats, draw: np.random.Generator) -> Floats:
-    """Seconds of every sample of every launch, in units of a step's true time."""
+    """Return the times of all samples of all launches, in units of a step's true time."""
     return np.exp((centres[:, None] + draw.normal(size=(centres.size, SAMPLES)) * WITHIN).ravel())

@@ -1,4 +1,4 @@
-"""The harness's own rules on simulated launches, with the rule that ends groups and what the control takes away."""
+"""The rules of harness on simulated launches, including the rule that ends groups and the A/A control."""
 
 import math
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ MARGIN = math.log1p(0.03)
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What was said of tables in which all comparisons have one true ratio.
+    """Shares of verdicts in tables whose comparisons all have the same true ratio.
 
-    `any_different` and `any_same` are the shares of tables with any `faster` or `slower`, and with any `same`;
+    `any_different` and `any_same` are the shares of tables with any `faster` or `slower`, and with any `same`.
     `different` and `same` are shares of comparisons.
     """
 
@@ -35,14 +35,16 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of many tables of one kind.
+    """The results of many tables of one kind.
 
-    `said` has one entry for each of the effects. `coverage` is the share of comparisons whose own 95 % interval holds
-    the truth, and `worst` that share of those comparisons whose spread is alike where it is lowest; `together` the
-    share of tables of which all intervals hold it that a report shows; `half` the median half-width of the own
-    intervals, on the log scale; `rounds` the mean number of rounds; `lost` the share of tables of which the control
-    takes all verdicts away; `outlying` the share of compared cells of which the report says that some of their launches
-    are outliers.
+    - said: one entry for each effect
+    - coverage: the share of comparisons whose individual 95 % interval contains the true ratio. worst: the lowest
+      coverage among sets of comparisons with the same variability
+    - together: the share of tables in which all shown intervals contain the true ratios
+    - half: the median half-width of the individual intervals, on the log scale
+    - rounds: the mean number of rounds
+    - lost: the share of tables whose verdicts the control withholds
+    - outlying: the share of compared cells with launches that the report marks as outliers
     """
 
     said: tuple[Said, ...]
@@ -57,7 +59,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a run ends with: the log-ratios of its comparisons, its control, and what each may use of the level."""
+    """The end of a run: the log ratios of its comparisons, its control, and each comparison's share of the level."""
 
     logs: Logs
     control: Control
@@ -65,7 +67,7 @@ class Measured:
 
 
 def edge(rounds: int) -> float:
-    """The margin after so many rounds: the largest true log-ratio that is no difference, and the least that is one."""
+    """Return the margin after this number of rounds: the log ratio between *same* and a difference."""
     return MARGIN if rounds >= FEWEST_ROUNDS else LARGE
 
 
@@ -80,11 +82,11 @@ def outcome(
     first: int = FIRST_LOOK,
     settles: bool = False,
 ) -> Outcome:
-    """Judge so many simulated tables of `rounds` rounds; with `precision` (0.02), of at most so many.
+    """Simulate tables of `rounds` rounds, or with `precision` (0.02) of at most `rounds`, and judge them.
 
-    With a precision, widths are looked at after round `first` and later ones; where it `settles`, verdicts are too.
+    With a precision, widths are checked after round `first` and later rounds. If `settles`, verdicts are checked too.
 
-    `effects` are true log-ratios, time(reference) / time(cell): the same launches are judged with each of them.
+    `effects` are true log ratios, time(baseline) / time(cell). The same launches are judged with each of them.
     """
     draw = np.random.default_rng(seed)
     by_effect: list[list[list[Verdict | None]]] = [[] for _ in effects]
@@ -121,9 +123,9 @@ def outcome(
 
 
 def _alike(table: Table) -> npt.NDArray[np.int64]:
-    """A number for each comparison: the same for those that scatter alike.
+    """Return a number for each comparison. Comparisons with the same variability have the same number.
 
-    They are taken together, as the worst of many like ones would be so by chance.
+    Their coverage is computed together, because the worst of many equal comparisons would be low just by chance.
     """
     if table.spread is Spread.GROUPS:
         return np.repeat(np.arange(table.groups) % len(FACTORS), table.per_group)
@@ -131,9 +133,9 @@ def _alike(table: Table) -> npt.NDArray[np.int64]:
 
 
 def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
-    """What is said of each comparison where all have this true log-ratio; None where the verdict is withheld.
+    """Return the verdict of each comparison if all have this true log ratio; None if the verdict is withheld.
 
-    `bias` is what intervals are longer by.
+    `bias` extends the intervals on both sides.
     """
     measured_logs = found.logs
     logs = Logs(measured_logs.mean + effect, measured_logs.variance, measured_logs.rounds, measured_logs.freedom)
@@ -157,9 +159,9 @@ class Moved:
 
 
 def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> Moved:
-    """What the check of turns against alone does where turns move each group's first cell by `bias`, on the log scale.
+    """Simulate the check for a bias from interleaving, which changes each group's first cell by `bias` (log scale).
 
-    Launches measured alone scatter by `alone` around what they are without turns.
+    `alone` is the standard deviation of a launch's time from samples without interleaving, around the true time.
     """
     draw = np.random.default_rng(seed)
     counts = np.zeros(3)
@@ -171,7 +173,7 @@ def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, 
         ended, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
         is_found = np.abs(shift.mean) > half_widths(shift, compute_shown_alpha(table.comparisons))
         widened = np.where(is_found, np.abs(shift.mean), 0.0)
-        # of each group the comparison that is moved
+        # in each group, the comparison with the biased cell
         first = slice(None, None, table.per_group)
         verdicts = (judge(ended.logs, MARGIN, by).verdicts[first] for by in (widened, 0.0))
         wrong = (np.mean([verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in row]) for row in verdicts)
@@ -192,12 +194,13 @@ def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What the controls of many runs show.
+    """The results of the A/A controls of many runs.
 
-    `coverage` is the share of runs whose interval holds the truth; `half` the median half-width, and `least` the median
-    of the least bias that they could have shown, both on the log scale; `checked` the share that could have shown one
-    of 10 %. `lost` has for each shift the share of runs in which the control lies beyond the margin, where the second
-    launch is slower by that.
+    - coverage: the share of runs whose interval contains the true difference
+    - half: the median half-width. least: the median of the smallest bias that a run could have shown. Both are on the
+      log scale
+    - checked: the share of runs that could have shown a bias of 10 %
+    - lost: for each shift of the second launch, the share of runs whose control is beyond the margin
     """
 
     coverage: float
@@ -208,7 +211,7 @@ class Checks:
 
 
 def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> Checks:
-    """What the controls of so many runs show where the second launch is slower by each of the shifts (log scale)."""
+    """Simulate the controls of many runs in which the second launch is slower by each of the shifts (log scale)."""
     draw = np.random.default_rng(seed)
     lost, rows = np.zeros(len(shifts)), []
     for _ in range(tables):
@@ -216,7 +219,7 @@ def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *,
         ends = control.estimate.interval
         assert ends, "two rounds and more have an interval"
         middle, half = math.log(control.estimate.value), math.log(ends.high / ends.low) / 2.0
-        # a second launch that is always slower moves the mean of the differences, and nothing else
+        # if the second launch is always slower, only the mean of the differences changes
         moved = (Control(Estimate.from_log(middle + shift, rounds, half), table.groups) for shift in shifts)
         lost += [shifted.beyond(MARGIN) for shifted in moved]
         rows.append((1.0 in ends, half, control.least_bias(MARGIN), control.is_check(MARGIN)))
@@ -228,7 +231,7 @@ def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *,
 
 
 def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = None) -> Control:
-    """The control of groups that have so many rounds each (`counts`; all): its launches are a cell of their own."""
+    """Return the control of groups that have these numbers of rounds (`counts`). Its launches are a separate cell."""
     pairs, residuals = [], []
     for at, group in enumerate(centres):
         logs = group[:, : counts[at]] if counts is not None else group
@@ -251,11 +254,10 @@ def measured(
     settles: bool = False,
     effect: float | Floats = 0.0,
 ) -> Measured:
-    """What a run ends with; with `precision`, each group at the round after which its intervals are narrow enough.
+    """Return the end of a run. With `precision`, each group ends when its intervals are narrow enough.
 
-    Where it `settles`, or after that at which the rest of its verdicts are settled; `effect` is the true log-ratio.
-
-    `centres` are of shape (groups, others + 2, rounds), and `within`, what their samples show, (groups, others + 2).
+    If `settles`, it also ends when its remaining verdicts are settled. `effect` is the true log ratio. `centres` has
+    the shape (groups, others + 2, rounds), and `within`, the variability of samples, has (groups, others + 2).
     """
     rounds = centres.shape[2]
     groups = Groups(table, centres, within, effect)
@@ -282,7 +284,7 @@ def measured(
 
 
 class Groups:
-    """What is known of each group after the rounds that it has; `effect` is the true log-ratio of its comparisons."""
+    """The results of each group after its rounds so far. `effect` is the true log ratio of its comparisons."""
 
     def __init__(self, table: Table, centres: Floats, within: Floats, effect: float | Floats = 0.0) -> None:
         self.table, self.centres, self.within = table, centres, within
@@ -293,10 +295,10 @@ class Groups:
         self.counts = np.zeros(table.groups, int)
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
-        """These `groups` have so many rounds now."""
+        """Compute the results of these `groups` after this number of rounds."""
         centres = self.centres[groups, :, :rounds]
         if self.table.against is Against.REFERENCE:
-            # the reference's centre is the mean of the logs of its two launches
+            # the baseline's value is the mean of the logs of its two launches
             ratios = centres[:, -2:].mean(axis=1, keepdims=True) - centres[:, :-2]
         else:
             ratios = centres[:, 0:-2:2] - centres[:, 1:-2:2]
@@ -312,12 +314,12 @@ class Groups:
 
     @property
     def truth(self) -> Floats:
-        """The true log-ratios of all comparisons."""
+        """Return the true log ratios of all comparisons."""
         return self.effect.ravel() + self.table.truth
 
     @property
     def logs(self) -> Logs:
-        """The log-ratios of all comparisons, with the variances to use."""
+        """Return the log ratios of all comparisons, with their moderated variances."""
         count, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
         pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(count)]
         return moderate(
@@ -328,5 +330,5 @@ class Groups:
 
     @property
     def control(self) -> Control:
-        """The run's control."""
+        """Return the control of the run."""
         return _control(self.centres, self.within, self.counts.tolist())

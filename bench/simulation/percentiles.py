@@ -1,4 +1,4 @@
-"""How often intervals over launches contain the true percentile: by t, and by the bootstrap."""
+"""How often intervals over launches contain the true percentile: t intervals, and bootstrap intervals."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from harness.model.defaults import LEVEL
 
 Floats = npt.NDArray[np.float64]
 
-#: Single steps of a launch, and resamples of the bootstrap.
+#: The number of single steps in a launch, and of resamples in the bootstrap.
 STEPS, RESAMPLES = 400, 400
 
 
@@ -31,7 +31,7 @@ class Machine:
 MACHINES: Mapping[str, Machine] = {
     "launches differ by 2 %": Machine(0.02),
     "launches differ by 10 %": Machine(0.10),
-    "equally many slow steps in each launch": Machine(0.02, bursts=False),
+    "the same number of slow steps in each launch": Machine(0.02, bursts=False),
     "no slow steps": Machine(0.02, slow=0.0),
 }
 

@@ -1,4 +1,4 @@
-"""How often the number of rounds that a report suggests settles a comparison, in the same run continued."""
+"""How often the number of rounds that a report suggests settles a comparison, if the same run continues."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict, judge, rounds
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What is said of an unclear comparison: so many `rounds` in all settle it with that `probability`.
+    """The suggestion for an unclear comparison: a total of `rounds` rounds settles it with this `probability`.
 
-    `is_settled`: they did, in the run that goes on for so long.
+    `is_settled`: whether it is settled after these rounds of the continued run.
     """
 
     rounds: int
@@ -25,14 +25,14 @@ class Suggestion:
 
     @property
     def is_number(self) -> bool:
-        """Whether it is a number that is likely to do; otherwise it is the probability of MOST_ROUNDS."""
+        """Whether the report suggests a number of rounds. Otherwise it shows the probability for MOST_ROUNDS."""
         return self.probability >= POWER
 
 
 def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: int) -> list[Suggestion]:
-    """What is said of each comparison that is unclear after so many rounds of so many tables.
+    """Return the suggestion for each comparison that is unclear after this number of rounds, in many tables.
 
-    True differences are drawn anew in each table, uniformly up to `within` either way, on the log scale.
+    Each table draws new true differences, uniformly up to `within` in both directions, on the log scale.
     """
     draw = np.random.default_rng(seed)
     suggested = []
@@ -55,5 +55,5 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
 
 
 def settled_share(of: Sequence[Suggestion]) -> float:
-    """How many of them were settled."""
+    """Return the share of suggestions whose comparison was settled."""
     return float(np.mean([suggestion.is_settled for suggestion in of])) if of else 0.0

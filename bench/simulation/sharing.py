@@ -1,9 +1,9 @@
-"""What others take of a launch's CPU, where the truth is known: launches in turns, and what their centres then are.
+"""CPU contention with a known loss: interleaved launches, and the times of launches after the correction.
 
-A launch's samples each hold 0.05 s of its own work. The kernel's books are simulated as they are kept: what a process
-used and how long it was ready to the nanosecond, what the CPU did in ticks of 10 ms.
+Each sample of a launch contains 0.05 s of its own work. The kernel's counters are simulated with their resolution: the
+CPU time of a process and the time for which it was ready in nanoseconds, and the use of the CPU in ticks of 10 ms.
 
-`contended` has tables of comparisons in which what is subtracted is wrong.
+`contended` simulates tables of comparisons in which the subtracted time is wrong.
 """
 
 import math
@@ -27,15 +27,16 @@ from harness.model.scenario import Cell
 
 Floats = npt.NDArray[np.float64]
 
-#: The CPU time of a sample, the steps in it, how many launches take turns, and a tick of the kernel's, in seconds.
+#: The CPU time of a sample in seconds, its number of steps, the number of interleaved launches, and the length of a
+#: kernel tick in seconds.
 WORK, STEPS, LAUNCHES, TICK = 0.05, 10, 3, 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a step does beside its work, as shares of that: it waits by itself, and its threads for one another's CPU.
+    """The waiting times of a step, as shares of its work: by itself, and of its threads for each other's CPU.
 
-    Both only in a share `of` the samples.
+    Both happen only in a share `of` the samples.
     """
 
     waits: float = 0.0
@@ -45,7 +46,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What others do: `on` and `off` for so many seconds in turn, and wake up so often a second for 5 ms each time."""
+    """Other processes: a loop is `on` and `off` by turns, in seconds, and a process wakes up at times for 5 ms."""
 
     on: float = 0.0
     off: float = 1.0
@@ -70,10 +71,10 @@ LOADS: Mapping[str, Load] = {
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Of launches: by how much the log of a centre is off in the mean, and its standard deviation; and by the clock.
+    """Errors of the log of a launch mean, as mean and standard deviation, after the correction and without it.
 
-    `least` and `most` are the ends of what the share that was taken off is above that which others took: 95 % of the
-    launches lie between them.
+    `least` and `most` are the ends of the range that contains 95 % of launches, for the subtracted share minus the
+    share that other processes used.
     """
 
     off: float
@@ -85,7 +86,7 @@ class Told:
 
 
 def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
-    """So many launches of `turns` samples each."""
+    """Simulate launches with `turns` samples each, and return their errors."""
     draw = np.random.default_rng(seed)
     logs, by_clock, above = [], [], []
     for _ in range(launches):
@@ -100,10 +101,10 @@ def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> T
 
 
 def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tuple[Launch, float]:
-    """One launch, and what its step would take alone."""
+    """Return one launch, and the time that its step would take without contention."""
     has = draw.random(turns) < step.of if step.of < 1.0 else np.ones(turns, bool)
     alone = WORK * (1.0 + step.waits * has)
-    # a turn's launches follow one another; those beside this one take as long as it does
+    # the launches of a turn run one after the other; the other launches take as long as this one
     begins = np.arange(turns) * LAUNCHES * alone + draw.uniform(0.0, load.on + load.off)
     loop = WORK * _share_on(load, begins, WORK)  # as much as the launch itself, while both want the CPU
     wakes = 0.005 * draw.poisson(load.wakes * alone)
@@ -137,20 +138,20 @@ def _launch(step: Step, load: Load, turns: int, draw: np.random.Generator) -> tu
 
 
 def _share_on(load: Load, begins: Floats, length: float) -> Floats:
-    """For which share of the time from each beginning on the loop runs."""
+    """Return, for each start, the share of the following time during which the loop runs."""
     period = load.on + load.off
     grid = begins[:, None] + np.linspace(0.0, length, 11)[None, :]
     return np.asarray((grid % period < load.on).mean(axis=1))
 
 
 def _ticks(seconds: Floats, draw: np.random.Generator) -> Floats:
-    """What the kernel counts of so many seconds: whole ticks, the last of them by chance."""
+    """Return the time that the kernel counts for these seconds: whole ticks, the last of which is random."""
     whole, rest = np.divmod(seconds, TICK)
     return np.asarray(TICK * (whole + (draw.random(seconds.shape) < rest / TICK)))
 
 
 class Wrong(StrEnum):
-    """How what is subtracted is wrong, with the standard deviation that is named."""
+    """The errors of the subtracted time, with their standard deviation."""
 
     NOT = "right"
     LAUNCH = "for each launch, wrong by 20 % of the time taken"
@@ -159,7 +160,7 @@ class Wrong(StrEnum):
 
 
 class Varies(StrEnum):
-    """What others take: the same of all launches; of the launches of a round; or of each launch by itself."""
+    """The share of other processes: the same for all launches, for the launches of a round, or for one launch."""
 
     STEADY = "steady"
     ROUNDS = "by round"
@@ -168,11 +169,12 @@ class Varies(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What came of tables: without what `possible_error` adds to intervals, or with it.
+    """The results of tables, without or with the possible error in their intervals.
 
-    `false` are the shares of tables of equal cells with any difference, and `edge` of those whose cells differ by the
-    margin; `covered` of comparisons whose own 95 % interval holds the truth, and `found` of those that are called
-    slower where they are, by each of the effects.
+    - false: the share of tables of equal cells with any reported difference
+    - edge: the same for tables whose cells differ by the margin
+    - covered: the share of comparisons whose individual 95 % interval contains the true ratio
+    - found: for each effect, the share of slower cells whose verdict is *slower*
     """
 
     false: float
@@ -183,7 +185,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A core of which others take `share`; where that `varies`, from nothing to twice as much."""
+    """A core of which other processes use `share`. If it `varies`, it is between nothing and twice as much."""
 
     share: float
     varies: Varies
@@ -193,9 +195,9 @@ class Shared:
 def contended(
     table: Table, rounds: int, tables: int, shared: Shared, effects: tuple[float, ...], *, seed: int
 ) -> tuple[Judged, Judged, float]:
-    """Judge so many tables without and with the possible error of what is subtracted; its mean.
+    """Judge tables without and with the possible error of the subtracted time. Also return the mean possible error.
 
-    The cells' times rise by 1/(1 - taken), and what is recorded as taken is subtracted.
+    Contention multiplies the cells' times by 1/(1 - taken), and the recorded loss is subtracted.
     """
     draw = np.random.default_rng(seed)
     runs, errors = [], []
@@ -209,7 +211,7 @@ def contended(
 
 
 def _recorded(centres: Floats, shared: Shared, draw: np.random.Generator) -> tuple[Floats, Floats]:
-    """Logs of centres after the subtraction and what was subtracted of each, both of the shape of `centres`."""
+    """Return the logs of launch means after the subtraction, and the subtracted losses, in the shape of `centres`."""
     (groups, cells, rounds), share, wrong = centres.shape, shared.share, shared.wrong
     varying = {Varies.STEADY: None, Varies.ROUNDS: (groups, 1, rounds), Varies.LAUNCHES: centres.shape}[shared.varies]
     met = share if varying is None else np.minimum(draw.uniform(0.0, 2.0 * share, varying), 0.95)
@@ -226,7 +228,7 @@ def _recorded(centres: Floats, shared: Shared, draw: np.random.Generator) -> tup
 
 
 def _possible_errors(logs: Floats, losses: Floats) -> Floats:
-    """Of each comparison with the reference."""
+    """Return the possible error of each comparison with the baseline."""
     _, cells, rounds = logs.shape
     labels, numbers = np.indices((cells, rounds))
     places, at = np.minimum(labels, cells - 2).ravel().tolist(), numbers.ravel().tolist()

@@ -1,4 +1,4 @@
-"""How often a step is said to change while it is measured: samples of launches, on machines that do something else."""
+"""How often a step is reported to change while it is measured, with simulated samples on unstable machines."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -14,17 +14,17 @@ from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.scenario import Cell
 
 Floats = npt.NDArray[np.float64]
-#: The logs of samples, of shape (launches, samples), of which the truth is 0.
+#: Returns the logs of samples, of shape (launches, samples). The true log is 0.
 Draw = Callable[[np.random.Generator, int, int], Floats]
 
 
 def white(draw: np.random.Generator, launches: int, samples: int) -> Floats:
-    """Each sample by itself, by 5 %."""
+    """Simulate independent samples with a standard deviation of 5 %."""
     return draw.normal(0.0, 0.05, (launches, samples))
 
 
 def autoregressive(share: float) -> Draw:
-    """Each sample keeps a share of what the one before it was off by; 5 % in all."""
+    """Return a simulation whose samples keep a share of the previous sample's deviation. The total deviation is 5 %."""
 
     def drawn(draw: np.random.Generator, launches: int, samples: int) -> Floats:
         logs = white(draw, launches, samples)
@@ -36,7 +36,7 @@ def autoregressive(share: float) -> Draw:
 
 
 def walk(size: float) -> Draw:
-    """A random walk, which ends so far from where it began, and 2 % of each sample."""
+    """Return a simulation of a random walk that ends `size` away from its start, plus 2 % for each sample."""
 
     def drawn(draw: np.random.Generator, launches: int, samples: int) -> Floats:
         steps = draw.normal(0.0, size / np.sqrt(samples), (launches, samples))
@@ -46,25 +46,25 @@ def walk(size: float) -> Draw:
 
 
 def waves(draw: np.random.Generator, launches: int, samples: int) -> Floats:
-    """± 10 % with a period of a fifth of a launch to five launches, and 2 % of each sample."""
+    """Simulate swings of ± 10 % with a period between 20 % of a launch and five launches, plus 2 % for each sample."""
     periods = np.exp(draw.uniform(np.log(0.2), np.log(5.0), (launches, 1)))
     phase = draw.uniform(0.0, 1.0, (launches, 1)) + np.arange(samples) / samples / periods
     return 0.1 * np.sin(2.0 * np.pi * phase) + 0.4 * white(draw, launches, samples)
 
 
 def modes(draw: np.random.Generator, launches: int, samples: int) -> Floats:
-    """A third of the samples are 60 % slower, some in a row, and 2 % of each."""
+    """Simulate two speeds: a third of the samples are 60 % slower, some of them in a row, plus 2 % for each sample."""
     slow = np.repeat(draw.random((launches, samples)) < 1.0 / 3.0, max(1, samples // 15), axis=1)[:, :samples]
     return 0.47 * slow + 0.4 * white(draw, launches, samples)
 
 
 def tail(draw: np.random.Generator, launches: int, samples: int) -> Floats:
-    """The first tenth of every launch is 10 % slower, and 2 % of each sample."""
+    """Simulate launches whose first 10 % is 10 % slower, plus 2 % for each sample."""
     return 0.1 * np.clip(samples / 10.0 - np.arange(samples), 0.0, 1.0) + 0.4 * white(draw, launches, samples)
 
 
 def load(draw: np.random.Generator, launches: int, samples: int) -> Floats:
-    """In every second launch another process comes or goes at some time, and takes half of the CPU."""
+    """Simulate another process that starts or stops using half of the CPU, at some time of every second launch."""
     at = draw.uniform(0.0, samples, (launches, 1)) < np.arange(samples)
     is_present = draw.random((launches, 1)) < 0.5
     return 0.69 * np.where(draw.random((launches, 1)) < 0.5, at, ~at) * is_present + 0.4 * white(
@@ -72,7 +72,7 @@ def load(draw: np.random.Generator, launches: int, samples: int) -> Floats:
     )
 
 
-#: What is no trend of a step.
+#: Changes of the machine that must not be reported as a trend of the step, by name.
 NOISES: Mapping[str, Draw] = {
     "white": white,
     "neighbours alike (0.5)": autoregressive(0.5),
@@ -87,16 +87,16 @@ NOISES: Mapping[str, Draw] = {
 
 
 def false_trends(noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
-    """In which share of cells that do not change a trend is seen."""
+    """Return the share of unchanged cells in which a trend is detected."""
     draw = np.random.default_rng([seed, launches, samples])
     courses = (NOISES[noise](draw, launches, samples) for _ in range(cells))
     return sum(changes([[parts(row) for row in logs]], MARGIN) for logs in courses) / cells
 
 
 def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: int) -> float:
-    """In which share of cells in turns with two others a trend is seen, on a machine that gets slower in each round.
+    """Return the share of unchanged cells with a detected trend, interleaved with two other unchanged cells.
 
-    The others' steps do not change, nor does its own; the machine drifts by 40 % besides.
+    The machine gets slower in each round, and also drifts by 40 %.
     """
     draw = np.random.default_rng([seed, launches, samples])
     count = 0
@@ -109,7 +109,7 @@ def in_turns(slower: float, launches: int, samples: int, cells: int, *, seed: in
 
 
 def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
-    """In which share of cells whose step grows by so much over a launch (0.1: 10 %) that is seen."""
+    """Return the share of detected trends in cells whose step gets slower by `growth` (0.1: 10 %) over a launch."""
     draw = np.random.default_rng([seed, launches, samples])
     grows = np.log1p(growth * np.linspace(0.0, 1.0, samples))
     courses = (NOISES[noise](draw, launches, samples) + grows for _ in range(cells))
@@ -118,10 +118,10 @@ def seen(growth: float, noise: str, launches: int, samples: int, cells: int, *, 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """So many cells whose launches run one after the other, on a machine whose clock falls in every launch.
+    """Cells whose launches run one after the other, on a machine whose clock speed decreases during every launch.
 
-    Over a launch all steps get slower by `falls` (0.04: 4 %), give or take a tenth of that from cell to cell, and those
-    of the first `growing` cells by `grows` besides. Samples scatter by 1 %.
+    Over a launch, all steps get slower by `falls` (0.04: 4 %), with a standard deviation of 10 % of that between cells.
+    The steps of the first `growing` cells also get slower by `grows`. Samples have a standard deviation of 1 %.
     """
 
     cells: int
@@ -131,9 +131,9 @@ class Group:
 
 
 def one_after_the_other(group: Group, launches: int, samples: int, groups: int, *, seed: int) -> tuple[float, float]:
-    """In which shares of the cells whose step does not change, and of those whose does, a trend is seen.
+    """Return the shares of cells with a detected trend, for cells whose step doesn't change and for the others.
 
-    Not a number where there are no such cells.
+    A share is NaN if there are no such cells.
     """
     draw = np.random.default_rng([seed, launches, samples])
     names = [Cell("simulated", str(at), Device.CPU, {}) for at in range(group.cells)]

@@ -113,7 +113,7 @@ def test_a_launch_that_starts_beside_others_waits_until_it_is_to_measure(launch)
 def test_before_it_measures_it_knows_one_word(launch, word):
     done = launch(MEASURES, sampling=TURNS, waits=True, words=f"{word}\nturn\n")
     assert (done.status, done.end["status"]) == (1, "failed")
-    assert "not 'measure'" in done.end["reason"]
+    assert "instead of 'measure'" in done.end["reason"]
     assert done.of("phase")[-1]["name"] == "build"
 
 

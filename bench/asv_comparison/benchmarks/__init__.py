@@ -1,1 +1,1 @@
-"""What asv runs. Imported in the measured environments, so it is Python 3.7 and knows nothing of `harness`."""
+"""The benchmarks that asv runs. The measured environments import them, so they use Python 3.7 and not `harness`."""

@@ -1,4 +1,4 @@
-"""The step of scenarios/keras_step.py as an asv benchmark: made by the scenario itself, timed by asv."""
+"""The step of scenarios/keras_step.py as an asv benchmark: the scenario makes the step, and asv times it."""
 
 import sys
 from contextlib import nullcontext
@@ -12,7 +12,7 @@ from kit.settings import keep_freed_memory
 
 
 class Ready(Exception):  # noqa: N818, no error: it ends the scenario where its step would be measured
-    """The scenario has built its step, made its first call, and hands the step over to be measured."""
+    """Raised when the scenario has built its step and made its first call, with the step to measure."""
 
     def __init__(self, step):
         super().__init__()
@@ -20,34 +20,34 @@ class Ready(Exception):  # noqa: N818, no error: it ends the scenario where its 
 
 
 class Handover:
-    """What the scenario is given as its `bench`: it does all that the kit's does up to the measurement."""
+    """Replaces the kit's `bench` for the scenario, and does the same until the measurement."""
 
     device_name = "cpu"
     document = False
 
     def phase(self, name):
-        """A part of the launch, which nobody times here."""
+        """Run a part of the launch without timing it."""
         return nullcontext()
 
     def device(self):
-        """Initialise TensorFlow's device, as the kit does."""
+        """Initialize TensorFlow's device like the kit."""
         device.initialise()
 
     def measure(self, step, **_):
-        """End the scenario; raises Ready."""
+        """End the scenario by raising Ready."""
         raise Ready(step)
 
 
 class KerasStep:
-    """Small model, small data, float32 NumPy arrays, tf.keras: what the scenario's own defaults are."""
+    """The scenario's defaults: small model, small data, float32 NumPy arrays, tf.keras."""
 
     step = None
 
     def setup(self):
-        """Make the step, once a process: asv calls this again before every sample, and a model takes a second."""
+        """Make the step once per process. asv calls this before every sample, and making a model takes a second."""
         if self.step is not None:
             return
-        keep_freed_memory()  # as the harness's suite `quick` has it
+        keep_freed_memory()  # as in the suite `quick` of harness
         import tensorflow as tf  # noqa: PLC0415, asv imports this file to look for benchmarks as well
 
         try:
@@ -57,5 +57,5 @@ class KerasStep:
             self.step = ready.step
 
     def time_train_on_batch(self):
-        """One call of `train_on_batch`."""
+        """Call `train_on_batch` once."""
         self.step()
