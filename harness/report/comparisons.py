@@ -13,6 +13,7 @@ from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import MOST_ROUNDS, Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.scenario import GROWTH, STEP, Cell, Comparison
+from harness.model.texts import counted
 from harness.report import format, names
 
 #: Shown instead of a verdict.
@@ -21,7 +22,7 @@ NO_VERDICT = "no verdict"
 #: Which intervals decide the verdicts, if several are judged together.
 HOLM = (
     "Holm's procedure decides the verdicts by narrower intervals than the shown ones. So a verdict can be clear "
-    "although the shown interval reaches into the margin: the remarks then have the interval that decides."
+    "although the shown interval crosses the margin: the remarks then have the interval that decides."
 )
 
 _UNSETTLED = (
@@ -99,6 +100,14 @@ def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
     counts = Counter(verdicts)
     phrases = {None: "with no verdict", Verdict.DIFFERENT_WORK: "not comparable (different work)"}
     return ", ".join(f"{counts[verdict]} {phrases.get(verdict, verdict)}" for verdict in _ORDER if counts[verdict])
+
+
+def summarize_verdicts(verdicts: Sequence[Verdict | None]) -> str:
+    """Return a sentence that counts verdicts: `Of 5 comparisons: 3 slower, 2 unclear.`, or `1 comparison: slower.`."""
+    counts = count_verdicts(verdicts)
+    if len(verdicts) == 1:
+        return f"1 comparison: {counts.removeprefix('1 ')}."
+    return f"Of {counted(len(verdicts), 'comparison')}: {counts}."
 
 
 def has_too_few_rounds(compared: Iterable[Compared]) -> bool:

@@ -57,7 +57,7 @@ def checks(results: Results) -> str:
         noun = "other effects" if effects else "effects"
         effects.append(
             f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest)} are "
-            f"{'excluded' if is_precise else 'possible'}"
+            f"{'ruled out' if is_precise else 'possible'}"
         )
     elif not effects:
         effects.append("there were too few turns to show whether interleaving changes ratios")

@@ -64,7 +64,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "GPU code": run.plan.compiled_code,
         "GPU clocks": locked_clocks(results),
         "Run": origin(run),
-        "Reference": run.reference,
+        "Baseline": run.reference,
     }
     labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
     yield Items([*subjects, *labelled], where=FILES)

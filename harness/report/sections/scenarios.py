@@ -21,12 +21,12 @@ from harness.report.charts.axes import choose_ratio_domain
 from harness.report.comparisons import (
     HOLM,
     ComparisonLine,
-    count_verdicts,
     describe_deciding,
     describe_rounds_needed,
     has_too_few_rounds,
     lines,
     sort_by_size,
+    summarize_verdicts,
 )
 from harness.report.format import CHANGING, OUTLYING, UNDONE, UNEVEN, Unit, marks, unit_of
 from harness.report.phrases import capitalize, describe_pythons, join_remarks, list_names
@@ -216,7 +216,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
         return f"{total}: no verdicts, because two identical cells differed by more than the margin."
     if not any(line.compared.verdict for line in compared):
         return f"{total}, none with a verdict."
-    return f"Of {total}: {count_verdicts(line.compared.verdict for line in compared)}."
+    return summarize_verdicts([line.compared.verdict for line in compared])
 
 
 def legends(
@@ -225,6 +225,8 @@ def legends(
     """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
     if first:
         yield Text(_meaning(results, table), True, where=FILES)
+        if table.quantity != GROWTH:
+            yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
         yield from _describe_looks(results, compared)
     shown = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
     if shown:
@@ -294,8 +296,9 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     text = (
-        f"A ratio is the {measure} of the first cell divided by the {measure} of the second one: above 1, the first "
-        f"takes {longer}. A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
+        "A cell is one combination of an environment and of values of the axes. A ratio is the "
+        f"{measure} of the first cell divided by the {measure} of the second one: above 1, the first takes {longer}. "
+        f"A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
         f"{margin}), or unclear (the interval allows more than one of these)."
     )
     if table.quantity in PERCENTILES:

@@ -22,7 +22,14 @@ from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, PRINT
 from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, FILES, REPORT, Block, Bold, Callout, Code, Items, Section, Text
-from harness.report.comparisons import NO_VERDICT, ComparisonLine, count_verdicts, explain_withheld, is_settled, lines
+from harness.report.comparisons import (
+    NO_VERDICT,
+    ComparisonLine,
+    explain_withheld,
+    is_settled,
+    lines,
+    summarize_verdicts,
+)
 from harness.report.phrases import changed_packages, describe_clock, describe_overrides, environments
 from harness.report.sections import (
     attribution,
@@ -138,12 +145,12 @@ def _alerts(results: Results) -> Iterator[Block]:
 
 def _conditions(results: Results) -> list[str]:
     """Return sentences on how the run measured, and on the A/A control."""
-    counts = count_verdicts(line.compared.verdict for line in _list_judged(results))
+    verdicts = [line.compared.verdict for line in _list_judged(results)]
     common = headline.find_shared(results)
     scenario = results.answers[0].table.scenario if common else None
     shared = ", ".join([scenario.name, *names.labels(scenario, common)]) if scenario else ""
     return [
-        *([f"Of {counted(len(_list_judged(results)), 'comparison')}: {counts}."] if counts else []),
+        *([summarize_verdicts(verdicts)] if verdicts else []),
         *([f"The same in all rows: {shared}."] if shared else []),
         *machines.collect_sentences(results, lambda machine: [conditions(machine)]),
         *(
@@ -551,7 +558,7 @@ def _describe_intervals(results: Results) -> Iterator[str]:
         here = f", as in {count} of these {len(shown)} comparisons" if count else ""
         yield (
             "Narrower intervals decide the verdicts (Holm's procedure), so a verdict can be clear although its shown "
-            f"interval reaches into the margin of {format.share(results.run.plan.margin)}{here}."
+            f"interval crosses the margin of {format.share(results.run.plan.margin)}{here}."
         )
 
 
@@ -565,7 +572,8 @@ def control(results: Results, margin: float | None = None) -> str:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
     logs = math.log1p(margin)
     differed = f"two identical cells differed by {format.format_self_difference(noise.estimate)}"
-    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}, over {counted(noise.groups, 'group')}"
+    over = f", over {noise.groups} groups" if noise.groups > 1 else ""
+    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}{over}"
     if noise.beyond(logs):
         return (
             f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
@@ -574,7 +582,7 @@ def control(results: Results, margin: float | None = None) -> str:
     if noise.estimate.interval is None or not noise.is_check(logs):
         return f"{text}: too few rounds to check for a bias."
     least = format.share(float(f"{math.expm1(noise.least_bias(logs)):.2g}"))
-    could = f"Half of such runs would find a bias of {least}."
+    could = f"A bias of {least} would show in half of such runs."
     if 1.0 in noise.estimate.interval:
         return f"{text}: no difference is shown. {could}"
     return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {could}"

@@ -72,9 +72,9 @@ def _describe_taken(interference: RunInterference, prints: bool) -> str:
 
 
 def _shares(shares: Sequence[float], launches: int) -> str:
-    """Describe shares and the number of launches: `3 % to 27 % in 5 of 40 launches`; empty without shares."""
+    """Describe shares and launches: `3 % to 27 % of the time in 5 of 40 launches`; empty without shares."""
     ends = dict.fromkeys(format.share(end) for end in (shares[0], shares[-1])) if shares else ()
-    return f"{' to '.join(ends)} in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
+    return f"{' to '.join(ends)} of the time in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
 
 
 def rounds(results: Results) -> str:

@@ -62,7 +62,7 @@ def test_without_turns_there_are_no_checks():
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
     assert interleaving.checks(made) == (
-        "effects on a ratio of more than 1.1 % are excluded; waiting cells use at most 0.05 % of the core"
+        "effects on a ratio of more than 1.1 % are ruled out; waiting cells use at most 0.05 % of the core"
     )
     assert list(interleaving.warnings(made)) == []
     assert {interleaving.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}

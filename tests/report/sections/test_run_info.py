@@ -78,7 +78,7 @@ def test_how_it_was_measured_is_a_line_each():
         "Run: 2026-11-21T04-10-00Z-3f2a, started 2026-11-21T04:10:00Z, harness 0.1.0, commit 0123abcd, suite seed, "
         "seed 7."
     )
-    assert told["Reference:"] == "Reference: tf1.14."
+    assert told["Baseline:"] == "Baseline: tf1.14."
 
 
 def test_it_is_in_the_report_and_the_facts_are_folded_in_the_details():

@@ -164,7 +164,7 @@ def disturbed(*repeated):
 )
 def test_what_disturbed_rounds(rounds_, sentence):
     assert timeline.describe_noisy_rounds(RunInterference(True, 9, rounds_, 30, [])) == sentence
-    told = "The CPU time of other processes is subtracted: 4 % to 21.5 % in 3 of 30 launches."
+    told = "The CPU time of other processes is subtracted: 4 % to 21.5 % of the time in 3 of 30 launches."
     assert (
         timeline.describe_noisy_rounds(RunInterference(True, 9, rounds_, 30, [0.04, 0.1, 0.215]))
         == f"{sentence} {told}"
@@ -174,19 +174,22 @@ def test_what_disturbed_rounds(rounds_, sentence):
 def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
     told = timeline.describe_noisy_rounds(RunInterference(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
     assert told.endswith(
-        "is subtracted: 5 % in 1 of 30 launches. "
-        "The time for which a CPU quota stopped launches is subtracted: 40 % to 50 % in 2 of 30 launches."
+        "is subtracted: 5 % of the time in 1 of 30 launches. "
+        "The time for which a CPU quota stopped launches is subtracted: 40 % to 50 % of the time in 2 of 30 launches."
     )
 
 
 def test_one_share_that_is_taken_off_is_told_once():
     told = timeline.describe_noisy_rounds(RunInterference(True, 9, disturbed(False), 1, [0.05]))
-    assert told.endswith("is subtracted: 5 % in 1 of 1 launch.")
+    assert told.endswith("is subtracted: 5 % of the time in 1 of 1 launch.")
 
 
 def test_where_nothing_was_watched_it_is_not_known():
     printed = timeline.describe_noisy_rounds(RunInterference(True, 9, [], 1, [0.05]), prints=True)
-    assert " is subtracted from the measured times, but not from printed numbers: 5 % in 1 of 1 launch." in printed
+    assert (
+        " is subtracted from the measured times, but not from printed numbers: 5 % of the time in 1 of 1 launch."
+        in printed
+    )
     assert timeline.describe_noisy_rounds(RunInterference(False, 9, [], 30, [])).startswith("Interference is unknown")
     assert timeline.describe_noisy_rounds(RunInterference(False, 0, [], 0, [])) == ""
 
@@ -216,7 +219,7 @@ def test_what_is_taken_off_is_told_with_the_rounds():
     shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
     (found,) = timeline.sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
     assert texts(found)[0].endswith(
-        "not repeated. The CPU time of other processes is subtracted: 20 % in 8 of 8 launches."
+        "not repeated. The CPU time of other processes is subtracted: 20 % of the time in 8 of 8 launches."
     )
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(items[0]).endswith(": other processes used 0.20 of the CPUs of the launch (subtracted from its time)")
