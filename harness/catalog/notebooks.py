@@ -27,12 +27,26 @@ _PASTED = re.compile(
     r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took )"
 )
 
+#: The names of Python files end like this. A file with another name can be Markdown.
+_PYTHON_FILES = {".py", ".pyw"}
+
+_FENCE = re.compile(r"\s*(?:```|~~~)\s*([\w+-]*)")
+
+#: The languages of a Markdown code block that can be Python.
+_CODE_BLOCKS = {"", "python", "python3", "py", "ipython", "pycon"}
+
+#: A prompt of Python or IPython, with `more` for a line that continues a statement.
+_PROMPT = re.compile(r"\s*(?:>>>|In ?\[\d+\]:|(?P<more>\.{3,}:?))(?: |$)")
+
+#: The invisible characters in code from web pages.
+_SPACES = {0xA0: " ", 0x2007: " ", 0x202F: " ", 0x3000: " ", 0x200B: "", 0x200C: "", 0x200D: "", 0x2060: "", 0xFEFF: ""}
+
 _TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
 #: Modules that work only in a notebook.
 _PAGE = {"ipywidgets", "IPython", "google.colab"}
 
-_SHELL = re.compile(r"(?P<indent>\s*)(?:[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
+_SHELL = re.compile(r"(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
 _HELP = re.compile(r"\s*(\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(#.*)?")
 _PIP = re.compile(r"(?:python3? -m )?pip3? install\s+(?P<what>.*)")
 
@@ -86,15 +100,63 @@ def _suggest_environment(packages: Sequence[str]) -> str:
 
 
 def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
-    """Return a pasted script without IPython's magics, and a sentence about each line that is omitted.
+    """Return a pasted script as plain Python, and a sentence about each line that is omitted.
 
-    A script without magics and pasted output isn't changed. Raises FileError with every line that can run only in a
-    notebook.
+    Valid Python isn't changed. Otherwise, these parts are converted: code blocks of Markdown, an interactive session,
+    the magics of IPython, pasted output, and the spaces of web pages. Lines keep their numbers. Raises FileError with
+    every line that only a notebook can run.
     """
+    original, sentences = text, list[str]()
+    if path.suffix.lower() not in _PYTHON_FILES or _FENCE.match(text.lstrip()):
+        text, sentence = _keep_code_blocks(text)
+        sentences += [sentence] if sentence else []
+    for convert in (_remove_prompts, _replace_spaces):
+        text, sentence = convert(text)
+        sentences += [sentence] if sentence else []
     lines, left, wrong = _convert_cell(text, "")
     if wrong:
-        raise FileError([Problem(path, _find_line(text, what), what, fix) for what, fix in wrong])
-    return "\n".join(lines), left
+        raise FileError([Problem(path, _find_line(original, what), what, fix) for what, fix in wrong])
+    return "\n".join(lines), sentences + left
+
+
+def _keep_code_blocks(text: str) -> tuple[str, str]:
+    """Return the Python code blocks of a Markdown text, such as an issue."""
+    lines, language = list[str](), None
+    for line in text.split("\n"):
+        fence = _FENCE.match(line)
+        if fence:
+            language = None if language is not None else fence[1].lower()
+        lines.append("" if fence or language not in _CODE_BLOCKS else line)
+    if not any(lines):
+        return text, ""
+    return "\n".join(lines), "Only its blocks of Python code are run (between lines with ```)."
+
+
+def _remove_prompts(text: str) -> tuple[str, str]:
+    """Return the code of an interactive session: what follows the prompts of Python or IPython.
+
+    If the first syntax error is after the first `>>>`, this is another text with `>>>`, such as a documentation string.
+    """
+    lines, code, is_open = text.split("\n"), list[str](), False
+    first = next((at for at, line in enumerate(lines) if (prompt := _PROMPT.match(line)) and not prompt["more"]), None)
+    error = _find_syntax_error(lines)
+    if first is None or error is None or (error > first and lines[first].lstrip().startswith(">>>")):
+        return text, ""
+    for line in lines:
+        prompt = _PROMPT.match(line)
+        is_open = prompt is not None and (not prompt["more"] or is_open)
+        code.append(line[prompt.end() :] if prompt and is_open else "")
+    if error >= first:  # the code before the session is Python
+        code[:first] = lines[:first]
+    return "\n".join(code), "It is an interactive session: the prompts and the printed lines are omitted."
+
+
+def _replace_spaces(text: str) -> tuple[str, str]:
+    """Return the text with plain spaces instead of the invisible characters of web pages, unless it is valid Python."""
+    plain = text.translate(_SPACES)
+    if plain == text or _find_syntax_error(text.split("\n")) is None:
+        return text, ""
+    return plain, "Its special spaces, such as U+00A0, count as spaces."
 
 
 def _find_line(text: str, what: str) -> int:
@@ -158,7 +220,8 @@ def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tu
         name, _, rest = (shell["rest"] if shell else "").partition(" ")
         indent = shell["indent"] if shell else ""
         if shell and shell["what"] == "%" and name in _TIMED and rest:
-            lines[at] = indent + _convert_line_magic(name, rest, f"{cell or f'line {at + 1}'}: %{name}")
+            label = f"{cell or f'line {at + 1}'}: %{name}"
+            lines[at] = indent + _convert_line_magic(name, rest, label, shell["target"] or "")
             continue
         lines[at] = f"{indent}pass"
         if shell is None or (shell["what"] == "%" and name in _SHOWN):
@@ -174,12 +237,12 @@ def _describe_omitted(line: str) -> str:
     return f"`{line}` is omitted, because it only affects the notebook's page."
 
 
-def _convert_line_magic(name: str, rest: str, label: str) -> str:
-    """Return a line of Python that times a statement, as the line magic does."""
+def _convert_line_magic(name: str, rest: str, label: str, target: str) -> str:
+    """Return a line of Python that does the work of a line magic: it times a statement. `target` is such as `x = `."""
     if name == "time":
-        return f"with {_MAGICS}.Timed({_make_label(label, rest)!r}): {rest.strip()}"
+        return f"with {_MAGICS}.Timed({_make_label(label, rest)!r}): {target}{rest.strip()}"
     options, statement = _parse_options(rest)
-    return f"{_MAGICS}.timeit({_make_label(label, statement)!r}, {statement!r}, globals(){options})"
+    return f"{target}{_MAGICS}.timeit({_make_label(label, statement)!r}, {statement!r}, globals(){options})"
 
 
 def _convert_cell_magic(name: str, first: str, body: list[str], cell: str) -> list[str]:

@@ -23,6 +23,7 @@ LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
 
 #: An option of pip that includes another file or a folder.
 _OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
+_REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
 #: The values of environment markers in launches.
 _LAUNCHES = {
     "implementation_name": "cpython",
@@ -44,10 +45,14 @@ _FROM_ELSEWHERE = re.compile(r"python|pip|cuda.*|cudnn")
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
-    """The packages of a file: its TensorFlow, such as `tensorflow==2.15.0` (or empty), and other requirements."""
+    """The packages of a file: its TensorFlow, such as `tensorflow==2.15.0` (or empty), and other requirements.
+
+    `unpinned` is a sentence about a TensorFlow without an exact version. Other environments then have the release.
+    """
 
     tensorflow: str
     others: tuple[Requirement, ...]
+    unpinned: str = ""
 
     @property
     def depends_on_python(self) -> bool:
@@ -60,7 +65,8 @@ class PackageFile:
         `python` may be empty if no requirement depends on it.
         """
         chosen = python or _PYTHONS[-1]
-        return [_drop_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
+        chosen_texts = [_drop_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
+        return [*dict.fromkeys(chosen_texts)]
 
 
 def is_package_file(text: str) -> bool:
@@ -71,8 +77,8 @@ def is_package_file(text: str) -> bool:
 def read(path: Path) -> PackageFile:
     """Read the packages of a file, without those for other operating systems.
 
-    For pyproject.toml, the lock in its folder is read. Raises UsageError for a file that can't be read, a package that
-    isn't from an index, and a TensorFlow without an exact version.
+    A pyproject.toml has them from the lock beside it. Raises UsageError for a file that can't be read, and a package
+    that isn't from an index.
     """
     if path.name == "pyproject.toml":
         lock = next((path.with_name(name) for name in LOCKS if path.with_name(name).exists()), None)
@@ -104,8 +110,8 @@ def _read_text(path: Path) -> str:
 
 
 def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
-    """Separate TensorFlow from the other requirements. Each one comes with its place in the file, for errors."""
-    tensorflow, others = "", []
+    """Separate TensorFlow from other requirements, each with its place in the file for errors."""
+    tensorflow, unpinned, others = "", "", []
     for place, requirement in requirements:
         if not any(_applies(requirement, python) for python in _PYTHONS):
             continue
@@ -114,15 +120,24 @@ def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
         elif parse_exact(requirement):
             tensorflow = _drop_marker(requirement)
         else:
-            raise UsageError(f"{place}: {str(requirement)!r} has no exact version.", "Example: tensorflow==2.15.0")
-    return PackageFile(tensorflow, tuple(others))
+            unpinned = f"{place}: {str(requirement)!r} has no exact version."
+    return PackageFile(tensorflow, tuple(others), unpinned)
 
 
-def _read_pip(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
+def _read_pip(text: str, path: Path, outer: tuple[Path, ...] = ()) -> Iterator[tuple[str, Requirement]]:
+    """Read the packages of a requirements file, and of the files that it includes. Raises UsageError.
+
+    `outer` are the files that include it.
+    """
     for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
         plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
-        if plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
-            place = f"{path}, line {number}"
+        place, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(plain)
+        if included:
+            other, including = path.parent / included["file"], (*outer, path)
+            if other.resolve() in {file.resolve() for file in including}:
+                raise UsageError(f"{place}: {other} includes itself.", "Remove this line.")
+            yield from _read_pip(_read_text(other), other, including)
+        elif plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
             yield place, _parse_requirement(plain, place)
 
 

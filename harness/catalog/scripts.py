@@ -25,8 +25,13 @@ from harness.model.texts import joined
 
 #: Messages of Python 3's syntax errors in code for Python 2.
 _PYTHON_2 = re.compile(r"Missing parentheses in call to '(?:print|exec)'|multiple exception types must be parenth")
-#: The start of lines that are valid only in Python 2.
-_PYTHON_2_LINE = re.compile(r"(?:print|exec) [\"'\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:")
+_PYTHON_2_LINE = re.compile(
+    r"(?:print|exec) [\"'`\w]|print\s*>>|raise \w+\s*,|except [\w.]+\s*,\s*\w+\s*:|"
+    r"[^\"'#]*(?:<>|`\w+`|\b\d+L\b|\b0\d+\b)"
+)
+
+#: Quotation marks of word processors and web pages.
+_QUOTATION_MARKS = re.compile("[\u2018\u2019\u201c\u201d\u00ab\u00bb]")
 
 #: Code that is appended to a script with pytest benchmarks. It runs pytest, and prints each benchmark's median time.
 PYTEST = """
@@ -248,7 +253,8 @@ def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
             f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, for "
             "example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
         )
-    return f"{place}This is not valid Python: {error.msg}."
+    advice = " Replace these quotation marks with \" or '." if _QUOTATION_MARKS.search(line) else ""
+    return f"{place}This is not valid Python: {error.msg}.{advice}"
 
 
 def _load_kit_module(project: Project, name: str) -> ModuleType:

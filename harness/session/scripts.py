@@ -118,7 +118,8 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
-        raise UsageError("The file of packages has no TensorFlow.", "Name a release too, such as -e tf2.15")
+        unpinned = [file.unpinned for file in files if file.unpinned] or ["The file of packages has no TensorFlow."]
+        raise UsageError(unpinned[0], "Name a release too, such as -e tf2.15")
     catalog = load_environments(project)
     more = [file for file in files if not file.tensorflow]
     bases = [text for base in bases for text in _match_names(base, catalog)] if more else bases

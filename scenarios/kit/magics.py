@@ -5,6 +5,7 @@ harness replaces the magics of a notebook or of a pasted script with calls of th
 
 import statistics
 import timeit as standard
+from collections import namedtuple
 from time import perf_counter
 
 # IPython's number of runs, and the shortest allowed run in seconds, which determines the number of loops per run.
@@ -13,8 +14,12 @@ REPEAT, SHORTEST = 7, 0.2
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 
 
+# The result of `%timeit -o`, with the names of IPython. Times are in seconds per loop.
+TimeitResult = namedtuple("TimeitResult", "loops repeat best worst all_runs average stdev timings")
+
+
 def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"):
-    """Time a statement in loops, and print the mean and the standard deviation per loop, like `%timeit`.
+    """Time a statement in loops, print mean and standard deviation per loop, and return a TimeitResult: `%timeit`.
 
     number: the number of loops per run. 0: the smallest of 1, 10, 100, ... with which a run takes SHORTEST seconds.
     """
@@ -25,8 +30,10 @@ def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"
             number *= 10
     runs = [seconds / number for seconds in timer.repeat(repeat, number)]
     text = "{}: {} \u00b1 {} per loop (mean \u00b1 std. dev. of {} runs, {} loops each)"
-    mean, deviation = format_seconds(statistics.mean(runs)), format_seconds(statistics.pstdev(runs))
-    print(text.format(label, mean, deviation, repeat, number))
+    mean, deviation = statistics.mean(runs), statistics.pstdev(runs)
+    print(text.format(label, format_seconds(mean), format_seconds(deviation), repeat, number))
+    totals = [seconds * number for seconds in runs]
+    return TimeitResult(number, repeat, min(runs), max(runs), totals, mean, deviation, runs)
 
 
 def format_seconds(seconds):

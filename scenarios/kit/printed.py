@@ -27,6 +27,9 @@ SECONDS = {name: seconds for seconds, names in UNITS.items() for name in names}
 UNIT = re.compile(r"[ \t\xa0]?({})(?![^\W_]|_)".format("|".join(sorted(SECONDS, key=len, reverse=True))))
 SPACE = re.compile(r"[ \t\xa0]*")
 
+# Days, hours, minutes and seconds, as `datetime.timedelta` and progress bars print them: `0:00:02.67`, `01:40`.
+CLOCK = re.compile(r"(?:(\d+) days?, )?(?:(\d+):)?(\d+):(\d\d(?:\.\d+)?)(?![\d:])")
+
 CHARACTERS = 200
 
 
@@ -116,9 +119,13 @@ def read_number(text, start, end):
     """Return the number at `start` of a text, and its unit: "s" if it is a time, otherwise an empty text.
 
     The number must start before `end`; its unit can be behind it. A time is in seconds: `916us`, `1.2 ms`,
-    `1min 2s`. Raises NumberError if there is no number.
+    `1min 2s`, `0:01:02.5`. Raises NumberError if there is no number.
     """
     start = SPACE.match(text, start, end).end()
+    clock = CLOCK.match(text, start, end)
+    if clock is not None:
+        days, hours, minutes, seconds = (float(part or 0) for part in clock.groups())
+        return decimal(((days * 24 + hours) * 60 + minutes) * 60 + seconds), "s"
     match = NUMBER.match(text, start, end)
     if match is None:
         raise NumberError("{!r}, which isn't a number".format(text[start:end][:CHARACTERS]))

@@ -44,6 +44,16 @@ NOTHING, NOTHING_SECONDS, PASSIVE_SECONDS = 0.01, 0.01, 0.05
 
 CELL = re.compile(r"# cell (\d+)$")
 
+# Names and modules of Python 2, and their replacements.
+RENAMED = {
+    "xrange": "range", "raw_input": "input", "unicode": "str", "basestring": "str", "long": "int", "unichr": "chr",
+    "reduce": "functools.reduce", "execfile": "exec(open(...).read())", "reload": "importlib.reload", "file": "open",
+}  # fmt: skip
+MOVED = {
+    "cPickle": "pickle", "cStringIO": "io", "StringIO": "io", "urllib2": "urllib.request", "Queue": "queue",
+    "ConfigParser": "configparser", "Tkinter": "tkinter", "__builtin__": "builtins",
+}  # fmt: skip
+
 
 def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functions=(), stdin=None):
     """Run the text `source` as the script `name` in the current folder, and report its results.
@@ -62,7 +72,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     module = types.ModuleType("__main__")
     module.__file__ = path
     setattr(module, marks.CLOCK, steps)
-    printed, imports = Printed(), ImportClock(PACKAGES)
+    printed, errors, imports = Printed(), Errors(sys.stderr), ImportClock(PACKAGES)
 
     def abandon(seconds, frame):
         dump_threads()
@@ -76,7 +86,8 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
 
     def work():
         with printed, imports, watch:
-            execute(code, module, source, arguments, stdin)
+            connect(name, arguments, stdin)
+            execute(code, module, source, errors)
 
     try:
         if has_steps:
@@ -97,19 +108,27 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
     text = render_output(printed.text())
     bench.observe("output", summarize_output(text))
-    observe_numbers(bench, text, grep, compare)
+    observe_numbers(bench, (text, render_output(errors.text()) if grep else ""), grep, compare)
 
 
-def observe_numbers(bench, text, grep, compare):
-    """Record the numbers that a script printed, with their units, and ratios of two of them. Raises ScriptFailed."""
+def observe_numbers(bench, texts, grep, compare):
+    """Record the numbers that a script printed, with their units, and ratios of two of them. Raises ScriptFailed.
+
+    `texts` are the standard output and the standard error, where progress bars and logs are. The first one in which a
+    pattern finds its numbers counts.
+    """
     by_label, units = {}, {}
     for pattern, names in grep:
+        numbers = {}
         try:
-            numbers = find_numbers(text, pattern, names)
+            for text in texts:
+                numbers = find_numbers(text, pattern, names)
+                if all(values for values, _ in numbers.values()):
+                    break
         except NumberError as error:
             raise ScriptFailed("--grep {!r} found {}".format(pattern, error)) from None
         if not all(values for values, _ in numbers.values()):
-            lines = [line for line in text.split("\n") if line.strip()]
+            lines = [line for text in texts for line in text.split("\n") if line.strip()]
             first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
             raise ScriptFailed("--grep {!r} finds nothing in the script's output. {}".format(pattern, first))
         for label, (values, unit) in numbers.items():
@@ -130,15 +149,22 @@ def observe_numbers(bench, text, grep, compare):
 
 
 def write_script(name, source):
-    """Return the path of the script's file: in this folder, or in a new folder if another file has the same name."""
+    """Return the path of the script's file: in this folder, or in a new one if another file has the same name.
+
+    The new folder has links to all other files of this folder, because a script can look for them next to `__file__`.
+    """
     data = source.encode("utf-8", "surrogateescape")
     path = os.path.abspath(name)
     if os.path.exists(path):
         with open(path, "rb") as file:
             if file.read() == data:
                 return path
-        path = os.path.join(tempfile.mkdtemp(), name)
-        sys.path.insert(0, os.path.dirname(path))
+        folder = tempfile.mkdtemp()
+        for other in os.listdir("."):
+            if other != name:
+                os.symlink(os.path.abspath(other), os.path.join(folder, other))
+        path = os.path.join(folder, name)
+        sys.path.insert(0, folder)
     with open(path, "wb") as file:
         file.write(data)
     return path
@@ -156,9 +182,8 @@ def compile_script(name, source, path, functions):
         raise ScriptFailed("{}: {}".format(name, error)) from None
 
 
-def execute(code, module, source, arguments, stdin):
-    """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed."""
-    name = os.path.basename(module.__file__)
+def connect(name, arguments, stdin):
+    """Give the script `name` its arguments, its standard input, and the data of Keras."""
     sys.argv = [name, *map(translate_argument, arguments)]
     if os.path.isdir(".keras"):  # data files that harness copied, so that Keras doesn't download them
         os.environ["HOME"] = os.getcwd()
@@ -166,8 +191,16 @@ def execute(code, module, source, arguments, stdin):
         with open(stdin, "rb") as file:
             os.dup2(file.fileno(), 0)
         sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+
+
+def execute(code, module, source, errors):
+    """Execute the script as the main module, until its threads and child processes have ended. Raises ScriptFailed.
+
+    `errors` is its standard error.
+    """
+    name = os.path.basename(module.__file__)
     before, sys.modules["__main__"] = sys.modules["__main__"], module
-    errors = sys.stderr = LastLines(sys.stderr)
+    sys.stderr = errors
     status = 0
     try:
         exec(code, module.__dict__)
@@ -183,7 +216,7 @@ def execute(code, module, source, arguments, stdin):
         sys.stderr.write("{}\n".format(status))
         raise ScriptFailed("it ended with exit status 1: {}".format(one_line(status)))
     if status:
-        raise ScriptFailed(exit_reason(int(status), errors.text, source))
+        raise ScriptFailed(exit_reason(int(status), errors.tail(), source))
     wait_for_others()
     sys.modules["__main__"] = before
 
@@ -202,22 +235,6 @@ def translate_argument(argument):
                 if "--benchmark_filter" in file.read():
                     return "--benchmark_filter=" + value
     return argument
-
-
-class LastLines:
-    """Wraps standard error (`stream`), and keeps the end of the written text in `text`."""
-
-    def __init__(self, stream):
-        self.stream = stream
-        self.text = ""
-
-    def write(self, text):
-        """Write text to the stream."""
-        self.text = (self.text + str(text))[-TAIL:]
-        return self.stream.write(text)
-
-    def __getattr__(self, name):
-        return getattr(self.stream, name)
 
 
 def exit_reason(status, errors, source):
@@ -282,14 +299,9 @@ def hint(error):
         match = re.search(r"([^\s'\"]+) not found|No such file or directory: '([^']+)'", text)
         missing = missing or (match and (match.group(1) or match.group(2)))
         if isinstance(missing, str):
-            return "To bring a file: --with {}".format(missing)
-    if isinstance(error, ImportError) and error.name and "No module named" in text:
-        package = error.name.partition(".")[0]
-        text = (
-            "If {0} is a file or folder of yours, bring it: --with {0}.py. "
-            "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
-        )
-        return text.format(package)
+            return "To bring a file: --with {}".format(relative(missing))
+    if isinstance(error, NameError) or (isinstance(error, ImportError) and error.name and "No module named" in text):
+        return name_hint(error)
     if isinstance(error, EOFError) and "EOF when reading" in text:
         return "Its standard input is empty: --stdin FILE"
     if re.search(
@@ -297,6 +309,29 @@ def hint(error):
     ):
         return "A launch has no network: download the file before, and bring it by --with FILE"
     return ""
+
+
+def name_hint(error):
+    """Return advice for a missing name or module."""
+    if isinstance(error, NameError):
+        name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
+        return "Python 2 has it. Write {}".format(RENAMED[name]) if name in RENAMED else ""
+    package = error.name.partition(".")[0]
+    if package in MOVED:
+        return "It is a module of Python 2. Write {}".format(MOVED[package])
+    text = (
+        "If {0} is a file or folder of yours, bring it: --with {0}.py. "
+        "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
+    )
+    return text.format(package)
+
+
+def relative(path):
+    """Return a path relative to the script's folder, if the file would be in or below it."""
+    for folder in (os.getcwd(), os.path.dirname(sys.modules["__main__"].__file__)):
+        if path.startswith(folder + os.sep):
+            return path[len(folder) + 1 :]
+    return path
 
 
 def describe_line(name, source, line):
@@ -310,12 +345,30 @@ def describe_line(name, source, line):
     return "{}, line {}".format(name, line)
 
 
-class Printed:
-    """Captures the standard output of its `with` block and of child processes in a file, and times the block."""
+class Output:
+    """The output of a script, in a file."""
 
     def __init__(self):
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115, it is read after the script
+
+    def text(self):
+        """Return the output, up to the limit."""
+        self._file.seek(0)
+        return self._file.read(READ).decode("utf-8", "replace")
+
+    def tail(self):
+        """Return the end of the output."""
+        size = self._file.seek(0, os.SEEK_END)
+        self._file.seek(max(0, size - TAIL))
+        return self._file.read().decode("utf-8", "replace")
+
+
+class Printed(Output):
+    """Captures the standard output of its `with` block and of child processes, and times the block."""
+
+    def __init__(self):
+        super().__init__()
         self.seconds = self.cpu_seconds = 0.0
-        self._file = tempfile.TemporaryFile()  # noqa: SIM115, it is read after the block
 
     def __enter__(self):
         sys.stdout.flush()
@@ -334,16 +387,21 @@ class Printed:
         os.dup2(self._before, 1)
         os.close(self._before)
 
-    def text(self):
-        """Return the output, up to the limit."""
-        self._file.seek(0)
-        return self._file.read(READ).decode("utf-8", "replace")
 
-    def tail(self):
-        """Return the end of the output."""
-        size = self._file.seek(0, os.SEEK_END)
-        self._file.seek(max(0, size - TAIL))
-        return self._file.read().decode("utf-8", "replace")
+class Errors(Output):
+    """Wraps standard error (`stream`), and keeps what Python code writes to it."""
+
+    def __init__(self, stream):
+        super().__init__()
+        self.stream = stream
+
+    def write(self, text):
+        """Write text to the stream."""
+        self._file.write(str(text).encode("utf-8", "replace"))
+        return self.stream.write(text)
+
+    def __getattr__(self, name):
+        return getattr(self.stream, name)
 
 
 def summarize_output(text):

@@ -82,6 +82,7 @@ def test_a_line_that_runs_in_a_notebook_only_is_told_with_its_cell_and_what_to_d
         ("%timeit sum(values)", "cell 2: %timeit sum(values)"),
         ("%timeit -n 10 -r 3 sum(values)", "cell 2: %timeit sum(values)"),
         ("%time total = sum(values)", "cell 2: %time total = sum(values)"),
+        ("time = %timeit -o -n 10 sum(values)\nassert time.best <= time.average", "cell 2: %timeit sum(values)"),
         ("%%time\nfor value in values:\n    total = value", "cell 2: %%time for value in values:"),
         ("%%timeit -n 10 -r 3 total = 0\ntotal += sum(values)", "cell 2: %%timeit total += sum(values)"),
     ],
@@ -107,6 +108,40 @@ def test_magics_and_pasted_output_in_a_script_are_read_as_in_a_notebook():
     assert len(told) == 3
     with pytest.raises(FileError, match=r"a\.py:2: `!ls` works only in a notebook"):
         notebooks.convert_pasted_script("x = 1\n!ls", Path("a.py"))
+
+
+SESSION = "x = 1\nfor i in (x,):\n    x += i\n\nx\n"
+
+
+@pytest.mark.parametrize(
+    ("pasted", "name", "code"),
+    [
+        (">>> x = 1\n>>> for i in (x,):\n...     x += i\n...\n>>> x\n2", "a.py", SESSION),
+        ("Python 3.8\n[GCC 9] on linux\n>>> x = 1\n>>> x\n1", "a.py", "\n\nx = 1\nx\n"),
+        ("In [1]: x = 1\nIn [2]: for i in (x,):\n   ...:     x += i\n   ...:\nIn [3]: x\nOut[3]: 2", "a.py", SESSION),
+        ("x = 1\n>>> y = x\n>>> y\n1", "a.py", "x = 1\ny = x\ny\n"),
+        ("# Slow\n\n```python\nx = 1\n```\n```sh\nls\n```\n- yes", "issue.md", "\n\n\nx = 1\n\n\n\n\n"),
+        ("```\n>>> x = 1\n```", "a.py", "\nx = 1\n"),
+        ("if 1:\n\u00a0\u00a0x = 1\u200b", "a.py", "if 1:\n  x = 1"),
+    ],
+)
+def test_what_people_paste_becomes_code_with_the_same_line_numbers(pasted: str, name: str, code: str):
+    text, told = notebooks.plain_script(pasted, Path(name))
+    assert text == code
+    assert told
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        '"""\n>>> f()\n1\n"""\ny = 2',
+        'x = 1\n"""\n>>> f()\n1\n"""\ny = = 2',
+        '"""\n```\nx\n```\n"""\ny = = 2',
+        "x = '\u00a0'",
+    ],
+)
+def test_documentation_in_a_script_is_not_taken_for_pasted_text(script: str):
+    assert notebooks.plain_script(script, Path("a.py")) == (script, [])
 
 
 def test_all_packages_are_one_environment():

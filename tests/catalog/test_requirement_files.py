@@ -127,13 +127,12 @@ def test_a_project_that_uv_locked(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("r.txt", "tensorflow>=2.15", "line 1: 'tensorflow>=2.15' has no exact version"),
         ("r.txt", "./wheel.whl", "line 1: './wheel.whl' isn't a package from an index"),
         ("r.txt", "x @ https://example.org/x.whl", "isn't a package from an index"),
-        ("r.txt", "-r other.txt", "'-r other.txt' isn't a package from an index"),
+        ("r.txt", "-r other.txt", "other.txt can't be read: No such file"),
+        ("r.txt", "x==1\n-r r.txt", "line 2: .*r.txt includes itself"),
         ("r.txt", "--constraint=other.txt", "isn't a package from an index"),
         ("r.txt", "-e .", "isn't a package from an index"),
-        ("e.yml", "dependencies: [tensorflow=2.15]", "has no exact version"),
         ("e.yml", "dependencies: [numpy=1.26.4=py311h64a7726_0]", "one build of a conda package"),
         ("e.yml", "dependencies: {numpy: 1}", "no list of dependencies"),
         ("e.yml", "dependencies: [[numpy]]", "neither a package nor a list"),
@@ -150,6 +149,20 @@ def test_a_project_that_uv_locked(tmp_path: Path):
 def test_other_files_are_refused(tmp_path: Path, name: str, text: str, message: str):
     with pytest.raises(UsageError, match=message):
         read(written(tmp_path, name, text))
+
+
+def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path: Path):
+    file = read(written(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
+    assert (file.tensorflow, file.texts("")) == ("", ["x==1"])
+    assert "line 1: 'tensorflow>=2.15' has no exact version" in file.unpinned
+    assert read(written(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
+
+
+def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path: Path):
+    written(tmp_path, "base.txt", "x==1\n--requirement=more.txt")
+    written(tmp_path, "more.txt", "y==2")
+    file = read(written(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))
+    assert (file.tensorflow, file.texts("")) == ("tensorflow==2.15.0", ["x==1", "y==2"])
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):

@@ -205,6 +205,11 @@ def test_numbers_of_one_name_are_refused():
             'mine.py:2: This is Python 2: `print "a", x`. No environment has Python 2. Convert the script to Python 3, '
             "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this.",
         ),
+        (
+            script("x = \u201ca\u201d"),
+            "mine.py:1: This is not valid Python: invalid character '\u201c' (U+201C). Replace these quotation marks "
+            "with \" or '.",
+        ),
         (script("x = 1\n# harness: step"), "mine.py:2: `# harness: step` needs a statement below it."),
         (script("f()", functions=["g"]), "mine.py: It neither defines nor calls a function `g`; there is f."),
         (
@@ -217,6 +222,12 @@ def test_what_is_wrong_in_a_script_is_told_before_anything_is_launched(asked: Sc
     with pytest.raises(FileError) as raised:
         scripts.check(asked, Project.find())
     assert str(raised.value) == told
+
+
+@pytest.mark.parametrize("line", ["print `x`", "print x", "raise E, 'no'", "if x <> 1: pass", "x = 10L", "x = 0755"])
+def test_python_2_is_named_as_such(line: str):
+    with pytest.raises(FileError, match="This is Python 2"):
+        scripts.check(script(line), Project.find())
 
 
 def test_a_file_with_the_name_of_a_module_does_not_hide_it(tmp_path: Path):

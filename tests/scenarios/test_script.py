@@ -82,6 +82,8 @@ if __name__ == "__main__":
             "import absent.module",
             "No module named 'absent' (mine.py, line 1). If absent is a file or folder of yours, bring it: --with",
         ),
+        ("xrange(3)", "name 'xrange' is not defined (mine.py, line 1). Python 2 has it. Write range"),
+        ("import urllib2", "No module named 'urllib2' (mine.py, line 1). It is a module of Python 2. Write urllib"),
         ("input()", "EOFError: EOF when reading a line (mine.py, line 1). Its standard input is empty: --stdin FILE"),
         ("raise OSError(-3, 'Temporary failure in name resolution')", "(mine.py, line 1). A launch has no network"),
         ("def f():\n    raise ValueError('no.')\nf()", "ValueError: no. (mine.py, line 2)"),
@@ -147,6 +149,28 @@ def test_numbers_are_read_from_what_a_terminal_shows(script):
     done = script("for i in range(3): print('\\r%d/2 took %d ms' % (i, i), end='')", grep=[[r"took (\d+)", ["took"]]])
     assert observed(done)["printed"] == {"took": [0.002]}
     assert observed(done)["output"]["lines"] == ["2/2 took 2 ms"]
+
+
+def test_numbers_in_a_log_or_a_progress_bar_on_standard_error_are_taken(script):
+    source = "import logging\nlogging.basicConfig(level=logging.INFO)\nlogging.info('took 2 ms')\nprint('load 3')"
+    done = script(source, grep=[[r"took (\S+)", ["took"]], [r"load (\S+)", ["load"]]])
+    assert observed(done)["printed"] == {"took": [0.002], "load": [3.0]}
+
+
+def test_files_are_beside_a_script_with_the_name_of_its_scenario(script, tmp_path):
+    (tmp_path / "mine.py").write_text("# the scenario")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.csv").write_text("7")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "__init__.py").write_text("size = 5")
+    source = (
+        "import os\nfrom own import size\nhere = os.path.dirname(os.path.abspath(__file__))\n"
+        "print(size, open(os.path.join(here, 'data', 'a.csv')).read(), open('data/a.csv').read())\n"
+    )
+    assert observed(script(source))["output"]["lines"] == ["5 7 7"]
+    assert (tmp_path / "mine.py").read_text() == "# the scenario"
+    missing = script(source + "open(os.path.join(here, 'b.csv'))").end["reason"]
+    assert missing.endswith("To bring a file: --with b.csv")
 
 
 def test_the_ratio_of_two_numbers_is_one_more_and_only_of_the_same_kind(script):
