@@ -126,7 +126,7 @@ SESSION = "x = 1\nfor i in (x,):\n    x += i\n\nx\n"
     ],
 )
 def test_what_people_paste_becomes_code_with_the_same_line_numbers(pasted: str, name: str, code: str):
-    text, told = notebooks.plain_script(pasted, Path(name))
+    text, told = notebooks.convert_pasted_script(pasted, Path(name))
     assert text == code
     assert told
 
@@ -141,7 +141,7 @@ def test_what_people_paste_becomes_code_with_the_same_line_numbers(pasted: str, 
     ],
 )
 def test_documentation_in_a_script_is_not_taken_for_pasted_text(script: str):
-    assert notebooks.plain_script(script, Path("a.py")) == (script, [])
+    assert notebooks.convert_pasted_script(script, Path("a.py")) == (script, [])
 
 
 def test_all_packages_are_one_environment():

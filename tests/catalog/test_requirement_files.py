@@ -153,7 +153,7 @@ def test_other_files_are_refused(tmp_path: Path, name: str, text: str, message: 
 
 def test_a_tensorflow_without_an_exact_version_is_that_of_other_environments(tmp_path: Path):
     file = read(written(tmp_path, "r.txt", "tensorflow>=2.15\nx==1"))
-    assert (file.tensorflow, file.texts("")) == ("", ["x==1"])
+    assert (file.tensorflow, file.list_requirements("")) == ("", ["x==1"])
     assert "line 1: 'tensorflow>=2.15' has no exact version" in file.unpinned
     assert read(written(tmp_path, "e.yml", "dependencies: [tensorflow=2.15]")).unpinned
 
@@ -162,7 +162,7 @@ def test_a_file_has_the_packages_of_the_files_that_it_includes(tmp_path: Path):
     written(tmp_path, "base.txt", "x==1\n--requirement=more.txt")
     written(tmp_path, "more.txt", "y==2")
     file = read(written(tmp_path, "r.txt", "-r base.txt\ntensorflow==2.15.0\n-r more.txt"))
-    assert (file.tensorflow, file.texts("")) == ("tensorflow==2.15.0", ["x==1", "y==2"])
+    assert (file.tensorflow, file.list_requirements("")) == ("tensorflow==2.15.0", ["x==1", "y==2"])
 
 
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path):

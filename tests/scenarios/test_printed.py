@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from kit.printed import SECONDS, NumberError, find_numbers, read_number, shown
+from kit.printed import SECONDS, NumberError, find_numbers, read_number, render_output
 
 PLAIN = st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x1b\r\b\n"), max_size=8)
 OUTPUT = st.lists(
@@ -33,21 +33,21 @@ OUTPUT = st.lists(
     ],
 )
 def test_a_line_is_what_a_terminal_shows_in_the_end(output: str, screen: str):
-    assert shown(output) == screen
+    assert render_output(output) == screen
 
 
 @given(OUTPUT)
 @example("\x1b[")
 @example("a\x1b[3Gb\x1b[1K")
 def test_the_screen_has_no_control_characters_and_shows_itself(output: str):
-    screen = shown(output)
+    screen = render_output(output)
     assert not re.search("[\x1b\r\b]", screen)
-    assert shown(screen) == screen
+    assert render_output(screen) == screen
 
 
 @given(st.lists(PLAIN.filter(bool), min_size=1, max_size=8))
 def test_of_a_line_that_is_written_again_and_again_the_last_state_is_shown(states: list[str]):
-    assert shown("\r".join(states) + "\n") == states[-1] + "\n"
+    assert render_output("\r".join(states) + "\n") == states[-1] + "\n"
 
 
 @pytest.mark.parametrize(
