@@ -133,7 +133,7 @@ def _keep_code_blocks(text: str) -> tuple[str, str]:
 
 
 def _remove_prompts(text: str) -> tuple[str, str]:
-    """Return the code of an interactive session: what follows the prompts of Python or IPython.
+    """Return the code of an interactive session, without the prompts of Python or IPython and without printed lines.
 
     If the first syntax error is after the first `>>>`, this is another text with `>>>`, such as a documentation string.
     """

@@ -114,8 +114,8 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
 def observe_numbers(bench, texts, grep, compare):
     """Record the numbers that a script printed, with their units, and ratios of two of them. Raises ScriptFailed.
 
-    `texts` are the standard output and the standard error, where progress bars and logs are. The first one in which a
-    pattern finds its numbers counts.
+    `texts` are the standard output and the standard error, because logs and progress bars use the latter. The first
+    text in which a pattern finds its numbers counts.
     """
     by_label, units = {}, {}
     for pattern, names in grep:
@@ -327,7 +327,7 @@ def name_hint(error):
 
 
 def relative(path):
-    """Return a path relative to the script's folder, if the file would be in or below it."""
+    """Return a path relative to the script's folder. The path of a file outside of this folder isn't changed."""
     for folder in (os.getcwd(), os.path.dirname(sys.modules["__main__"].__file__)):
         if path.startswith(folder + os.sep):
             return path[len(folder) + 1 :]
