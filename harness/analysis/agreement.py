@@ -1,6 +1,6 @@
 """Agreement of machines that measured the same comparisons.
 
-The results of different machines are never pooled, and no ratio compares them.
+The results of different machines are never pooled, and there are no ratios between machines.
 """
 
 from collections import defaultdict
@@ -33,7 +33,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether all verdicts are equal; None if too few of them are clear."""
+        """Whether all verdicts are clear and equal. False if clear verdicts differ; None if it isn't certain."""
         verdicts = self.verdicts.values()
         clear = {verdict for verdict in verdicts if verdict not in (None, Verdict.UNCLEAR)}
         if len(clear) > 1:

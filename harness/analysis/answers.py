@@ -1,4 +1,4 @@
-"""Answers: the comparisons that each scenario's header asks for."""
+"""Answers: results of the comparisons in each scenario's header, in a form that sentences can use."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,10 @@ from harness.model.scenario import DEVICE, ENVIRONMENT, SIDE, Comparison
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The ratio of one row: the time of the answer's subject divided by the time of its base, and the subject.
+    """The result of one row: the time of the answer's subject divided by the time of its base, and the verdict.
 
-    For memory growth, it is the difference: the growth of the subject minus the growth of the base.
+    For memory growth, `ratio` is the difference: the growth of the subject minus the growth of the base. `verdict`
+    describes the subject.
     """
 
     row: Row
@@ -32,11 +33,11 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One column as a sentence: `subject` takes a multiple of the time of `base`.
+    """One comparison, for a sentence such as: `subject` takes 1.2 times as long as `base`.
 
-    For a comparison of environments, these are environments. Otherwise, they are values of the axis `comparison.along`.
-    `context` has what both sides have in common: the environment, and the compared axes that are equal on both sides.
-    `subject_has` and `base_has` are the values of the other compared axes in which the sides differ. `findings` are
+    In a comparison of environments, subject and base are environments. Otherwise, they are values of the axis
+    `comparison.along`. `context` contains the environment and the compared axes that are equal on both sides.
+    `subject_has` and `base_has` contain the values of other compared axes in which the sides differ. `findings` are
     sorted by ratio, lowest first, and come from one machine.
     """
 
@@ -51,18 +52,18 @@ class Answer:
 
     @property
     def common(self) -> dict[str, str]:
-        """The row axes in which all findings agree."""
+        """The row axes that have the same value in all findings, with this value."""
         first, *rest = (finding.row.axes for finding in self.findings)
         return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in rest)}
 
     @property
     def is_decided(self) -> bool:
-        """Whether some row has a conclusive verdict: faster, slower or the same; more or less."""
+        """Whether at least one row has a clear verdict: faster, slower, more, less or the same."""
         return any(finding.verdict not in (None, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) for finding in self.findings)
 
     @property
     def distance(self) -> float:
-        """The largest distance of a row's ratio from 1, on the log scale; 0 if no row did the same work."""
+        """The largest distance of a row's ratio from 1, on the log scale, over rows that did the same work; or 0."""
         return max(
             (finding.distance for finding in self.findings if finding.verdict is not Verdict.DIFFERENT_WORK),
             default=0.0,
@@ -72,8 +73,8 @@ class Answer:
 def answers(table: ScenarioTable) -> list[Answer]:
     """Return an answer for each comparison of the table that has a ratio, by machine, most important first.
 
-    Comparisons that are settled in some row come first. The others are in the header's order. Within an entry of the
-    header, the results that are farthest from equal come first.
+    Comparisons with a clear verdict in at least one row come first. Otherwise, the order is the header's order. For one
+    entry of the header, comparisons with the largest distance from a ratio of 1 come first.
     """
     entries = list(table.scenario.compare)
     unordered = [
@@ -88,9 +89,9 @@ def answers(table: ScenarioTable) -> list[Answer]:
 
 
 def describes_cell(entry: Comparison) -> bool:
-    """Return whether the subject of an answer is the comparison's own cell, and not the other cell.
+    """Return whether the subject of an answer is the first cell of the comparison rather than the other cell.
 
-    A newer release or version, or the other device than the baseline, is the subject, whichever of the two is faster.
+    Along releases, versions and devices, the subject is always the side that isn't the baseline.
     """
     return entry.along in (DEVICE, ENVIRONMENT, SIDE)
 
@@ -98,7 +99,7 @@ def describes_cell(entry: Comparison) -> bool:
 def interleave_answers(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     """Return the answers of several tables by rank: the first answers of all tables, then the second ones.
 
-    Conclusive answers come first.
+    Among the answers of the same rank, clear answers come first.
     """
     turns = ([answer for answer in turn if answer is not None] for turn in zip_longest(*answered))
     return [answer for turn in turns for answer in sorted(turn, key=lambda candidate: not candidate.is_decided)]

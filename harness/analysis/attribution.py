@@ -1,4 +1,4 @@
-"""Attribution: the cells of a table that form a designed experiment, and the effects of its axes."""
+"""Attribution: the effects of axes, computed from the cells of a table that form a complete factorial design."""
 
 import math
 from collections import defaultdict
@@ -19,13 +19,14 @@ from harness.model.environment import Device
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, ENVIRONMENT, Cell, Scenario
 
-#: The largest number of interactions in a report: first those beyond the margin, then those farthest from 1.
+#: The largest number of interactions in a report. Interactions beyond the margin come first, then those farther from 1.
 INTERACTIONS = 12
 
-#: The largest number of boxes in the search for a complete factorial. Designs with missing slabs need a few dozen.
+#: The largest number of boxes in the search for a complete factorial. If some levels are missing as a whole, the search
+#: needs a few dozen boxes.
 MOST_BOXES = 1000
 
-# by axis, the indices of the levels that are kept, ascending
+# for each axis, the ascending indices of the levels that a box contains
 _Box = tuple[tuple[int, ...], ...]
 
 
@@ -33,10 +34,10 @@ _Box = tuple[tuple[int, ...], ...]
 class Attribution:
     """The effects in one scenario on one device: main effects, then interactions.
 
-    `axes` are the axes that vary with their levels, base first. `held` contains the axes of which the run has several
-    values, with the value that was used. `cells` of the `of` cells with a result form the complete factorial, in
-    `rounds` rounds that all of them have. `unchecked`: for some compared cells, it is unknown whether they did the same
-    work. All results come from one `machine`, if the run has several.
+    `axes` contains the axes that vary, with their levels, base first. `held` contains the other axes with several
+    values in the run, each with the one value that was used. Of the `of` cells with a result, `cells` cells form the
+    complete factorial. It uses the `rounds` rounds that all these cells have. `unchecked`: for some compared cells, it
+    is unknown whether they did the same work. All results come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -57,7 +58,7 @@ class Attribution:
 
     @property
     def leading(self) -> list[Effect]:
-        """The single changes beyond the margin, largest first."""
+        """The main effects beyond the margin, largest first."""
         return sorted((effect for effect in self.effects if effect.parts is None and effect.beyond), key=_rank_effect)
 
     @property
@@ -69,13 +70,13 @@ class Attribution:
 
     @property
     def displayed_effects(self) -> list[Effect]:
-        """The effects that reports show: all but the interactions in `left`."""
+        """The effects that reports show: all except the interactions in `left`."""
         left = {id(effect) for effect in self.left}
         return [effect for effect in self.effects if id(effect) not in left]
 
     @property
     def left(self) -> list[Effect]:
-        """The interactions that aren't reported, because there are too many."""
+        """The interactions that reports omit because there are too many."""
         return sorted((effect for effect in self.effects if effect.parts), key=_rank_effect)[INTERACTIONS:]
 
 
@@ -85,10 +86,9 @@ def _rank_effect(effect: Effect) -> tuple[bool, float]:
 
 
 def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribution]:
-    """Return the attribution for each device of the table with a complete factorial of two or more axes.
+    """Return the attribution for each device and machine of the table with a complete factorial of two or more axes.
 
-    Each attribution comes from one machine. A table with a sweep has no attribution, because an average over sizes
-    doesn't describe any size if curves cross.
+    A table with a sweep has no attribution, because an average over sizes doesn't describe any size if curves cross.
     """
     if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
         return []
@@ -144,8 +144,7 @@ def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device,
 def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:
     """Return whether the cells are in one group, or their groups were measured round by round.
 
-    If groups were measured one after the other, an effect across groups would include changes of the machine in
-    between.
+    If one group was measured after the other, an effect across groups would include changes of the machine.
     """
     if len({lookup.groups.get(cell) for cell in cells}) == 1:
         return True
@@ -159,9 +158,9 @@ def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -
 def _find_contention(
     lookup: Lookup, cells: Sequence[Cell], rounds: Sequence[int], shape: tuple[int, ...]
 ) -> tuple[Floats, float] | None:
-    """Return the share of each centre that CPU contention took, and the unchecked share of a difference.
+    """Return the loss of each launch mean from CPU contention, in the given shape, and the unchecked share.
 
-    The shares have the same shape as the centres.
+    Both terms are explained in `interference.Contention`.
     """
     contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for cell in cells]
     shares = [contention.unchecked for contention in contentions if contention]
@@ -178,7 +177,7 @@ def _find_contention(
 
 
 def _find_different_work(table: ScenarioTable) -> set[Cell]:
-    """Return the cells whose work differs from a compared cell's, except the largest set in a row that agrees."""
+    """Return the cells whose work differs from a compared cell's, without each row's largest set of agreeing cells."""
     odd: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
@@ -190,7 +189,7 @@ def _find_different_work(table: ScenarioTable) -> set[Cell]:
 
 
 def _connect_cells(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
-    """Return the sets of cells that are connected by pairs."""
+    """Return the sets of cells that are connected with each other by pairs."""
     joined: list[set[Cell]] = []
     for pair in pairs:
         touching = [group for group in joined if group & pair]
@@ -205,7 +204,7 @@ def _has_unchecked_work(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
 
 
 def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
-    """Return the levels of each axis, the base first: the environment, the compared axes, and the others."""
+    """Return the levels of each axis, the base first. Axes are the environment, the compared axes, and the row axes."""
     by_axis = {
         ENVIRONMENT: [run.reference, *(environment.name for environment in run.environments)],
         **{axis: scenario.axes[axis] for axis in (*scenario.compared_axes, *scenario.row_axes)},
@@ -218,14 +217,13 @@ def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str
 
 
 def find_largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str, ...]]) -> dict[str, list[str]] | None:
-    """Return the largest complete factorial among `points`; None if there is none.
+    """Return the levels of each axis in the largest complete factorial among `points`; None if there is none.
 
-    The result contains the remaining levels of each axis.
-
-    `axes` maps each axis to its levels. A point has one level of each axis, in the same order. At least two axes keep
-    two levels or more. The factorial with the most points wins. If several have the most points, more axes with two or
-    more levels win, then more levels of the axes that are listed first, then levels that are listed first. The result
-    is exact if a thousand boxes are enough to find it. Otherwise, it is the largest box so far.
+    `axes` maps each axis to its levels. A point has one level of each axis, in the same order. In the result, at least
+    two axes have two or more levels. The factorial with the most points wins. In a tie, the one with more varying axes
+    wins, then the one with more levels in the axes that are listed first, then the one with levels that are listed
+    first. The result is exact if the search needs at most a thousand boxes. Otherwise, it is the largest factorial that
+    the search found.
     """
     places = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
     indexed = {tuple(place[level] for place, level in zip(places, point, strict=True)) for point in points}
@@ -236,12 +234,11 @@ def find_largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str
 
 
 def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
-    """Return the largest complete box by a depth-first search; None without one.
+    """Return the largest complete box, found by a depth-first search; None if there is none.
 
     If a combination is missing, one of its levels must be removed. The search first tries the level whose removal
-    leaves the most points.
-
-    A box within another box never has more points, so the search skips boxes that have fewer points than the best one.
+    leaves the most points. Removing levels never adds points, so the search skips boxes that already have fewer points
+    than the best complete box.
     """
     members, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
     best: _Box | None = None
@@ -250,7 +247,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
     while waiting and looked < MOST_BOXES:
         box, inside = waiting.pop()
         looked += 1
-        if _find_varying_axes(box) < 2 or (best and len(inside) < _size(best)):
+        if _count_varying_axes(box) < 2 or (best and len(inside) < _size(best)):
             continue
         if len(inside) == _size(box):
             best = min(box, best or box, key=_rank)
@@ -258,7 +255,7 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
         missing = next(point for point in product(*box) if point not in members)
         smaller = [candidate for candidate in _split_box(box, inside, missing) if candidate[0] not in met]
         met.update(candidate[0] for candidate in smaller)
-        # the last one is searched next
+        # the candidate with the most points is last, because the search continues with the last one
         waiting += sorted(smaller, key=lambda candidate: len(candidate[1]))
     return best
 
@@ -278,12 +275,12 @@ def _split_box(
 
 
 def _rank(box: _Box) -> tuple[int, int, list[tuple[int, tuple[int, ...]]]]:
-    return -_size(box), -_find_varying_axes(box), [(-len(kept), kept) for kept in box]
+    return -_size(box), -_count_varying_axes(box), [(-len(kept), kept) for kept in box]
 
 
 def _size(box: _Box) -> int:
     return math.prod(len(kept) for kept in box)
 
 
-def _find_varying_axes(box: _Box) -> int:
+def _count_varying_axes(box: _Box) -> int:
     return sum(len(kept) > 1 for kept in box)

@@ -1,6 +1,6 @@
-"""Observations of cells as tables with a column per environment: which release changed which behaviour.
+"""Observations of cells, as tables with a column for each environment: which release changed which behavior.
 
-A table has at most as many rows as there are differences (`fold`).
+Rows that don't differ are merged (`fold`).
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
-from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_told, is_version, observations
+from harness.analysis.observations import KIT, SETTINGS_SEEN, Observed, has_observations, is_version, observations
 from harness.model.environment import Device
 from harness.model.launch import Status
 from harness.model.run import Run
@@ -20,7 +20,7 @@ from harness.model.scenario import Cell, Scenario
 #: The entry of a cell: its observation, the status that explains why it has none, or a text such as NOT_OBSERVED.
 Said = Observed | Status | str
 
-#: The text for a cell that was launched and didn't make this observation.
+#: The text for a cell that was launched but didn't make an observation that other cells made.
 NOT_OBSERVED = "not observed"
 
 Entry = TypeVar("Entry")
@@ -28,9 +28,9 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class ObservationLine(Generic[Entry]):
-    """The observations of the cells with these axis values, by environment; None if there is no observation.
+    """The observations of cells with the axis values `axes`, one for each environment; None if there is none.
 
-    An axis that isn't among `axes` has no effect on the observations.
+    An axis that isn't in `axes` has no effect on the observations.
     """
 
     axes: Mapping[str, str]
@@ -39,7 +39,7 @@ class ObservationLine(Generic[Entry]):
 
 @dataclass(frozen=True, slots=True)
 class BehaviourRow:
-    """One observation in the cells with the line's axis values, environment by environment."""
+    """The name of an observation, and its values in the cells of `line`, one for each environment."""
 
     observation: str
     line: ObservationLine[Said]
@@ -49,8 +49,8 @@ class BehaviourRow:
 class Behaviour:
     """One experiment: the observations of cells that share a device and the axis values `shared`.
 
-    `axes` are the axes in which some rows differ, in the header's order. `timed`: these cells also have times. In this
-    case, only observations that differ between compared cells, or that the header expects, are included.
+    `axes` are the axes in which some rows differ, in the header's order. `timed`: these cells also have times. For such
+    cells, `rows` has only observations that differ between compared cells, or that the header expects.
     """
 
     scenario: Scenario
@@ -62,7 +62,7 @@ class Behaviour:
     timed: bool
 
 
-# by cell and name: the observations of its launches, and how they are shown
+# by cell and name: the observations of its launches, and the entries of tables
 _Seen = Mapping[Cell, Mapping[str, Observed]]
 _Told = Mapping[Cell, Mapping[str, Said]]
 
@@ -70,9 +70,9 @@ _Told = Mapping[Cell, Mapping[str, Said]]
 def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
     """Return the run's experiments in the run's order, without experiments that have no relevant observations.
 
-    If a scenario times nothing, each value of its first row axis with several values is an experiment. A scenario with
-    times is a single experiment. Observations of the kit, and versions of packages, aren't behaviour: they are shown
-    only if a scenario that times nothing has no others.
+    A scenario with times is a single experiment. A scenario that times nothing has an experiment for each value of its
+    first row axis with several values. Observations of the kit and versions of packages aren't behavior. They are shown
+    only for a scenario that times nothing and has no other observations.
     """
     experiments = []
     for scenario in run.scenarios:
@@ -117,14 +117,14 @@ def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lo
 def _collect_observations(
     cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], lookup: Lookup
 ) -> dict[str, Said]:
-    """Return the observations of the cell by name; empty if the reason for their absence is unknown."""
-    silent: Said | None = NOT_OBSERVED if has_told(cell, lookup) else lookup.status(cell)
+    """Return the entry of the cell for each observation in `names`, without entries for which nothing is known."""
+    silent: Said | None = NOT_OBSERVED if has_observations(cell, lookup) else lookup.status(cell)
     entries = {name: observed.get(name, silent) for name in names}
     return {name: entry for name, entry in entries.items() if entry is not None}
 
 
 def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
-    """Return the names of the observations that a table shows."""
+    """Return the names of the observations that the tables of a scenario show."""
     names = {
         name
         for cell, observed in seen.items()
@@ -139,7 +139,7 @@ def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, t
 
 
 def _differs(scenario: Scenario, name: str, by_cell: _Told) -> bool:
-    """Return whether the compared cells of one row have different observations of this name."""
+    """Return whether compared cells, which are in the same row, have different values of the observation `name`."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
     for cell, entries in by_cell.items():
         if name in entries:
@@ -160,7 +160,7 @@ def _find_rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequ
 
 
 def key(entry: Said) -> str | None:
-    """Return a key that is equal for equal entries; None for a cell that wasn't launched, or whose launches failed."""
+    """Return a key that is equal for equal entries; None for a cell without a successful launch."""
     if isinstance(entry, Status):
         return None
     return json.dumps(entry.values, sort_keys=True, default=str) if isinstance(entry, Observed) else entry
@@ -172,11 +172,11 @@ def fold(
     environments: Sequence[str],
     key: Callable[[Entry], Hashable],
 ) -> list[ObservationLine[Entry]]:
-    """Return the rows that are needed to show `seen`, which is indexed by the values of `axes` and the environment.
+    """Return the rows that are needed to show `seen`, which maps the values of `axes` and the environment to entries.
 
-    An axis is omitted if the observations don't depend on it. Two entries are equal if their `key` is equal; an entry
-    whose key is None (a cell that wasn't launched) equals all others. Rows are in the order in which their values first
-    appear in `seen`.
+    An axis is omitted if the observations don't depend on it. Two entries are equal if their `key` is equal. An entry
+    whose key is None (a cell without a successful launch) equals all others. Rows are in the order in which their
+    values first appear in `seen`.
     """
     points = {
         (tuple(zip(axes, values, strict=True)), environment): entry for (values, environment), entry in seen.items()

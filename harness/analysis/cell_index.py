@@ -1,4 +1,4 @@
-"""An index of all results of a run by cell, built once."""
+"""An index of all results of a run by cell."""
 
 import math
 from collections import Counter, defaultdict
@@ -35,17 +35,21 @@ from harness.model.texts import format_duration
 class Lookup:
     """Every cell of the run, with its data.
 
-    `cells` is an ordered set: first the plan's cells, then the cells that are known to be unavailable. `series`
-    contains centres by round, `numbers` the counted launches that have a centre, and `lost` the launches that don't.
-    `pilots` contains each cell's pilot. `observed` contains the launches of cells that only make observations (the
-    counted launches, otherwise the pilot). `unavailable` contains the reasons that were known before any launch.
-    `controls` contains the A/A controls by machine (under the name "" in a run that wasn't merged), and `references`
-    contains the cells that all blocks of a round have in common. `groups` contains each cell's group. By group:
-    `machines` are the machines that measured it, `scatters` the variances of launches, `contentions` the effects of CPU
-    contention (if any), `rounds` the number of counted rounds, `costs` the seconds of one round, `stops` the reasons
-    why it ended, and `looks` the share of the level for its verdicts. `trends` contains cells with non-stationary
-    steps, `interpreters` the Python version (X.Y) of each environment, and `seen` caches the results of `observations`.
-    `budget` is the budget of the run in seconds.
+    `cells` is an ordered set: first the plan's cells, then the cells that are known to be unavailable.
+
+    By cell: `series` contains launch means by round. `numbers` contains the launches that count and have a result, and
+    `lost` those that count and have none. `pilots` contains the pilot. `observed` contains the launches of a cell that
+    only makes observations: those that count, or the pilot if there are none. `unavailable` contains the reason that
+    was known before any launch. `groups` contains the group. `trends` contains the cells with non-stationary steps.
+    `seen` caches the results of `observations`.
+
+    By group: `machines` contains the machine that measured it, `scatters` the variances of launches, `contentions` the
+    effects of CPU contention (if any), `rounds` the number of counted rounds, `costs` the seconds of one round, `stops`
+    the reason why it ended, and `looks` the share of the level for its verdicts.
+
+    `controls` contains the A/A control of each machine (under the name "" in a run that wasn't merged). `references`
+    contains the reference's results in rounds with several blocks (`rounds.references`). `interpreters` contains the
+    Python version (X.Y) of each environment. `budget` is the budget of the run in seconds.
     """
 
     cells: Mapping[Cell, None]
@@ -76,7 +80,7 @@ class Lookup:
 
     @property
     def control(self) -> Control | None:
-        """The A/A control; None if there is none, or if several machines have one each."""
+        """The A/A control; None if there is none, or if several machines have their own."""
         return next(iter(self.controls.values())) if len(self.controls) == 1 else None
 
     def machine(self, cell: Cell) -> str:
@@ -88,7 +92,7 @@ class Lookup:
         return self.looks.get(self.groups.get(cell, ""), Look())
 
     def residual(self, cell: Cell, other: Cell) -> Residual | None:
-        """Return the variance that a comparison of two cells of a group can use from the group's launches."""
+        """Return the residual variance of the group's launches that a comparison of two of its cells can use."""
         scatter = self.scatters.get(self.groups.get(cell, ""))
         return scatter.between(cell, other) if scatter else None
 
@@ -102,15 +106,15 @@ class Lookup:
         return self.controls.get(self.machine(cell))
 
     def is_lost(self, cell: Cell, margin: float) -> bool:
-        """Return whether that control is beyond `margin` (log scale). In that case, no verdict includes the cell."""
+        """Return whether the cell's A/A control is beyond `margin` (log scale), so that verdicts are withheld."""
         return is_beyond([self.control_of(cell)], margin)
 
     def weight(self, cell: Cell, other: Cell) -> float:
-        """Return the variance of the log ratio of two cells in a round, if a launch has variance 1.
+        """Return the variance of the log ratio of two cells in a round, if the variance of a launch is 1.
 
         It is the mean over the rounds that both cells have. A cell may have several launches in a round. If two cells
-        were never in the same block, they are compared through the reference (`series`), and the variance of the
-        reference's launches is added.
+        aren't in the same block, they are compared through the reference (`rounds.series`), which adds the variance of
+        the reference's launches.
         """
         one, two = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
         return fmean(
@@ -120,7 +124,7 @@ class Lookup:
 
     @staticmethod
     def _weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
-        """Return the weights of one round's launches: by block, relative to the launches of the reference."""
+        """Return the variance in one round. `one` and `two` contain the number of launches of each cell by block."""
         together = one.keys() & two.keys()
         if together:
             return min(1.0 / one[block] + 1.0 / two[block] for block in together)
@@ -132,31 +136,29 @@ class Lookup:
         return self.rounds.get(self.groups.get(cell, ""), 0)
 
     def seconds_for(self, cell: Cell, more: int) -> float:
-        """Return the seconds that `more` rounds of the cell's group take.
+        """Return how long a run takes, in seconds, to measure `more` rounds of the cell's group.
 
-        Other groups get as many rounds.
-
-        These are the groups of its machine, because a run continues with all of them. Returns 0 if the duration of a
-        round is unknown.
+        The time includes the rounds of the other groups of the machine, because a run continues with all groups until
+        they have the same number of rounds. The result is 0 if the duration of a round is unknown.
         """
         total = self.rounds_of(cell) + more
         beside = (group for group in self.costs if self.machines.get(group, "") == self.machine(cell))
         return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
-        """Return the Python versions of two environments if they differ, because Python itself changes the speed."""
+        """Return the Python versions of two environments if they differ. Python itself changes the speed."""
         one, two = (self.interpreters.get(name, "") for name in (environment, other))
         return (one, two) if one and two and one != two else None
 
     def describe_budget(self, cell: Cell) -> str:
-        """Return that the budget ended the cell's group: `the budget of 20 s ended`. Empty if something else did."""
+        """Return the reason `the budget of 20 s ended` if the budget ended the cell's group; otherwise empty."""
         stop = self.stops.get(self.groups.get(cell, ""))
         if stop is None or stop.reason is not StopReason.BUDGET:
             return ""
         return f"the budget{f' of {format_duration(self.budget)}' if self.budget else ''} ended"
 
     def culprit(self, cell: Cell) -> Launch | None:
-        """Return the launch that explains why the cell has no result: its last counted one, or its failed pilot."""
+        """Return the launch that explains why the cell has no result: its last counted launch, or its failed pilot."""
         if self.lost.get(cell):
             return self.lost[cell][-1]
         pilot = self.pilots.get(cell)
@@ -165,8 +167,8 @@ class Lookup:
     def status(self, cell: Cell) -> Status | None:
         """Return the status that explains why a cell has no result; None if the run doesn't include the cell.
 
-        A planned cell without any launch was interrupted. A cell that only makes observations is ok. An `ok` without a
-        timed step or an observation is a failure.
+        A planned cell without any launch is `interrupted`. A cell that only makes observations is `ok`. A launch that
+        ended ok without a timed step or an observation is `failed`.
         """
         if cell in self.unavailable:
             return Status.NOT_AVAILABLE
@@ -223,8 +225,8 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
 def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
     """Return the variances of launches by group.
 
-    Cells that did different work than the first cell are omitted, because nothing is compared with them, and they vary
-    differently. If most cells differ from the first cell, all cells are included.
+    Cells that did work different from the first cell's are omitted, because they aren't compared and may vary more or
+    less. If at least half of the cells did different work, all cells are included.
     """
     scatters: dict[str, Scatter] = {}
     for group in run.plan.groups:
@@ -232,7 +234,7 @@ def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dic
         alike = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
         cells = alike if 2 * len(alike) > len(cells) else cells
         launches = [launch for cell in cells for launch in numbers[cell]]
-        # the launches of a block had the same interference
+        # interference is the same for all launches of a block
         of_rounds = [(launch.round, launch.block) for launch in launches]
         within = {cell: scatter for cell in cells if (scatter := _centre_error(numbers[cell]))}
         scatters[group.name] = Scatter(
@@ -250,7 +252,7 @@ def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str
 
 
 def _centre_error(launches: Sequence[Launch]) -> float:
-    """Return the standard error of a launch's centre, estimated from its samples; 0 if it can't be estimated."""
+    """Return the standard error of a launch mean, estimated from the launch's samples; 0 if it can't be estimated."""
     return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
 
 

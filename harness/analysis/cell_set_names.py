@@ -1,4 +1,4 @@
-"""Names for sets of cells, so that many cells with the same reason become one line."""
+"""Names for sets of cells, so that a report can name many cells in one line."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from harness.model.scenario import ENVIRONMENT, Cell
 
 _DEVICE = "device"
 
-# a cell as a point: axis, environment or device to value
+# a cell as a point: its values by axis, including the environment and the device
 _Point = dict[str, str]
 _Sides = dict[str, set[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """All cells of a scenario with values in `values`. An axis (or `environment`) without values isn't restricted.
+    """All cells of a scenario whose axis values are in `values`. An axis that isn't in `values` isn't restricted.
 
-    `count` is the number of such cells in the run.
+    `count` is the number of these cells in the run.
     """
 
     scenario: str
@@ -25,12 +25,11 @@ class Box:
 
 
 def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int = 8) -> tuple[list[Box], int]:
-    """Return boxes that together contain exactly `cells`, and the number of cells that remain.
+    """Return at most `limit` boxes that contain only `cells`, each cell once, and the number of cells in no box.
 
-    Each cell is in one box, and there are at most `limit` boxes.
-
-    The algorithm is greedy: the first uncovered cell grows along one axis after the other, as long as no other cell of
-    `universe` and no cell of an earlier box is included. The environment comes last, so that it remains in the name.
+    The algorithm is greedy: it starts with the first cell that isn't in a box, and extends a box along one axis after
+    the other. The box must not contain other cells of `universe` or cells of an earlier box. The environment is the
+    last axis, so that names usually contain it.
     """
     unique_cells = list(dict.fromkeys(cells))
     boxes: list[Box] = []
@@ -67,13 +66,13 @@ def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sid
         for cell, point in points.items():
             if _is_within(point, sides, but=axis):
                 (friendly if cell in allowed else foreign).add(point[axis])
-        # with nothing foreign in the way, values that no cell has here are as good as covered
+        # if no other cell is excluded, add all values, so that the axis isn't part of the name
         sides[axis] = friendly - foreign if foreign else {point[axis] for point in points.values()}
     return sides
 
 
 def _name_values(sides: _Sides, points: Iterable[_Point]) -> dict[str, tuple[str, ...]]:
-    """Return the sides that don't include all values, with the values in the run's order."""
+    """Return the axes that are restricted, with their values in the run's order."""
     everything = list(points)
     occurring = {axis: dict.fromkeys(point[axis] for point in everything) for axis in sides}
     return {

@@ -1,4 +1,4 @@
-"""The result of each cell: its time per step, or why it has none; and all cells without a result, by reason."""
+"""The result of each cell: its time per step, or the reason why it has none. Also all cells without a result."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +19,13 @@ from harness.model.scenario import DEVICE, Cell
 
 Of = TypeVar("Of")
 
-#: The largest sizes of a process's standard error and of a reason. The rest is dropped.
+#: The largest sizes of a process's standard error output and of a reason. Of longer output, the end is kept, and of a
+#: longer reason, the start.
 STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
 
-#: The reason of a cell without launches, in a group with fewer launches than the run recorded.
+#: The reason for a cell without launches if the run recorded more rounds of its group than launches.jsonl has.
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
 
@@ -61,8 +62,8 @@ class Computed(Sequence[Of]):
 class LaunchMean:
     """A launch that counts and has a result, in `seconds` per step.
 
-    `taken` is the share of its measured time in which other processes used its CPU. This share is subtracted: the mean
-    was seconds / (1 - taken). `disturbed` describes interference; it is empty without any.
+    `taken` is the share of its measured time that is subtracted because of CPU contention: without the subtraction,
+    `seconds` would be seconds / (1 - taken). `disturbed` describes the interference; it is empty if there was none.
     """
 
     round: int
@@ -82,10 +83,10 @@ class CellResult:
     """A cell with its seconds per step, or the reason why it has none.
 
     `name` identifies the cell, and is the same in every run. `status` is `ok` if the cell has a result. `launches` are
-    the launches that count and have a result. `undone` describes the difference between the steps of a launch and those
-    that the framework counted. `on_device` contains the GPU activity that TensorFlow's profiler recorded in some
-    further steps; None if it recorded nothing. `observations` are values other than times: by name, each distinct value
-    once.
+    the launches that count and have a result. If a launch and the framework counted different numbers of steps,
+    `undone` describes the difference. `observations` contains values other than times: by name, each distinct value
+    once. `on_device` contains the GPU activity that TensorFlow's profiler recorded in some further steps; None if it
+    recorded nothing.
     """
 
     name: str
@@ -106,7 +107,7 @@ class Missing:
     """Cells that have no result for the same reason.
 
     `partial`: the cells have a result, but some of their launches don't. `reason` may be empty if nothing was launched.
-    `stderr` is the end of the standard error of one of the launches.
+    `stderr` is the end of the standard error output of one of the launches.
     """
 
     status: Status
@@ -126,7 +127,7 @@ def cell_name(cell: Cell) -> str:
 def cell_results(
     lookup: Lookup, tables: Sequence[ScenarioTable], on_device: Mapping[Cell, OnDevice]
 ) -> list[CellResult]:
-    """Return every cell of the run in the plan's order, then the unavailable cells."""
+    """Return the result of every cell: the plan's cells in order, then the unavailable cells."""
     values = {cell: value for table in tables for cell, value in table.cells().items()}
 
     def result(cell: Cell) -> CellResult:
@@ -165,10 +166,10 @@ def _centre(launch: Launch) -> LaunchMean:
 
 
 def find_missing(lookup: Lookup) -> list[Missing]:
-    """Return the cells without a result, or with launches without one, grouped by reason.
+    """Return the cells without a result, or with some launches without a result, grouped by reason.
 
-    Cells that only make observations aren't included. Cells without any result come first. Then the order is the order
-    of the statuses.
+    Cells that only make observations aren't included. Cells without any result come first. Groups are also sorted by
+    status.
     """
     by_cause: dict[tuple[bool, Status, str, str], list[Cell]] = defaultdict(list)
     for cell in lookup.cells:
@@ -185,7 +186,7 @@ def find_missing(lookup: Lookup) -> list[Missing]:
 
 
 def explain_unavailable(cell: Cell, lookup: Lookup) -> tuple[str, str]:
-    """Return the reason why the cell isn't measured, and the advice; both are empty if no reason was recorded."""
+    """Return why the cell has no result, and advice; both are empty if no reason was recorded."""
     if unavailable := lookup.unavailable.get(cell):
         return unavailable.reason[:REASON_CHARACTERS], unavailable.advice
     launch = lookup.culprit(cell)
@@ -194,14 +195,14 @@ def explain_unavailable(cell: Cell, lookup: Lookup) -> tuple[str, str]:
     stop = lookup.stops.get(lookup.groups.get(cell, ""))
     if stop is None:
         return "", ""
-    # a budget, but not a number of rounds, leaves out cells of a group that it measures
+    # a budget may leave out some cells of a measured group, but a number of rounds doesn't
     if stop.rounds and (lookup.rounds_of(cell) < stop.rounds or stop.reason is StopReason.ROUNDS):
         return CUT_OFF, ""
     return lookup.describe_budget(cell), ""
 
 
 def _get_stderr(cells: Sequence[Cell], lookup: Lookup) -> str:
-    """Return the end of the standard error output of the first cell that has output."""
+    """Return the end of the standard error output of the first of `cells` that has such output."""
     launches = (lookup.culprit(cell) for cell in cells)
     return next(filter(None, (get_tail(launch.stderr) for launch in launches if launch)), "")
 

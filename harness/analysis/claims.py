@@ -1,16 +1,17 @@
-"""Claims of upstream issues and the measured values: confirmed, not seen here, fixed since.
+"""Claims of upstream issues, checked with measured values: confirmed, not seen here, or fixed in a later release.
 
 A ratio is judged like any comparison: all of a scenario's claims about one quantity are one family of verdicts. The
-claimed direction needs the verdict `slower` of the worse side. The size is then judged by comparing the interval with
-the claimed range: smaller if wholly below it, larger if wholly above it, otherwise confirmed. Without such a verdict, a
-claim isn't seen if the whole interval is below the middle between the margin and the smallest claimed value, on the log
-scale: a small difference doesn't support a claim of a large one.
+claimed direction is confirmed if the verdict for the worse side is `slower`. The interval is then compared with the
+claimed range: the effect is smaller if the interval is entirely below the range, larger if it is entirely above, and
+otherwise confirmed. Without the verdict `slower`, the claim is "not seen" if the whole interval is below a bound. The
+bound is the middle between the margin and the smallest claimed value, on the log scale, because a small difference
+doesn't support a claim of a large one.
 
-An absolute value (seconds, or bytes per call) has no other side, so "not seen" needs a bound: 10 % of the smallest
-claimed value. A claim is seen if the whole interval is above it, and not seen if it is below. If an interval starts
-within or below the claim, and ends above ten times the largest claimed value, the claim is unclear. A reporter's
-machine differs from this one by a small factor, and an allocator may return some memory; neither reduces a value to
-10 %. The reporter noticed the claimed value, and would not have noticed 10 % of it.
+An absolute value (seconds, or bytes per call) isn't compared with another cell. So "not seen" needs a bound: 10 % of
+the smallest claimed value. The effect is seen if the whole interval is above this bound, and not seen if it is below.
+The claim is unclear if the interval starts within or below the claimed range and ends above ten times the largest
+claimed value. A reporter's machine differs from this one by a small factor, and an allocator may return some memory;
+neither reduces a value to 10 %. The reporter noticed the claimed value, and would not have noticed 10 % of it.
 """
 
 import math
@@ -45,7 +46,7 @@ Pair = tuple[Cell, Cell | None]
 
 
 class ClaimOutcome(StrEnum):
-    """The outcome of a claim in one place."""
+    """The outcome of a claim in one environment."""
 
     CONFIRMED = "confirmed"
     SMALLER = "smaller"
@@ -70,12 +71,13 @@ class ClaimOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClaimPlace:
-    """A claim in one place: its cells, and their result.
+    """A claim in one environment: its cells, and their result.
 
-    `estimate` is value(worse) / value(better), above 1 in the claimed direction; for an absolute claim it is the worse
-    side's seconds, or its bytes per call (a Difference). Its interval has the level `level`. `why` is a clause if there
-    is no clear outcome, and `settling` is the number of rounds for a clear outcome. `at_most`: the outcome is unclear,
-    but the whole interval, which ends here, is below the claimed range. `compared` is only used for a ratio.
+    `estimate` is value(worse) / value(better), above 1 in the claimed direction. For an absolute claim, it is the worse
+    side's seconds, or its bytes per call (a Difference). Its interval has the level `level`. If there is no clear
+    outcome, `why` is the reason as a clause, and `settling` is the number of rounds that a clear outcome needs.
+    `at_most` is the upper end of the interval if the outcome is unclear, but the interval is entirely below the claimed
+    range. `compared` is only set for a ratio.
     """
 
     worse: Cell
@@ -103,9 +105,9 @@ class ClaimPlace:
 class ClaimResult:
     """The result of a claim in its environment (`at`), and in the run's other environments, in the run's order.
 
-    If the claim is confirmed in its environment: `fixed` is the oldest measured release, after the claimed one, from
-    which on no measured release shows the problem, and `last_seen` the newest release before it that does. All results
-    come from one `machine`, if the run has several.
+    `fixed` and `last_seen` are set if the claim is confirmed in its environment, but not in later releases. `fixed` is
+    the oldest release for which this holds: neither it nor any newer measured release shows the problem. `last_seen` is
+    the newest earlier release that shows it. All results come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -118,12 +120,12 @@ class ClaimResult:
 
     @property
     def places(self) -> list[ClaimPlace]:
-        """The environment of the claim, then the others."""
+        """The result in the claim's environment, then the results in the others."""
         return [self.at, *self.elsewhere]
 
     @property
     def fixed_between(self) -> str:
-        """The releases between which it was fixed: `fixed between tf2.15 and tf2.21`; empty if it wasn't."""
+        """When the problem was fixed: `fixed between tf2.15 and tf2.21`; empty if it wasn't."""
         if self.fixed is None or self.last_seen is None:
             return ""
         return f"fixed between {self.last_seen.environment} and {self.fixed.environment}"
@@ -132,7 +134,7 @@ class ClaimResult:
 def judge_ratio(
     verdict: Verdict | None, interval: Interval | None, claimed: tuple[float, float], margin: float = 0.0
 ) -> ClaimOutcome:
-    """Return the outcome of a ratio value(worse) / value(better); `verdict` is the verdict of the worse side.
+    """Return the outcome of a ratio value(worse) / value(better). `verdict` describes the worse side.
 
     `margin` is a share: 0.03 for 3 %.
     """
@@ -166,10 +168,10 @@ def _size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
 
 
 def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
-    """Return all claims of the run's scenarios for which the run has cells, in the headers' order, by machine.
+    """Return the results of the claims for which the run has cells, in the order of scenarios, machines and headers.
 
     If the run was requested for the claims of some issues, only these claims are returned, because other claims may
-    have the same cells by chance. `found_of` returns the index of the cells of a quantity.
+    have the same cells by chance. `found_of` returns the index of the cells for a quantity.
     """
     return [
         replace(result, machine=machine)
@@ -180,7 +182,7 @@ def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
 
 
 def _restrict_to_machine(scenario: Scenario, machine: str) -> Scenario:
-    """Return the scenario with the cells of one machine only."""
+    """Return the scenario restricted to the cells of one machine."""
     return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
@@ -207,9 +209,9 @@ def _judge_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Look
 
 
 def _name_environments(claim: Claim, run: Run) -> Claim:
-    """Return the claim with the run's names of its environments.
+    """Return the claim with its environments under the names that they have in the run.
 
-    Requirements get a name only when they are created.
+    An environment from requirements gets its name only when it is created.
     """
     names = {
         text: environment.name
@@ -238,9 +240,9 @@ def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
 def _find_fix(
     at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
 ) -> tuple[ClaimPlace, ClaimPlace] | tuple[None, None]:
-    """Return the oldest later release from which on the problem is absent in all releases with an outcome.
+    """Return the oldest later release after which the problem stays absent, and the newest release before that has it.
 
-    Also the newest release before it that has the problem.
+    Releases without an outcome are ignored. The result is (None, None) if the problem wasn't fixed.
     """
     since = releases.get(at.environment)
     if since is None or not at.outcome.holds:
@@ -256,10 +258,10 @@ def _find_fix(
 
 
 class _Family:
-    """The claims of one scenario about one quantity, with the places of each claim, which are judged together.
+    """The claims of one scenario about one quantity, in all environments, which are judged together.
 
-    Claims of ratios are judged like the comparisons of a table. Absolute values are shown, and judged, at 1 - 0.05 / m
-    for m values with a result in the run.
+    Claims of ratios are judged like the comparisons of a table. Absolute values are shown and judged at the level
+    1 - 0.05 / m, for m values with a result in the run.
     """
 
     def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
@@ -282,7 +284,7 @@ class _Family:
         return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
 
     def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[ClaimOutcome, None, float, str] | None:
-        """Return the reason why the claim can't be judged, as fields of a place; None if it can."""
+        """Return why the claim can't be judged, as the fields of a ClaimPlace; None if it can be judged."""
         cells = [worse, *([better] if better else [])]
         if any(cell not in self._found.cells for cell in cells):
             return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
@@ -308,7 +310,7 @@ class _Family:
         if both is None:
             return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
         takes = both.ratio
-        # an interval from few rounds still shows large differences; after a failed control, it shows nothing
+        # an interval from few rounds still shows large differences; if the A/A control failed, it shows nothing
         is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
         outcome = judge_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
         why = {
@@ -325,12 +327,12 @@ class _Family:
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
     def _cut_short(self, cell: Cell, rounds: int) -> str:
-        """Return that the budget ended before the rounds that an outcome needs; empty if something else did."""
+        """Return that the budget ended before the rounds that an outcome needs; empty if it didn't."""
         ended = self._found.describe_budget(cell)
         return f"{ended} after {counted(rounds, 'round')} of {FEWEST_ROUNDS}" if ended else ""
 
     def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
-        """Judge an absolute claim: seconds on the log scale, and bytes, which may be zero, on a linear scale."""
+        """Judge an absolute claim: seconds on the log scale, and bytes on a linear scale, because they may be zero."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
             read = [launch for launch in self._found.numbers[worse] if launch.memory]
@@ -381,9 +383,9 @@ class _Family:
         return ClaimPlace(worse, None, outcome, estimate, level, why, settling, below)
 
     def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
-        """Return the rounds that would show on which side of a bound an absolute value is.
+        """Return the further rounds that would show on which side of a bound an absolute value is.
 
-        `above` is its distance above the bound.
+        `above` is the distance of the value above the bound.
         """
         levels = np.full_like(above.mean, alpha)
         (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)
@@ -391,9 +393,9 @@ class _Family:
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
-    """Return an absolute value: seconds from their log, or bytes.
+    """Return the estimate of an absolute value: seconds (`value` is their log), or bytes.
 
-    Bytes are rounded to 0.001, so that 3.6e-8 from a fit becomes 0.
+    Bytes are rounded to 0.001, so that a fitted value such as 3.6e-8 becomes 0.
     """
     if not claim.bytes:
         return Estimate.from_log(value, rounds, half)
@@ -402,5 +404,5 @@ def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None
 
 
 def _compute_upper_bound(interval: Interval | None, claim: Claim) -> float | None:
-    """Return the upper end of an interval that is entirely below the claimed range."""
+    """Return the upper end of the interval if the interval is entirely below the claimed range, otherwise None."""
     return interval.high if interval and interval.high < claim.range[0] else None

@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison in a row: its environment, and its values of the compared axes."""
+    """One side of a comparison: an environment, and values of the compared axes."""
 
     environment: str
     axes: Mapping[str, str]
@@ -27,10 +27,10 @@ class Side:
 
 @dataclass(frozen=True)
 class ScenarioColumn:
-    """A column with the time per step of `side`; with `other`, the ratio time(other) / time(side).
+    """A column with the time per step of `side`, or with the ratio time(other) / time(side) if `other` is set.
 
-    A ratio is above 1 if `side` is faster. In a table of another quantity, that quantity replaces the time.
-    `comparison` is the header's entry from which a ratio comes.
+    A ratio is above 1 if `side` is faster. In a table of another quantity, values of this quantity replace times.
+    `comparison` is the entry in the header that requests the ratio.
     """
 
     side: Side
@@ -39,10 +39,10 @@ class ScenarioColumn:
 
 
 def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str = STEP) -> list[ScenarioColumn]:
-    """Return the values, and then the ratios in the header's order, for the scenario's `cells` that the run has.
+    """Return the columns of a scenario's table: columns of times, and then columns of ratios in the header's order.
 
-    Only the ratios of the header's entries about `quantity` are included. If two entries compare the same sides, only
-    the first one has the ratio.
+    `cells` are the scenario's cells in the run. Only the header's comparisons of `quantity` are included. If two of
+    them compare the same sides, only the first one gets a column.
     """
     sides = _sides(run, scenario, cells)
     ratios: list[ScenarioColumn] = []
@@ -59,9 +59,9 @@ def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str =
 
 
 def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
-    """Return the combinations of environments and values of the compared axes that occur.
+    """Return the occurring combinations of environments and values of the compared axes.
 
-    They are in the order of the run and of the header.
+    Environments are in the run's order, and values in the header's order.
     """
     compared = scenario.compared_axes
     occurring = {(cell.environment, *(cell.axes[axis] for axis in compared)) for cell in cells}
@@ -100,7 +100,7 @@ def _compared_sides(run: Run, scenario: Scenario, entry: Comparison, sides: Sequ
 
 
 def _pick_sides(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Yield each environment with the reference, with the axis values that the first matching pick selects.
+    """Pair each environment with the baseline, both with the axis values that their first matching pick selects.
 
     Compared axes that no pick names must be equal on both sides.
     """

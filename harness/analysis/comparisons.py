@@ -1,4 +1,4 @@
-"""The comparisons of one table, each with its ratio, its verdict and their basis."""
+"""The comparisons of one table: ratios, verdicts, and the values that they are based on."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -42,9 +42,9 @@ from harness.model.scenario import Cell
 class RoundsNeeded:
     """The number of further rounds that give a clear verdict with a `probability` of at least POWER.
 
-    If MOST_ROUNDS in total aren't enough, it contains the rounds up to MOST_ROUNDS, and their lower probability.
-    `seconds` is the time of these rounds in all groups of the machine together. `half` is half the width of the
-    interval after these rounds, on the log scale.
+    If even MOST_ROUNDS rounds in total aren't enough, `rounds` is the number of rounds up to MOST_ROUNDS, and
+    `probability` is below POWER. `seconds` is how long these rounds take in all groups of the machine together. `half`
+    is half the width of the interval after these rounds, on the log scale.
     """
 
     rounds: int
@@ -64,13 +64,14 @@ class Compared:
 
     `ratio` is time(cell) / time(other), above 1 if `cell` is slower. Its interval has the level `level`: 1 - 0.05 / m
     for m comparisons that are judged together, and more if a run is judged more than once (analysis/looks.py).
-    `verdict` (by Holm) describes `cell`; if it is None, `withheld` has the reason. `deciding` is the narrower interval
-    of a clear verdict, if the interval of `ratio` alone would be unclear. For interleaved launches, `alone` is
-    the ratio of sequential measurements relative to this ratio, with an interval at the same level. `settling` is only
-    used for an unclear verdict. `work` is the result of the check for the same work. `pythons` are the versions of the
-    two interpreters if they differ. `steps`: one of the two is non-stationary, so both are compared between these
-    numbers of earlier steps. `contention` is the possible error of the ratio on the log scale, if CPU contention was
-    subtracted. The interval is wider by this amount on both sides.
+    `verdict` describes `cell` and comes from Holm's procedure; if it is None, `withheld` is the reason. `deciding` is
+    the narrower interval that decides the verdict, if the interval of `ratio` alone would leave it unclear. For
+    interleaved launches, `alone` is the ratio of sequential samples divided by `ratio`, with an interval at the same
+    level. `settling` is only set if the verdict is unclear. `work` is the result of the check that both cells did the
+    same work. `pythons` are the versions of the two interpreters if they differ. If a cell is non-stationary, `steps`
+    is the range of steps in which both cells are compared, counted from the start of a launch. `contention` is the
+    possible error of the ratio on the log scale, if CPU contention was subtracted. The interval is wider by this amount
+    on both sides.
     """
 
     cell: Cell
@@ -100,11 +101,10 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Two cells, and the log ratio of each round that both have.
+    """Two cells, and the log ratio of each round in which both have a result.
 
-    `weight` is the variance of the log ratio if a launch has variance 1.
-
-    `changes`: the steps of one of them are non-stationary, so the ratio uses only the `steps` that both have, if any.
+    `weight` is the variance of the log ratio if the variance of a launch is 1. `changes`: the steps of at least one
+    cell are non-stationary. The ratio then uses only the range of `steps` that both cells have, if there is one.
     """
 
     cell: Cell
@@ -122,15 +122,15 @@ class _Pair:
 
     @property
     def apart(self) -> bool:
-        """Whether a step changes, and the two cells have too few steps in common."""
+        """Whether steps are non-stationary, and the two cells have too few steps in common."""
         return self.changes and self.steps is None
 
 
 def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -> list[Compared | None]:
-    """Return the comparison of each pair (cell, other), judged together; None if no round has both.
+    """Return the comparison of each pair (cell, other), judged together; None if no round has a result of both cells.
 
-    `margin` is a share: 0.03 for 3 %. Pairs with one round, pairs that did different work, and pairs of non-stationary
-    steps without common steps aren't judged, and don't count when the level is divided among the others.
+    `margin` is a share: 0.03 for 3 %. Three kinds of pairs aren't judged: pairs with one round, pairs that did
+    different work, and pairs of non-stationary steps without common steps. The level is divided among the other pairs.
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
@@ -162,18 +162,18 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
 
 
 def _withhold_verdict(judgement: Judgement) -> Judgement:
-    """Return the comparison without a verdict if it is unclear: more rounds can't remove the contention error."""
+    """Return an unclear comparison without its verdict, because more rounds can't remove the error from contention."""
     is_unclear = judgement.verdict is Verdict.UNCLEAR
     return replace(judgement, verdict=None, withheld=Withheld.CONTENTION) if is_unclear else judgement
 
 
 def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Compared | None]:
-    """Return the comparison of memory growth of each pair, judged together; None if no round has both.
+    """Return the comparison of memory growth of each pair, judged together; None if no round has both cells.
 
-    `ratio` is a Difference: the bytes that each call of `cell` keeps, minus the bytes that each call of `other` keeps.
-    Its interval is a t interval of the paired differences, each with its own variance, because cells that leak vary
-    differently from cells that don't. The margin is PIECE over the calls of the later half. If the growth of a control
-    exceeds it, the verdict is withheld.
+    `ratio` is a Difference: the bytes that each call of `cell` retains, minus the bytes that each call of `other`
+    retains. Its interval is a t interval of the paired differences. Each pair has its own variance, because cells that
+    leak vary more than cells that don't. The margin is PIECE divided by the number of calls in the later half of a
+    launch. If the memory growth of the control cell differs by more than the margin, the verdict is withheld.
     """
     candidates = [_growth_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
@@ -223,12 +223,11 @@ def settlings(
     shown: float | Floats,
     bias: float | Floats = 0.0,
 ) -> list[RoundsNeeded | None]:
-    """Return the rounds for a clear verdict on each of the `logs`, of shape (m,) as `cells`.
+    """Return the further rounds that a clear verdict on each of the `logs` needs; None for MOST_ROUNDS or more rounds.
 
-    It is None if a comparison already has MOST_ROUNDS.
-
-    `alpha` is the level at which each comparison is judged, and `shown` is the level of the intervals. `margin` and
-    `bias` are the same as in `judge`. A run that is continued shares its level with earlier looks.
+    `logs` and `cells` have the same order. `alpha` is the level at which each comparison is judged, and `shown` is the
+    level of the intervals. `margin` and `bias` are the same as in `judge`. A run that is continued shares its level
+    with earlier looks.
     """
     looks = [lookup.look(cell) for cell in cells]
     share = np.array([look.share for look in looks])
@@ -247,7 +246,7 @@ def settlings(
 
 
 def control_of_growth(cell: Cell, lookup: Lookup) -> Difference | None:
-    """Return the control of memory growth of the cell's group in bytes per call; None if the group has none."""
+    """Return the A/A control of memory growth in the cell's group, in bytes per call; None without a control."""
     group = lookup.groups.get(cell)
     members = [member for member in lookup.numbers if lookup.groups.get(member) == group]
     return growth_control([launch for member in members for launch in lookup.numbers[member]])
@@ -270,7 +269,7 @@ def _growth_verdict(
 
 
 def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
-    """Return the pair with the difference of each round instead of a log ratio."""
+    """Return the pair with the difference in memory growth of each round instead of its log ratio."""
     one, two = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
     differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
     if not differences:
@@ -282,7 +281,7 @@ def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
 def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
     """Return the memory growth, in bytes per call, that can occur without a leak.
 
-    It is PIECE divided by the number of later calls of the launch that has the fewest.
+    It is PIECE divided by the number of calls in the later half of a launch, in the launch that has the fewest.
     """
     launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
@@ -298,11 +297,10 @@ def _unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0) -> list[float | None]:
     """Return half the width of each pair's interval on the log scale, at 1 - 0.05 / m for m judged pairs.
 
-    m is at least the number of `planned` pairs, including pairs that aren't measured yet.
-
-    These are the widths of `compare`, independent of the verdicts, so that a rule that stops by width doesn't use
-    verdicts. They don't include a bias, because more rounds don't remove a bias. The width is None for a pair that
-    isn't judged, and infinite for a pair with too few rounds.
+    m is at least `planned`, the number of pairs including those that aren't measured yet. The widths are the same as in
+    `compare`, and don't depend on verdicts, so a run that stops at a requested width doesn't use verdicts. The widths
+    don't include a bias, because more rounds don't remove it. The width is None for a pair that isn't judged, and
+    infinite for a pair with too few rounds.
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
@@ -316,11 +314,11 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
 def open_widths(
     pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, settled: Mapping[str, float]
 ) -> list[float | None]:
-    """Return the widths, with 0 for each comparison whose verdict is settled.
+    """Return the widths of `half_widths_of`, with 0 for each comparison whose verdict is already clear.
 
     `margin` is a share: 0.03 for 3 %. `settled` contains, by group, the share of the level that a look may use now
-    (analysis/looks.py). A verdict is settled if the interval at 1 - 0.05 · share / m is clear of the margin, and no
-    control withholds it.
+    (analysis/looks.py). A verdict is clear if the interval at 1 - 0.05 · share / m doesn't include the margin, and the
+    control doesn't withhold the verdict.
     """
     halves = half_widths_of(pairs, lookup)
     if not any(settled.values()):
@@ -340,11 +338,11 @@ def open_widths(
 
 
 def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = ALPHA) -> list[Estimate | None]:
-    """Return time(cell) / time(other) of each pair with its own interval of 1 - `alpha`.
+    """Return time(cell) / time(other) of each pair, with an interval at the level 1 - `alpha`.
 
-    This is the result of `compare` before the level is divided among the pairs, and without the effect of a bias.
-    Variances are moderated over all of these pairs. The result is None if no round has both cells, and for
-    non-stationary steps with too few common steps. One round has no interval.
+    Unlike in `compare`, the level isn't divided among the pairs, and a bias doesn't make intervals wider. Variances are
+    moderated over all of these pairs. The result is None if no round has both cells, and for non-stationary steps with
+    too few common steps. A ratio from one round has no interval.
     """
     candidates = [_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.apart]
@@ -358,9 +356,9 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = AL
 
 
 def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
-    """Return each ratio of sequential measurements relative to the interleaved ratio.
+    """Return, for each pair, the ratio of sequential samples divided by the interleaved ratio.
 
-    Sequential samples come last, because they can't check interleaving if steps are non-stationary.
+    Sequential samples are the last samples of a launch. So they can't check interleaving if steps are non-stationary.
     """
     stretches = interleaving.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
     return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
@@ -386,7 +384,10 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
 
 
 def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
-    """Return the share of the level of each comparison: less for a settled one that wasn't measured to be narrow."""
+    """Return the share of the level for each comparison.
+
+    It is lower for a comparison whose verdict became clear before its interval was narrow.
+    """
     looks = [lookup.look(pair.cell) for pair in family]
     share, settled, narrow = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
@@ -418,7 +419,7 @@ def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
 
 
 def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    """Return an unjudged pair with an interval of the same level as the `judged` ones."""
+    """Return a comparison without a verdict. Its interval has the level of the intervals of the `judged` pairs."""
     n, level = len(pair.logs), 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
     half = float(half_widths(_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS

@@ -1,8 +1,8 @@
-"""The A/A control: the baseline against itself, which shows the differences that the run finds between equal cells.
+"""The A/A control: the baseline compared with itself. It shows how much identical cells differ in the run.
 
-Its variance is moderated in the same way as for ratios, with the residual of the launches in its group, so a control
-with one group and few rounds is possible. In this calculation, the two launches of a round are treated as two cells:
-the control tests the difference between them, so this difference must not be part of the residual.
+As for ratios, the variance is moderated with the residual of the launches in the group. So a control with one group and
+few rounds is possible. For this residual, the two launches of a round are treated as launches of two cells. The control
+tests the difference between them, so the residual must not include this difference.
 """
 
 import math
@@ -20,16 +20,16 @@ from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
 
-#: A control that can show only a larger bias than this, as a share, is no check.
+#: A control is a check only if it can show a bias of this size, as a share.
 MOST_BIAS = 0.10
 
-#: The variance of the difference of two launches, if one launch has variance 1.
+#: The variance of the difference between two launches, if the variance of one launch is 1.
 WEIGHT = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The ratio time(second launch) / time(first launch) of the groups' control cells, pooled over `groups` groups."""
+    """The ratio time(control launch) / time(measured launch) of the same cell, pooled over a number of `groups`."""
 
     estimate: Estimate
     groups: int
@@ -40,17 +40,17 @@ class Control:
         return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
 
     def least_bias(self, margin: float) -> float:
-        """Return the smallest bias, a difference of the two launches, that the run could have shown; on the log scale.
+        """Return the smallest bias between the two launches that the run could have shown, on the log scale.
 
-        If a control measures exactly that bias, its interval is just beyond `margin` (log scale): it is the margin plus
-        half of the interval's width. A true bias of that size is shown in half of such runs. Infinite if there is no
-        interval.
+        It is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias, its
+        interval would be just beyond the margin. A true bias of this size is found in half of such runs. The result is
+        infinite if there is no interval.
         """
         ends = self.estimate.interval
         return margin + math.log(ends.high / ends.low) / 2.0 if ends else math.inf
 
     def is_check(self, margin: float) -> bool:
-        """Return whether the control could have shown a bias of MOST_BIAS."""
+        """Return whether the control could have shown a bias of MOST_BIAS. Otherwise, it isn't a check."""
         return self.least_bias(margin) <= math.log1p(MOST_BIAS)
 
 
@@ -60,11 +60,11 @@ def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:
 
 
 def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
-    """Return the control of the launches that count; None if no round has two results of one cell.
+    """Return the control, computed from the launches that count; None if no round has both results of a control cell.
 
-    In a round with several blocks, the control is in the block that has both launches. The other blocks contain the
-    control cell once, for comparisons with the cells in the block. `scatters` contains the variances by group from
-    `separate_control`. A group without them is judged only by its own pairs.
+    In a round with several blocks, one block has both launches of the control cell. The other blocks contain the
+    control cell once, for comparisons with the cells in the block. `scatters` contains the variances of each group from
+    `separate_control`. Without them, a group's variance isn't moderated.
     """
     numbers = [launch for launch in counting if has_mean(launch)]
     measured = {_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
@@ -83,9 +83,9 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
 
 
 def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]]) -> Scatter:
-    """Return a group's variances, in which the control's launches form a separate cell.
+    """Return the group's variances with the control's launches as a separate cell.
 
-    `numbers` contains the launches of each of its cells in order.
+    `numbers` contains the launches of each cell, in the order of `scatter`.
     """
     launches = [launch for cell in dict.fromkeys(scatter.cells) for launch in numbers[cast(Cell, cell)]]
     labels = [(launch.cell, launch.role) if launch.role is Role.CONTROL else launch.cell for launch in launches]
@@ -93,20 +93,21 @@ def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]])
 
 
 def _place(launch: Launch) -> tuple[str, int, int, Cell]:
-    """Return the label that a control has in common with the launch with which it is compared."""
+    """Return the values that a control launch has in common with the launch with which it is compared."""
     return launch.group, launch.round, launch.block, launch.cell
 
 
 def pool_control(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual | None] | None = None) -> Control:
-    """Return the control, computed from log(control / measure) of each round, by group (at least one of each).
+    """Return the control. `pairs` contains, for each group, log(control / measure) of each round (at least one each).
 
-    It is the mean m over G groups of the mean over rounds, with the interval m ± t·√(Σ s²/n)/G. Each group has n rounds
-    and its own variance s², moderated by its entry in `residuals`. The variances may differ, so t has the degrees of
-    freedom of F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics
-    Bulletin 2, 1946. Groups with only one such round are omitted. If there are no other groups, there is no interval.
+    The control is m, the mean over G groups of each group's mean over rounds. Its interval is m ± t·√(Σ s²/n)/G. Each
+    group has n rounds and its own variance s², which is moderated by the group's entry in `residuals`. The variances
+    may differ, so t has the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of estimates of
+    variance components", Biometrics Bulletin 2, 1946. Groups with only one round are omitted, unless all groups have
+    one; then there is no interval.
     """
     per_group = residuals or [None] * len(pairs)
-    # a group with one round has no variance; without it, the other groups still have an interval
+    # a group with one round has no variance; if it is omitted, the other groups still give an interval
     groups = [(logs, prior) for logs, prior in zip(pairs, per_group, strict=True) if len(logs) > 1]
     if not groups:
         return Control(Estimate.from_log(fmean(map(fmean, pairs)), max(map(len, pairs))), len(pairs))

@@ -1,19 +1,19 @@
 """Crossovers of two curves along a sweep, with their uncertainty.
 
-At each size of the sweep, each round gives two times, and their log ratio. Between neighbouring sizes, a time is
-assumed to be linear in the size, in every round. Ratios of such lines are curves. The curves are followed in small
-steps (`refine_sizes`). Between these steps, they are linear in the log of the size (in the size itself, if a size isn't
-above 0). A crossover is where the mean of the rounds' log ratios is 0.
+At each size of the sweep, each round gives two times, and their log ratio. Between neighboring measured sizes, a time
+is assumed to be linear in the size, in every round. The ratio of two such lines is a curve. This curve is computed at
+intermediate sizes (`refine_sizes`). Between two of them, it is assumed to be linear in the log of the size (in the size
+itself, if a size isn't above 0). A crossover is a size at which the mean of the rounds' log ratios is 0.
 
-Its interval contains the sizes at which a t test over the rounds doesn't reject "both take equally long". So the test
-is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the Royal
-Statistical Society B 16, 1954. As in his method, the set can consist of several intervals, can be unbounded (it reaches
-an end of the sweep), and can contain sizes where the mean doesn't cross. The result contains the whole set. So whatever
-the number of crossovers is, the set contains each of them with 95 % confidence.
+The confidence set contains all sizes at which a t test over the rounds doesn't reject that both take equally long. So
+the test is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
+Royal Statistical Society B 16, 1954. As in his method, the set may consist of several intervals, may be unbounded (it
+reaches an end of the sweep), and may contain sizes where the mean doesn't cross 0. The result contains the whole set.
+So it contains each crossover with 95 % confidence, however many there are.
 
-Sizes are paired by round: the test uses each round's own value on its line. This is exact for normal values, whatever
-the correlation of two sizes in a round is. A round with interference at both sizes doesn't count as two independent
-observations.
+Sizes are paired by round: the test uses each round's own value on its line. This is exact for normal values, even if
+the values of two sizes in a round are correlated. A round with interference at both sizes doesn't count as two
+independent observations.
 """
 
 import math
@@ -27,18 +27,18 @@ from harness.analysis.distributions import Floats
 from harness.analysis.statistics import RESOLUTION, Interval, student
 from harness.model.defaults import ALPHA
 
-#: Steps from one measured size to the next. The error of a break-even is at most 0.06 % if the two sizes differ by a
-#: factor of ten, and 0.23 % if they differ by a factor of a hundred.
+#: The number of steps from one measured size to the next. The error of a break-even point is at most 0.06 % if the two
+#: sizes differ by a factor of 10, and 0.23 % if they differ by a factor of 100.
 STEPS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Crossing:
-    """A crossover: its size `at`, the sizes of its interval, and whether the log ratio is above 0 after it.
+    """A crossover at the size `at`, with its interval. `rises`: the log ratio is above 0 at larger sizes.
 
-    An interval ends where the test rejects. If the test doesn't reject up to an end of the sweep, `opens_low` or
-    `opens_high` is true. The interval is None for a single round. If the mean crosses several times within one
-    interval, `at` is the middle one.
+    The interval ends where the test rejects. If the test doesn't reject up to an end of the sweep, `opens_low` or
+    `opens_high` is true. With a single round, the interval is None. If the mean crosses 0 several times within one
+    interval, `at` is the middle crossing.
     """
 
     at: float
@@ -50,10 +50,10 @@ class Crossing:
 
 @dataclass(frozen=True, slots=True)
 class SweepOrdering:
-    """The log ratio from the sweep's first size to its last size.
+    """The sign of the log ratio from the sweep's first size to its last size.
 
-    `above` and `below` are the ranges in which it is significantly above or below 0. `unclear` is the range in which
-    neither is certain and the mean doesn't change its sign permanently.
+    `above` and `below` are the ranges in which it is significantly above or below 0. `unclear` contains the ranges in
+    which neither is certain, and that don't show a crossover.
     """
 
     crossings: Sequence[Crossing]
@@ -64,9 +64,9 @@ class SweepOrdering:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """The range from `low` to `high`, in the coordinate of the sweep.
+    """The range from `low` to `high`: logs of sizes, or sizes if one isn't above 0.
 
-    The sign is 1 if above 0, -1 if below 0, and 0 if neither is certain.
+    `sign` is 1 if the log ratio is significantly above 0, -1 if it is below, and 0 if neither is certain.
     """
 
     low: float
@@ -75,9 +75,9 @@ class _Stretch:
 
 
 def refine_sizes(sizes: Sequence[float], steps: int = STEPS) -> Floats:
-    """Return the increasing sizes, and some sizes between neighbours.
+    """Return the given sizes, which increase, with intermediate sizes between neighbors.
 
-    They have equal ratios, or equal distances if a size isn't above 0.
+    Intermediate sizes have equal ratios, or equal distances if a size isn't above 0.
     """
     spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
     inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
@@ -88,19 +88,18 @@ def refine_sizes(sizes: Sequence[float], steps: int = STEPS) -> Floats:
 
 
 def interpolate_times(sizes: Sequence[float], times: Floats) -> Floats:
-    """Return times at `refine_sizes(sizes)`, of shape (rounds, sizes), on straight lines between measured sizes."""
+    """Return the times at `refine_sizes(sizes)`, on straight lines between measured sizes; shape (rounds, sizes)."""
     fine = refine_sizes(sizes)
     return np.array([np.interp(fine, sizes, row) for row in times], np.float64)
 
 
 def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
-    """Return which side takes less time, from log ratios of shape (rounds, sizes).
+    """Return which side takes less time at which sizes, from log ratios of shape (rounds, sizes).
 
-    There are at least two increasing sizes and one round.
-
-    `measured` are the measured sizes. The default is all sizes. Each test has the level 1 - 0.05 divided by the number
-    of tests. A crossover counts only if the order is certain at some measured size. Without this rule, equal curves
-    would cross in 28 % of sweeps of five sizes in five rounds; with it, they do in 4 %.
+    There must be at least two sizes, which increase, and one round. `measured` contains the measured sizes; by default,
+    all sizes are measured. The significance level of 0.05 is divided by the number of measured sizes. A crossover
+    counts only if the order is certain at some measured size. Without this rule, equal curves would cross in 28 % of
+    sweeps of five sizes in five rounds; with it, they do in 4 %.
     """
     tested = sizes if measured is None else measured
     level = 1.0 - ALPHA / len(tested)
@@ -113,7 +112,7 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     first, last = float(places[0]), float(places[-1])
 
     def interval(part: _Stretch) -> Interval:
-        # the ends of the sweep as they were given, without what log and exp lose
+        # at the ends of the sweep, return the given sizes, without rounding errors of log and exp
         low, high = (_size(end, log) for end in (part.low, part.high))
         return Interval(float(sizes[0]) if part.low <= first else low, float(sizes[-1]) if part.high >= last else high)
 
@@ -123,7 +122,7 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     for stretch in (part for part in stretches if part.sign == 0):
         inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
         opens_low, opens_high = stretch.low <= first, stretch.high >= last
-        # an even number of zeros returns to the same side, and an interval that covers everything shows no crossover
+        # after an even number of zeros, the mean is on the same side again; an interval of all sizes shows nothing
         if len(inside) % 2 == 0 or (opens_low and opens_high) or not is_shown:
             unclear.append(interval(stretch))
             continue
@@ -152,9 +151,10 @@ def _size(place: float, log: bool) -> float:
 def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
     """Return the test's result between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
-    At the share w of the distance, the test rejects if mean² > t² · variance / rounds. Both sides are quadratic in w,
-    so the range that isn't rejected ends at the zeros of a quadratic. It is expressed around the mean's own zero if
-    that is in this segment: there it is below 0 however small the variance is, without loss of precision.
+    Let w be the share of the distance between the two sizes. The test rejects if mean² > t² · variance / rounds. Both
+    sides of this inequality are quadratic in w, so the range that isn't rejected ends at the zeros of a quadratic
+    polynomial. If the mean is zero in this segment, w is measured from this zero. The polynomial is then certainly
+    negative there, however small the variance is.
     """
     before, rise = float(means[0]), float(means[1]) - float(means[0])
     (root,) = _find_zeros(before, rise) or [math.nan]
@@ -164,7 +164,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
     rounds = len(logs)
     if rounds > 1:
         (one, both), (_, other) = np.cov(logs, rowvar=False).tolist()
-        # clocks can't show a smaller variance
+        # clocks can't resolve a smaller variance
         one, other = max(one, RESOLUTION**2), max(other, RESOLUTION**2)
         bend, scale = one - 2.0 * both + other, student(rounds - 1, level) ** 2 / rounds
         constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
@@ -184,7 +184,7 @@ def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_S
 
 
 def _find_zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
-    """Return the real zeros of a polynomial, by the numerically stable quadratic formula."""
+    """Return the real zeros of a quadratic polynomial, by the numerically stable formula."""
     if square == 0.0:
         return [-constant / linear] if linear else []
     inside = linear**2 - 4.0 * square * constant
@@ -195,7 +195,7 @@ def _find_zeros(constant: float, linear: float, square: float = 0.0) -> list[flo
 
 
 def _merge_ranges(stretches: Sequence[_Stretch]) -> list[_Stretch]:
-    """Merge neighbouring ranges of the same sign, and add a range without width between above and below."""
+    """Merge neighboring ranges of the same sign, and add a range of width 0 between ranges above and below 0."""
     merged: list[_Stretch] = []
     for stretch in stretches:
         last = merged[-1] if merged else None
@@ -209,12 +209,12 @@ def _merge_ranges(stretches: Sequence[_Stretch]) -> list[_Stretch]:
 
 
 def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
-    """Return where the piecewise linear mean changes its sign, in order, and whether it rises there."""
+    """Return the places where the piecewise linear mean changes its sign, in order, and whether it rises there."""
     nonzero = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []
     for one, two in pairwise(nonzero):
         if (mean[one] > 0.0) != (mean[two] > 0.0):
-            # the same operations as in a segment, so that a point without width is the same number
+            # use the same operations as in `_segment`, so that both get exactly the same place
             (share,) = _find_zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
             low, high = float(places[one]), float(places[two])
             # if the mean is exactly 0 in between, the line crosses there

@@ -1,6 +1,6 @@
 """Statistics of the launches of one cell: the distribution of its times, its phases, and its resources.
 
-It describes the distribution within launches, and from one launch to the next. No value is dropped.
+The distribution is described within launches and between launches. No value is dropped.
 """
 
 import math
@@ -23,15 +23,17 @@ from harness.model.scenario import OWN, WHOLE
 #: A launch's samples are uneven if their mean and their median differ by more than this share of the median.
 PARTED = 0.10
 
-#: A launch is an outlier if its modified z-score, 0.6745 · |x - median| / MAD of the logs of the centres, is above 3.5:
-#: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
+#: A launch is an outlier if its modified z-score is above 3.5. The score is 0.6745 · |x - median| / MAD, where x is the
+#: log of the launch mean: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
 OUTLYING = 3.5
-#: An outlier is also at least this far from the median (log scale): if launches agree to 0.1 %, one at 0.4 % is normal.
+#: An outlier must also be at least this far from the median (log scale). Otherwise, if the other launches agree within
+#: 0.1 %, a launch that differs by 0.4 % would be an outlier.
 APART = math.log(1.05)
-#: With fewer launches, the median deviation is too uncertain to find outliers.
+#: The fewest launches for outliers. With fewer launches, the median deviation is too uncertain.
 FEWEST_LAUNCHES = 5
 
-#: The phases in the order in which a launch goes through them. Other phases follow in order of appearance.
+#: The phases before the timed steps, in the order in which a launch goes through them, and the phases of timed steps.
+#: Other phases follow in order of appearance.
 BEFORE = ("container start", "interpreter start", "import", "device", "first fill", "build", "first call")
 TIMED = ("warm up", "steady state")
 
@@ -39,7 +41,7 @@ Of = TypeVar("Of")
 
 
 class Quantity(StrEnum):
-    """The kind of a number, which determines its format."""
+    """The quantity that a number measures, which determines the number's format."""
 
     STEP = "seconds per step"
     SECONDS = "seconds"
@@ -53,13 +55,13 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True)
 class Times:
-    """The times of one cell, from its launches with a result (at least one)."""
+    """The times of one cell. `launches` are its launches with a result (at least one)."""
 
     launches: Sequence[Launch]
 
     @cached_property
     def logs(self) -> list[float]:
-        """The logs of the launches' centres, which are seconds per step."""
+        """The log of each launch mean, in seconds per step."""
         return [math.log(centre(launch)) for launch in self.launches]
 
     @cached_property
@@ -69,31 +71,30 @@ class Times:
 
     @property
     def within(self) -> float | None:
-        """The median over launches of the standard deviation of a launch's samples, as a share of its centre."""
+        """The relative standard deviation of the samples of a launch: the median over launches."""
         by_length: dict[int, list[tuple[float, list[float]]]] = defaultdict(list)
         for launch in self.launches:
             if len(values := step_seconds(launch)) > 1:
                 by_length[len(values)].append((launch.centre, values))
-        scatters: list[float] = []
+        deviations: list[float] = []
         for same in by_length.values():
             rates = np.array([values for _, values in same])
             # relative to the first sample, so that equal samples have a deviation of exactly 0
-            scatters += (np.std(rates - rates[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
-        return statistics.median(scatters) if scatters else None
+            deviations += (np.std(rates - rates[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
+        return statistics.median(deviations) if deviations else None
 
     @property
     def between(self) -> float | None:
-        """The standard deviation of the logs of the centres; None if there is only one launch."""
+        """The standard deviation of the logs of the launch means; None if there is only one launch."""
         return math.sqrt(variance(self.logs)) if len(self.logs) > 1 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Statistic(Generic[Of]):
-    """A number that reports show for every cell: its name, its kind, and its function.
+    """A number that reports show for every cell: its name, its quantity, and the function that calculates it.
 
-    The function returns None if there is no value.
-
-    `legend` explains the number. It is empty if the legend of an earlier number explains it too.
+    The function returns None if the cell has no such value. `legend` explains the number in a report. It is empty if
+    the legend of an earlier number explains it too.
     """
 
     name: str
@@ -102,7 +103,7 @@ class Statistic(Generic[Of]):
     legend: str = ""
 
 
-#: The statistics of a cell. A new line here adds one to tables, the page and JSON.
+#: The statistics of a cell's times. A new entry here also appears in tables, in the HTML report and in JSON.
 STATISTICS: tuple[Statistic[Times], ...] = (
     Statistic(
         "mean",
@@ -135,7 +136,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 )
 
 
-#: The name of the statistic of page faults, and the seconds of one fault. On a virtual machine, 2.3 µs was measured
+#: The name of the page fault statistic, and the assumed time of one fault. On a virtual machine, 2.3 µs was measured
 #: (docs/dev/validation/performance-accuracy.md); without virtualization, a fault is faster.
 FAULTS, FAULT_SECONDS = "page faults per step", 1e-6
 
@@ -156,17 +157,18 @@ def _energy(launch: Launch) -> float | None:
 
 
 def _read_gpu(name: str) -> Callable[[Launch], float | None]:
-    """Return a reading of the GPU while steps were timed; None if there was none."""
+    """Return a function that reads a GPU value of a launch; None if the GPU wasn't read while steps were timed."""
     return lambda launch: launch.resources.get(name) if launch.resources.get("gpu_steady") else None
 
 
 def _capped(launch: Launch) -> float | None:
-    # a share of zero isn't recorded
+    # if the power limit had no effect, launches don't record its share
     share = _read_gpu("gpu_throttled_share")(launch)
     return None if share is None else launch.resources.get("gpu_power_cap_share", 0.0)
 
 
-#: Statistics of a cell's launches. A new line here adds one to tables, the page and JSON.
+#: The statistics of the resources that a cell's launches used. A new entry here also appears in tables, in the HTML
+#: report and in JSON.
 RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "cores in the steady state",
@@ -235,10 +237,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The distribution of a cell's times. `statistics` contains the STATISTICS by name, with None if there is no value.
+    """The distribution of a cell's times. `statistics` contains the value of each of STATISTICS by name, or None.
 
-    `uneven` counts launches with uneven samples, and `outliers` launches that are outliers; the mean includes both.
-    `trend` describes how the step changes during measurement; None if it doesn't.
+    `uneven` counts the launches with uneven samples, and `outliers` counts the outliers. The mean includes both.
+    `trend` describes how the time per step changes during measurement; None if it doesn't.
     """
 
     statistics: Mapping[str, float | None]
@@ -259,11 +261,11 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """A cell's phases and resources, without those that no launch recorded.
+    """The phases and resources of a cell that at least one launch recorded.
 
-    `phases` are seconds by name, without the timed phases. `cold` is their sum, launch by launch: from the request to
-    the end of the first call. `warm_up` is the time per step in the warm-up. `resources` are the RESOURCES by name.
-    `beside`: some launches started at the same time as others, which makes their phases longer.
+    `phases` has the seconds of each phase before timed steps. `cold` is the sum of these phases in a launch: the time
+    from the request to the end of the first call. `warm_up` is the time per step in the warm-up. `resources` has the
+    RESOURCES by name. `beside`: some launches started at the same time as others, which makes their phases longer.
     """
 
     phases: Mapping[str, Spread]
@@ -274,16 +276,16 @@ class Used:
 
 
 def compare_faults(used: Used, step: Spread | None) -> float:
-    """Return how much page faults differ between a cell's launches; 0 if unknown.
+    """Return how much the time of page faults differs between a cell's launches; 0 if unknown.
 
-    It is the range from p10 to p90, as a share of the step.
+    It is the range from p10 to p90 in seconds, as a share of the time per step.
     """
     faults = used.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
 
 def describe_distribution(launches: Sequence[Launch], trend: Trend | None = None) -> Shape:
-    """Return the shape of a cell from its launches with a result (at least one), and its trend, if any."""
+    """Return the distribution of a cell's times, from its launches with a result (at least one) and its trend."""
     times = Times(launches)
     return Shape(
         statistics={statistic.name: statistic.calculate(times) for statistic in STATISTICS},
@@ -316,12 +318,12 @@ def summarize_resources(launches: Sequence[Launch]) -> Used:
 
 
 def _summarize_by_name(values: Mapping[str, Sequence[float]]) -> dict[str, Spread]:
-    """Return the distribution summary of each name that has values."""
+    """Return the summary of each name's values, without names that have no values."""
     return {name: summary for name, numbers in values.items() if (summary := summarize_spread(numbers))}
 
 
 def order_phases(names: Iterable[str]) -> list[str]:
-    """Return each phase once: the known phases in their usual order, and then the others in order of appearance."""
+    """Return each phase once: first the phases BEFORE timed steps in their order, then others as they appear."""
     met = dict.fromkeys(names)
     return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
 
@@ -337,7 +339,7 @@ def summarize_spread(values: Sequence[float]) -> Spread | None:
 def is_uneven(launch: Launch) -> bool:
     """Return whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
 
-    The timings of one process often switch between two speeds. In this case, the mean is far from the median.
+    A process often switches between two speeds. Its mean is then far from its median.
     """
     values = step_seconds(launch)
     median = statistics.median(values) if values else 0.0
@@ -345,7 +347,7 @@ def is_uneven(launch: Launch) -> bool:
 
 
 def find_outliers(logs: Sequence[float]) -> list[bool]:
-    """Return which of the logs of a cell's launch means are outliers."""
+    """Return, for each launch of a cell, whether the log of its mean is an outlier."""
     if len(logs) < FEWEST_LAUNCHES:
         return [False] * len(logs)
     median = statistics.median(logs)
@@ -354,7 +356,7 @@ def find_outliers(logs: Sequence[float]) -> list[bool]:
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the value below which `share` of the sorted values lie, interpolated linearly (at least one value)."""
+    """Return a quantile of sorted values (at least one), interpolated linearly: `share` of the values are below it."""
     position = share * (len(ordered) - 1)
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
@@ -362,6 +364,6 @@ def quantile(ordered: Sequence[float], share: float) -> float:
 
 
 def step_seconds(launch: Launch) -> list[float]:
-    """Return seconds per step of each sample."""
+    """Return the seconds per step of each sample with steps."""
     samples = Samples.of(launch.samples)
     return [seconds / steps for seconds, steps in zip(samples.seconds, samples.steps, strict=True) if steps]

@@ -1,7 +1,7 @@
 """Student's t, the F distribution and polygamma functions, for arrays.
 
-SciPy has all of them. But it would be nearly half of an installation, and no other part of it is used. Tests compare
-these functions with SciPy's.
+SciPy has all of these functions. But SciPy would be nearly half of an installation, and no other part of it is used.
+Tests compare these functions with SciPy's functions.
 
 Formulas are from the NIST Digital Library of Mathematical Functions (DLMF), https://dlmf.nist.gov.
 """
@@ -15,18 +15,19 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-#: With more degrees of freedom, t is normal, apart from rounding errors.
+#: With more degrees of freedom than this, the t distribution is normal, apart from rounding errors.
 _NORMAL = 1e10
-#: Terms of the continued fraction. With 60, relative errors are below 1e-10 from half a degree of freedom to 10,000.
+#: The number of terms of the continued fraction. With 60 terms, relative errors are below 1e-10 for degrees of freedom
+#: from 0.5 to 10,000.
 _TERMS = 60
-#: Most steps of Halley's method, which needs two or three.
+#: The largest number of steps of Halley's method, which usually needs two or three.
 _MOST_STEPS = 50
 
 
 def student_cdf(freedom: npt.ArrayLike, t: npt.ArrayLike) -> Floats:
     """Return P(T ≤ t) for Student's t with `freedom` > 0, which may be infinite. The shapes are broadcast.
 
-    The lower tail is I_x(ν/2, 1/2) / 2 with x = ν / (ν + t²), with a small relative error however small it is.
+    The lower tail is I_x(ν/2, 1/2) / 2 with x = ν / (ν + t²). Its relative error is small, even if the tail is tiny.
     """
     nu, value = np.broadcast_arrays(np.asarray(freedom, np.float64), np.asarray(t, np.float64))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -40,8 +41,8 @@ def student_cdf(freedom: npt.ArrayLike, t: npt.ArrayLike) -> Floats:
 def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:
     """Return the t with P(T ≤ t) = `probability`, for 0 < `probability` < 1. The shapes are broadcast.
 
-    Halley's method on the log of the tail as a function of log t, from the first terms of the expansion of Cornish and
-    Fisher (Abramowitz and Stegun, 26.7.5).
+    This is Halley's method for the log of the tail as a function of log t. It starts from the first terms of the
+    Cornish-Fisher expansion (Abramowitz and Stegun, 26.7.5).
     """
     nu, p = np.broadcast_arrays(np.asarray(freedom, np.float64), np.asarray(probability, np.float64))
     tail = np.minimum(p, 1.0 - p)
@@ -60,10 +61,10 @@ def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floa
         slope = density * t / reached
         bend = 1.0 + slope - (finite + 1.0) * t**2 / (finite + t**2)
         newton = np.log(reached / tail) / slope
-        # far from the root, the correction could turn the step around
+        # far from the root, the correction could reverse the step
         step = newton / np.maximum(1.0 + newton * bend / 2.0, 0.5)
         logs = logs + step
-        # the next step would be about its cube
+        # the size of the next step would be about the cube of this step
         if not np.any(np.abs(step[~is_normal]) > 1e-5):
             break
     t = np.where(is_normal, z, np.exp(logs))
@@ -71,7 +72,7 @@ def student_quantile(freedom: npt.ArrayLike, probability: npt.ArrayLike) -> Floa
 
 
 def f_survival(numerator: npt.ArrayLike, denominator: npt.ArrayLike, value: npt.ArrayLike) -> Floats:
-    """Return P(F > value) for the F distribution with these degrees of freedom. The shapes are broadcast.
+    """Return P(F > value) for the F distribution, whose degrees of freedom come first. The shapes are broadcast.
 
     It is I_x(d2/2, d1/2) with x = d2 / (d2 + d1 F) (DLMF 8.17).
     """
@@ -105,10 +106,10 @@ def tetragamma(x: npt.ArrayLike) -> Floats:
 
 
 def _incomplete_beta(a: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
-    """Return the regularized incomplete beta function I_x(a, b), with y = 1 - x, which may be smaller than a rounding.
+    """Return the regularized incomplete beta function I_x(a, b).
 
-    The continued fraction DLMF 8.17.22 converges fast for x < (a + 1) / (a + b + 2). Otherwise, the result is
-    1 - I_y(b, a).
+    `y` is 1 - x. It is an argument because it may be smaller than the rounding error of 1 - x. The continued fraction
+    DLMF 8.17.22 converges fast for x < (a + 1) / (a + b + 2). Otherwise, the result is 1 - I_y(b, a).
     """
     is_swapped = x > (a + 1.0) / (a + b + 2.0)
     a, b, x, y = np.where(is_swapped, (b, a, y, x), (a, b, x, y))
@@ -118,7 +119,7 @@ def _incomplete_beta(a: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
 
 
 def _continued_fraction(a: Floats, b: Floats, x: Floats) -> Floats:
-    """Return 1 + d1/(1 + d2/(1 + …)) of DLMF 8.17.22, from its last term of _TERMS to its first."""
+    """Return the continued fraction 1 + d1/(1 + d2/(1 + …)) of DLMF 8.17.22, evaluated from its last term."""
     m = np.arange(_TERMS // 2, dtype=np.float64).reshape(-1, *[1] * x.ndim)
     ends = a + 2.0 * m
     odd = -(a + m) * (a + b + m) * x / (ends * (ends + 1.0))
@@ -132,7 +133,7 @@ def _continued_fraction(a: Floats, b: Floats, x: Floats) -> Floats:
 
 
 def _log_beta(a: Floats, b: Floats) -> Floats:
-    """Return log B(a, b). If one is large, part of it is a difference of Stirling's series (DLMF 5.11.1)."""
+    """Return log B(a, b). If an argument is large, the result uses a difference of Stirling's series (DLMF 5.11.1)."""
     large, small = np.maximum(a, b), np.minimum(a, b)
     rest = small - (large - 0.5) * np.log1p(small / large) - small * np.log(large + small)
     rest = rest + _stirling(large) - _stirling(large + small)

@@ -1,15 +1,16 @@
 """Effects of axes on the time per step, and their interactions.
 
 A matrix is a designed experiment: G. E. P. Box, J. S. Hunter and W. G. Hunter, "Statistics for Experimenters", 2nd
-edition, 2005, chapter 5. Over a complete factorial of cells, on the log scale, with y the log centres of one round:
+edition, 2005, chapter 5. Effects are computed over a complete factorial of cells. With y for the log of a launch mean
+in one round, they are:
 
     main effect of a level    the mean of y(level) - y(base) over all combinations of the other axes
     interaction of two        the mean of [y(both) - y(second)] - [y(first) - y(neither)] over all combinations of the
                               remaining axes
 
-A round is a block: the effects are computed in each round, so interference with a whole round cancels out. Their means
-and t intervals are over rounds, as for a ratio. docs/explanation/other-analyses.md has an example and the limits of the
-method.
+The effects are computed in each round (a block of the experiment), so interference with a whole round cancels out. As
+for a ratio, their means and t intervals are computed over rounds. docs/explanation/other-analyses.md has an example and
+the limits of the method.
 """
 
 import math
@@ -48,13 +49,13 @@ class LevelChange:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The factors in the interaction of two changes, as means over the remaining axes.
+    """The factors behind the interaction of two changes, as means over the remaining axes.
 
-    They are the factor of the first change without the second one (`alone`), the factor with it (`with_second`), and
-    the factor of both changes (`together`). The interaction is with_second / alone.
+    `alone` is the factor of the first change without the second change, `with_second` is the factor of the first change
+    with the second change, and `together` is the factor of both changes. The interaction is with_second / alone.
 
-    Each factor has an interval of the `level` at which the intervals of all parts together have 95 % confidence. One
-    round has no intervals.
+    Each factor has an interval. `level` is chosen so that the intervals of all parts together have 95 % confidence.
+    With one round, there are no intervals.
     """
 
     alone: float
@@ -70,10 +71,10 @@ class Parts:
 class Effect:
     """The main effect of a change, or the interaction of two changes, as a factor of the time per step.
 
-    The interval of `estimate` has the level `level` (0.95 or more). `verdict` is `slower` for a factor beyond the
-    margin above 1 and `faster` for one below; if it is None, `withheld` has the reason. Only an interaction has
-    `parts`. `deciding` is the narrower interval of a clear verdict, if the interval of `estimate` alone would be
-    unclear.
+    The interval of `estimate` has the level `level` (0.95 or more). `verdict` is `slower` for a factor above 1 and
+    beyond the margin, and `faster` for a factor below 1 and beyond the margin. If it is None, `withheld` is the reason.
+    Only an interaction has `parts`. `deciding` is the narrower interval that decides the verdict, if the interval of
+    `estimate` alone would leave it unclear.
     """
 
     changes: tuple[LevelChange, ...]
@@ -86,12 +87,12 @@ class Effect:
 
     @property
     def beyond(self) -> bool:
-        """Whether it is certainly beyond the margin."""
+        """Whether the effect is certainly beyond the margin."""
         return self.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
     @property
     def distance(self) -> float:
-        """The distance from 1 on the log scale."""
+        """The distance of the factor from 1, on the log scale."""
         return abs(math.log(self.estimate.value))
 
 
@@ -106,11 +107,11 @@ def effects(
 ) -> list[Effect]:
     """Return the main effects and two-way interactions, judged together.
 
-    `logs` are log centres of shape (rounds, levels of the first axis, levels of the second, …); each axis has at least
-    two levels, its base first. `margin` is a share (0.03 for 3 %). `share` is the share of the level that the effects
-    may use. One round has no intervals, and fewer than three have no verdicts. `contention` contains the loss of each
-    centre (in the shape of `logs`) and the unchecked share of a difference, if CPU contention was subtracted. Intervals
-    are wider by `interference.compute_possible_error`.
+    `logs` contains logs of launch means, in the shape (rounds, levels of the first axis, levels of the second, …). Each
+    axis has at least two levels, its base first. `margin` is a share (0.03 for 3 %). `share` is the share of the level
+    that the effects may use. With one round, there are no intervals, and with fewer than three, no verdicts. If CPU
+    contention was subtracted, `contention` contains the loss of each launch mean, in the shape of `logs`, and the
+    unchecked share (both are explained in `interference.Contention`). Intervals are then wider by the possible error.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
     blocks = [_block(logs, axes, places) for places in pairs]
@@ -137,9 +138,9 @@ def effects(
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """All effects of one axis or of one pair: `values` are log factors of shape (rounds, effects).
+    """All effects of one axis, or of one pair of axes. `values` contains log factors of shape (rounds, effects).
 
-    `size` is the sum of the squares of an effect's weights. It is the variance of the effect if all cells have variance
+    `size` is the sum of the squared weights of an effect: the variance of the effect if the variance of every cell is
     1.
     """
 
@@ -172,7 +173,7 @@ def _possible_errors(
 
 
 def _add_errors(losses: Floats, unchecked: float, differences: Floats, size: Floats | float) -> Floats:
-    """Return the possible error of each effect, of which `differences` are the differences in lost CPU time."""
+    """Return the possible error of each effect. `differences` contains the difference in losses for each effect."""
     loss = float((losses.mean(axis=0) ** 2).mean())
     return np.asarray(unchecked * np.abs(differences) + ERROR * np.sqrt(size * loss))
 
@@ -184,7 +185,7 @@ def _estimate_parts(
     share: float,
     contention: tuple[Floats, float] | None,
 ) -> list[Parts]:
-    """Return the parts of all interactions, in the order of the interactions, with intervals."""
+    """Return the parts of all interactions with their intervals, in the order of the interactions."""
     values, size = _part_logs(logs)
     n, means, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
     halves: list[float | None] = [None] * means.size
@@ -212,9 +213,9 @@ def _estimate_parts(
 
 
 def _part_logs(logs: Floats) -> tuple[Floats, Floats]:
-    """Return the log factors of all parts, three for each interaction, and their sizes as in `_Block`.
+    """Return the log factors of all parts, of shape (rounds, parts), and their sizes as in `_Block`.
 
-    The factors have the shape (rounds, parts).
+    Each interaction has three parts.
     """
     values, sizes = [], []
     for one, other in combinations(range(1, logs.ndim), 2):
@@ -228,7 +229,7 @@ def _part_logs(logs: Floats) -> tuple[Floats, Floats]:
 
 
 def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
-    """Yield the cell, the round and the log of each launch mean."""
+    """Return the number of the cell, the round and the log of each launch mean, as three lists."""
     flat = logs.reshape(len(logs), -1)
     rounds, cells = np.indices(flat.shape)
     return cells.ravel().tolist(), rounds.ravel().tolist(), flat.ravel().tolist()
@@ -244,7 +245,7 @@ def _judge_effects(
     share: float,
     bias: Floats | float,
 ) -> list[Judgement]:
-    """Return the verdict of each effect. The prior of its variance is its `size` times the residual of the cells."""
+    """Return the judgement of each effect. The prior of its variance is its `size` times the residual variance."""
     n, mean, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
     if n == 1:
         return [make_unjudged(value, None, n, level) for value in mean.tolist()]

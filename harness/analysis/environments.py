@@ -1,4 +1,4 @@
-"""The environments of a run: their packages, and every version by environment."""
+"""The environments of a run: their packages, and a table of software versions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from harness.model.environment import TENSORFLOW, Device, installed, name_on, versions
 from harness.model.run import Run
 
-#: Used if no packages of an environment were recorded.
+#: The version of a package if no packages of the environment were recorded.
 NOT_KNOWN = "not known"
 
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """One version by environment, in the run's order; empty for an environment without it.
+    """The versions of a package or of Python, one for each environment in the run's order; empty if it has none.
 
-    `leads`: it is a leading package (TensorFlow, the package that contains it, Keras, Python, NumPy, CUDA or cuDNN),
-    not one of the other packages.
+    `leads`: it is one of the main packages (TensorFlow, the package that contains it, Keras, Python, NumPy, CUDA or
+    cuDNN).
     """
 
     name: str
@@ -33,12 +33,12 @@ class Software:
 
     @property
     def common(self) -> str:
-        """The version that all environments with this package have; empty if none has it."""
+        """The version, if all environments with the package have the same one; empty if none has the package."""
         return next((version for version in self.versions if version not in {"", NOT_KNOWN}), "")
 
 
 def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str, str]:
-    """Return the environment's packages. If none were recorded, return the packages in its line of the catalogue.
+    """Return the environment's packages with their versions: the recorded ones, otherwise those in the catalog.
 
     `device` only matters in a run on both devices.
     """
@@ -49,12 +49,11 @@ def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str
 
 
 def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
-    """Return the packages that a header uses to pick axis values.
+    """Return the sets of packages by which a header picks axis values for the environment.
 
-    The packages of the replaced environment come first, and then its own packages.
-
-    A substitute for TensorFlow 1 is compared in graph mode if TensorFlow 1 is. An environment that is only a substitute
-    doesn't use its own packages.
+    If the environment is a fallback, the packages of the environments that it replaces are used. For example, a
+    fallback for TensorFlow 1 is compared in graph mode if TensorFlow 1 would be. The environment's own packages are
+    only used if the run also includes it as itself.
     """
     roles = [stand_in for stand_in in run.plan.stand_ins if stand_in.environment == environment]
     own = [pins(run, environment)] if not roles or any(role.is_itself_too for role in roles) else []
@@ -62,12 +61,12 @@ def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
 
 
 def python(run: Run, environment: str) -> str | None:
-    """Return the environment's Python version, X.Y; None if the run doesn't have the environment."""
+    """Return the environment's Python version (X.Y); None if the environment isn't in the run."""
     return next((candidate.python for candidate in run.environments if candidate.name == environment), None)
 
 
 def software(run: Run) -> list[Software]:
-    """Return the software of the run's environments: leading packages first."""
+    """Return the software of the run's environments: the main packages first, and then the others."""
     environments, on_gpu = run.environments, bool(run.plan.limits.gpus)
 
     def versions(package: str) -> list[str]:

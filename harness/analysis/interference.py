@@ -1,8 +1,8 @@
-"""Interference: noisy launches and rounds, judged by other activity of the machine, never by the times.
+"""Interference: noisy launches and rounds, detected by other activity on the machine, never by the times.
 
-Everything is about the steady state, which is the timed part: the CPUs as the worker sees them, and the GPUs as harness
-sees them from outside. See docs/dev/worker-protocol.md. CPU contention is subtracted from the times (see
-`rounds.compute_taken_share`). `Contention` is the possible error of this subtraction.
+Only activity during the timed steps (the steady state) counts. The worker observes the CPUs, and harness observes the
+GPUs from outside; see docs/dev/worker-protocol.md. CPU contention is subtracted from the times (see
+`rounds.compute_taken_share`). `Contention` has the possible error of this subtraction.
 """
 
 import math
@@ -28,18 +28,20 @@ from harness.model.launch import Launch, Role, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: The possible error of the log of a cell's time, as a share of its loss log 1/(1 - taken). In the stored runs, times
-#: still rise by 0.088 ± 0.043 of the loss, and this share differs between cells with a standard deviation of at most
-#: 0.08 (`python -m bench.contention`).
+#: The possible error of the log of a cell's time, as a share of its loss. The loss is log 1/(1 - share of other
+#: processes): how much contention increased the log of the time. In the stored runs, the corrected logs still increase
+#: by 0.088 ± 0.043 of the loss. This share differs between cells with a standard deviation of at most 0.08
+#: (`python -m bench.contention`).
 ERROR = 0.12
 
-#: Other processes may use this share of the other CPUs, which share caches, memory and clock speed with the launch.
+#: The share of the other CPUs that other processes may use. These CPUs share caches, memory and clock speed with the
+#: launch's own CPUs.
 ELSEWHERE_SHARE = 0.25
 
-#: The smallest number of readings of a slowed GPU that count as interference. A single one may be a change of clocks.
+#: The smallest number of readings with a slowed GPU that count as interference. A single one may be a clock change.
 SLOWED_READINGS = 2
-#: The causes of a slow GPU, by resource; the first recorded one counts. The power cap isn't among them, because the
-#: work reaches that limit in every launch.
+#: The cause of a slowed GPU, by the resource that shows it. The first recorded cause counts. The power cap isn't among
+#: the causes, because the work itself reaches that limit in every launch.
 _SLOWED_BY = {
     "gpu_hw_thermal_share": "heat",
     "gpu_sw_thermal_share": "heat",
@@ -50,7 +52,10 @@ _SLOWED_BY = {
 
 @dataclass(frozen=True, slots=True)
 class NoisyRound:
-    """An attempt at a round of a group with interference, its description, and whether a later attempt replaces it."""
+    """An attempt at a round of a group that had interference.
+
+    `reason` describes the interference. `repeated`: a later attempt counts instead.
+    """
 
     group: str
     round: int
@@ -60,10 +65,11 @@ class NoisyRound:
 
 @dataclass(frozen=True, slots=True)
 class RunInterference:
-    """Interference in `rounds` measured rounds, including repetitions. `told`: the launches monitored it.
+    """The interference in a run. `rounds` counts the measured rounds, including repetitions.
 
-    `taken` contains the shares of time that other processes had, one for each of the `launches` from whose times it is
-    subtracted. `stopped` contains the shares of launches that a CPU quota stopped, including contention.
+    `told`: at least one launch could observe other processes. `disturbed` lists the noisy rounds. `launches` counts the
+    launches with a result. `taken` contains the shares that are subtracted from their times because of CPU contention,
+    without zeros. `stopped` contains the shares for launches that a CPU quota paused, which include contention.
     """
 
     told: bool
@@ -80,7 +86,7 @@ class RunInterference:
 
 
 def describe_interference(launch: Launch) -> str:
-    """Describe the interference in a launch in a clause; empty if there was none or it is unknown."""
+    """Describe the interference in a launch as a clause; empty if there was none, or if it is unknown."""
     usage = launch.resources
     on_own = _describe_on_own_cpus(usage)
     if on_own:
@@ -101,7 +107,7 @@ def _describe_on_gpus(usage: Mapping[str, float]) -> str:
             else f"{foreign:.0f} other processes used the GPU of the launch"
         )
     share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
-    # readings of the whole launch don't describe the timed part
+    # without gpu_steady, the readings describe the whole launch, not only the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
     by = next((words for name, words in _SLOWED_BY.items() if usage.get(name)), "its hardware")
@@ -122,13 +128,13 @@ def _describe_on_own_cpus(usage: Mapping[str, float]) -> str:
 
 def _describe_on_other_cpus(usage: Mapping[str, float]) -> str:
     seconds, busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
-    # other slots of the machine measure at the same time; `harness fleet check` has tested their influence
+    # several slots of a machine measure at the same time; `harness fleet check` has tested how they affect each other
     if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
         return ""
     elsewhere, rest = usage.get("steady_all_cpus_busy_seconds", busy) - busy, usage.get("steady_all_cpus", cpus) - cpus
     if rest and elsewhere - ticks_seconds(usage) * rest > ELSEWHERE_SHARE * seconds * rest:
         return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
-    # the average also contains the launch before this one, which used as many CPUs
+    # the load average may still contain the previous launch, which used as many CPUs
     load, machine = usage.get("load_before", 0.0), usage.get("steady_all_cpus", cpus)
     return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
 
@@ -139,7 +145,7 @@ def has_contention_readings(launch: Launch) -> bool:
 
 
 def find_noisy_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
-    """Return the group, round and attempt of each noisy round, with the interference of its first noisy launch."""
+    """Return the interference in each noisy round, by group, round and attempt. It describes the first noisy launch."""
     by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
         reason = "" if launch.role is Role.PILOT else describe_interference(launch)
@@ -149,7 +155,7 @@ def find_noisy_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], 
 
 
 def find_interference(run: Run, launches: Sequence[Launch]) -> RunInterference:
-    """Return which rounds were noisy. Interrupted rounds don't count."""
+    """Return the interference in a run. Interrupted rounds don't count."""
     interrupted = {
         (launch.group, launch.round, launch.attempt) for launch in launches if launch.status is Status.INTERRUPTED
     }
@@ -180,17 +186,18 @@ def find_interference(run: Run, launches: Sequence[Launch]) -> RunInterference:
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """CPU contention in the launches of a group, and the error of its subtraction as shown by these launches.
+    """CPU contention in the launches of a group, and the possible error of subtracting it.
 
-    `losses` contains, by cell and round, the mean of log 1/(1 - taken) over the launches. `unchecked` is the share,
-    from 0 to 1, of a difference between the losses of two cells that may be wrong (see `estimate_unchecked_share`).
+    `losses` contains each cell's mean loss in each round. The loss of a launch is how much contention increased the log
+    of its time (`rounds.compute_loss`). If two cells have different losses, a part of this difference may be an error
+    of the subtraction. `unchecked` is this part, as a share from 0 to 1 (see `estimate_unchecked_share`).
     """
 
     losses: Mapping[Cell, Series]
     unchecked: float
 
     def bias(self, cell: Cell, other: Cell) -> float:
-        """Return the possible error of the log ratio of two cells, over common rounds; 0 without any."""
+        """Return the possible error of the log ratio of two cells over their common rounds; 0 if they have none."""
         one, two = self.losses.get(cell, {}), self.losses.get(other, {})
         both = one.keys() & two.keys()
         means = [fmean(side[number] for number in both) for side in (one, two)] if both else [0.0, 0.0]
@@ -198,7 +205,7 @@ class Contention:
 
 
 def find_contention(launches: Iterable[Launch]) -> Contention | None:
-    """Return the CPU contention in a group's launches with a result; None if nothing was subtracted."""
+    """Return the CPU contention in a group's launches, which all have a result; None if nothing was subtracted."""
     all_launches = list(launches)
     taken_off = [compute_loss(launch) for launch in all_launches]
     if not any(taken_off):
@@ -217,11 +224,11 @@ def find_contention(launches: Iterable[Launch]) -> Contention | None:
 
 
 def compute_possible_error(loss: float, other: float, unchecked: float) -> float:
-    """Return the possible error of the log ratio of two cells with these mean losses, in either direction.
+    """Return the possible error, in either direction, of the log ratio of two cells with the given mean losses.
 
-    The cells of a round share a core, and have similar losses. So the `unchecked` share of a difference between their
-    losses may be an error, and each cell may have its own error: `ERROR` of its loss, independent of the other cell's
-    error.
+    The cells of a round share a core, so their losses are similar. Two errors are possible: the share `unchecked` of
+    the difference between the losses, and an error of each cell that is independent of the other cell's (the share
+    `ERROR` of its loss).
     """
     return unchecked * abs(loss - other) + ERROR * math.hypot(loss, other)
 
@@ -229,13 +236,13 @@ def compute_possible_error(loss: float, other: float, unchecked: float) -> float
 def estimate_unchecked_share(
     cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float], losses: Sequence[float]
 ) -> float:
-    """Return the share of a difference in losses that may be wrong, estimated from a group's launches: from 0 to 1.
+    """Return the share of a difference in losses that may be wrong, from 0 to 1, estimated from a group's launches.
 
-    Each launch provides its log centre after the subtraction, and its loss. The model has an effect of each cell and
-    each round (the speed of a launch changes together with its round). The slope of the centre on the loss is 0 if the
-    subtraction is correct. It is -1 if the subtracted time differs between launches although their real time doesn't.
-    The result is the end of the slope's 95 % interval that is farther from 0. It is 1 if there are too few launches, or
-    if their losses are too similar, to decide.
+    Each launch has the log of its mean after the subtraction, and its loss. The regression of this log on the loss has
+    an effect of each cell and of each round, because all launches of a round become slower or faster together. Its
+    slope is 0 if the subtraction is correct. The slope is -1 if the subtracted time differs between launches although
+    their real time doesn't. The result is the end of the slope's 95 % interval that is farther from 0. It is 1 if the
+    slope can't be estimated, because there are too few launches, or because their losses are too similar.
     """
     left, freedom = residuals(cells, rounds, logs)
     lost, _ = residuals(cells, rounds, losses)

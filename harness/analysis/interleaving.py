@@ -1,8 +1,8 @@
 """Side effects of interleaving, checked in every interleaved run.
 
-`compare_sequential` compares the sequential samples at the end of each launch with its turns, on the log scale. If the
-cells of a round affect each other in any way, this ratio changes. `Waiting` names a process that used the CPU while
-others were timed.
+`compare_sequential` compares the sequential samples at the end of each launch with its interleaved samples, on the log
+scale. If the cells of a round affect each other, the two differ. `Waiting` describes a process that used the CPU while
+other processes were timed.
 """
 
 import math
@@ -21,17 +21,18 @@ from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.launch import Launch
 from harness.model.scenario import Cell
 
-#: The warning omits ratios that differ by less than this share of the margin.
+#: The warning omits ratios that change by at most this share of the margin.
 SHARE = 1.0 / 3.0
-#: A process that waits for its turn may use this share of a CPU.
+#: The largest share of a CPU that a process may use while it waits for its turn.
 BUSY = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class NonInterleavedRatio:
-    """A comparison's ratio from sequential samples, relative to its interleaved ratio.
+    """A comparison's ratio from sequential samples, divided by its interleaved ratio.
 
-    `is_found`: the interval, at 1 - 0.05/m for m comparisons of the table, excludes 1.
+    `is_found`: the ratios differ significantly. The interval at the level 1 - 0.05/m, for m comparisons of the table,
+    excludes 1.
     """
 
     cell: Cell
@@ -42,7 +43,7 @@ class NonInterleavedRatio:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The largest share of a CPU that a cell's process used while other cells were timed."""
+    """The largest share of a CPU that a cell's process used while it waited and other cells were timed."""
 
     cell: Cell
     share: float
@@ -53,10 +54,10 @@ class Waiting:
 class Interleaving:
     """The interleaving of a run, and the result of its checks.
 
-    `launches` launches that count were interleaved, and `others` weren't. `turns` contains their numbers of turns,
-    smallest first. At most `alive` launches ran at a time, and the cells of a round were in at most `blocks` blocks.
-    `alone` has every comparison with enough data. `waiting` is the cell that used most of a CPU between its turns; None
-    if unknown.
+    `launches` is the number of interleaved launches, and `others` the number of other launches; only launches that
+    count are included. `turns` contains the numbers of turns that occur, smallest first. At most `alive` launches ran
+    at the same time, and the cells of a round were in at most `blocks` blocks. `alone` has every comparison with enough
+    sequential samples. `waiting` is the cell that used the largest share of a CPU between its turns; None if unknown.
     """
 
     launches: int
@@ -89,11 +90,12 @@ def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterle
 
 
 def compare_sequential(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[Estimate | None]:
-    """Return for each pair (cell, other) its sequential ratio relative to its interleaved ratio; None if unknown.
+    """Return, for each pair (cell, other), its sequential ratio divided by its interleaved ratio; None if unknown.
 
-    Each launch has d = log(seconds per step alone / interleaved), and each round the mean d of the cell's launches
-    minus the mean d of the other cell's. The result is the mean over rounds (at least two) with its t interval at 1 -
-    0.05/m for m pairs with data. The variance is moderated with the residual of the group's d, as for the comparison.
+    Each launch has the shift d = log(sequential seconds per step / interleaved seconds per step). Each round has the
+    difference between the mean d of the cell's launches and the mean d of the other cell's launches. The result is the
+    mean over rounds (at least two), with its t interval at the level 1 - 0.05/m for m pairs with data. As in the
+    comparison itself, the variance is moderated with the residual variance of the group.
     """
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
     shifts = {cell: _find_shifts(lookup.numbers.get(cell, ())) for cell in cells}
@@ -120,7 +122,7 @@ def is_bias(shift: Estimate | None) -> bool:
 
 
 def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
-    """Return log(seconds per step alone / interleaved) of each launch with both, by round."""
+    """Return the shifts of launches by round, without launches that have no sequential samples."""
     by_round: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
         shift = _shift(launch)
@@ -130,7 +132,10 @@ def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
 
 
 def _shift(launch: Launch) -> float | None:
-    """Return log(seconds per step alone / interleaved), of CPU time if there was contention and CPU time is known."""
+    """Return log(sequential seconds per step / interleaved seconds per step); None without sequential samples.
+
+    If there was contention, CPU time is compared, if it is known.
+    """
     steps = sum(sample.steps for sample in launch.alone)
     lengths = [sample.seconds for sample in launch.alone]
     interleaved = centre(launch)
@@ -157,7 +162,7 @@ def _shift_residual(group: str, lookup: Lookup) -> Residual | None:
 
 
 def _interleaved_launches(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
-    """Return the launches that ran interleaved, by group, round and block."""
+    """Return the interleaved launches by group, round and block."""
     blocks: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
     for launch in took:
         blocks[launch.group, launch.round, launch.block].append(launch)
@@ -165,7 +170,7 @@ def _interleaved_launches(took: Iterable[Launch]) -> dict[tuple[str, int, int], 
 
 
 def _find_waiting_cell(took: Iterable[Launch]) -> Waiting | None:
-    """Return the cell with the largest share of a CPU between its turns."""
+    """Return the cell that used the largest share of a CPU between its turns; None if unknown."""
     shares = [
         (launch.resources["between_cpu_seconds"] / seconds, launch.cell)
         for launch in took

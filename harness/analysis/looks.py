@@ -1,16 +1,18 @@
 """Looks: the share of the significance level that a verdict may use if a run is judged more than once.
 
-A run that ends as planned is judged once, with the whole level. Verdicts are checked more often
+A look is one check of a run's verdicts. A run that ends as planned is judged once, with the whole level. Verdicts are
+checked more than once in two cases:
 
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
-- with `--precision`, which ends a group when the verdicts of its comparisons are settled: after the rounds LOOKS.
+- with `--precision`, which ends a group when the verdicts of its comparisons are clear: after the rounds LOOKS.
 
-Such looks have a separate level: the level of a run as planned, or half of it. Let n be the number of rounds at the
-first look. After r rounds, at most the share 1 - n/r of this level is used, and each look gets the part that earlier
-looks left. This is a spending function, as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for
-clinical trials", Biometrika 70, 1983. Every look judges all rounds until then, so the probability of a wrong verdict at
-any look is at most the sum of their levels (Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is
-2.5 % on each side. So the planned end and all other looks together show a wrong verdict in at most 5 % of runs.
+These looks share a separate level. In the first case it is the level of a run that ends as planned, and in the second
+case half of it. Let n be the number of rounds at the first look. After r rounds, the looks have used at most the share
+1 - n/r of this level, and each look gets the part that earlier looks left. This is a spending function, as in K. K. G.
+Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all
+rounds until then, so the probability of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A
+verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the planned end and all other looks
+together show a wrong verdict in at most 5 % of runs.
 docs/dev/validation/simulation-stopping.md has the measured error rates.
 """
 
@@ -26,15 +28,15 @@ from harness.model.run import Run, StopReason
 #: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 
-#: The share of the level for these looks together, because intervals that stop by width are wrong in slightly more than
-#: 5 % of cases.
+#: The share of the level for all these looks together. It is below 1 because a run that stops when its intervals are
+#: narrow already gets wrong intervals in slightly more than 5 % of cases.
 SETTLING = 0.5
 
 #: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
 #: coverage (docs/dev/validation/simulation-stopping.md).
 FIRST_LOOK = 6
 
-#: With fewer rounds, no verdict is shown.
+#: The fewest rounds for a verdict.
 FEWEST_JUDGED = 2
 
 
@@ -42,9 +44,9 @@ FEWEST_JUDGED = 2
 class Look:
     """The share of the level that a group's verdicts may use; 1 if a run ended as planned.
 
-    `first` is the number of rounds of the plan's own look; 0 if there was no other look yet. For a group that
-    `--precision` ended, `settled` is the share of a comparison that is settled and whose interval is wider than
-    `narrow` (half of it, on the log scale); 0 for any other group.
+    `first` is the number of rounds at the look after the planned rounds; 0 if the group had no other look yet. In a
+    group that `--precision` ended, `settled` is the share for a comparison that has a clear verdict and an interval
+    whose half width, on the log scale, is above `narrow`. In any other group, `settled` is 0.
     """
 
     share: float = 1.0
@@ -56,10 +58,8 @@ class Look:
 def compute_last_share(rounds: Sequence[int]) -> float:
     """Return the share of the level that the last look may use.
 
-    `rounds` (ascending) has the number of rounds of each look.
-
-    The first look belongs to the plan, and has its own level. Looks that have no more rounds than the previous one
-    don't count. Looks with too few rounds for a verdict don't count either.
+    `rounds` (ascending) has the number of rounds at each look. The first look belongs to the plan, and has its own
+    level. Two kinds of looks don't count: looks without new rounds, and looks with too few rounds for a verdict.
     """
     counts = sorted({count for count in rounds if count >= FEWEST_JUDGED})
     return counts[0] / counts[-2] - counts[0] / counts[-1] if len(counts) > 1 else 1.0
@@ -68,21 +68,21 @@ def compute_last_share(rounds: Sequence[int]) -> float:
 def compute_next_share(first: float | Floats, rounds: float | Floats, total: Floats) -> Floats:
     """Return the share of the level for the next look, after `total` rounds, if the last look was after `rounds`.
 
-    `first` is the number of rounds at the plan's own look. The three arguments have the same shape, or shapes that
-    broadcast.
+    `first` is the number of rounds at the look after the planned rounds. The arguments must have the same shape, or
+    shapes that broadcast.
     """
     return first / rounds - first / total
 
 
 def compute_settling_share(rounds: int) -> float:
-    """Return the share of the level for settling comparisons with `--precision`; 0 without a look."""
+    """Return the share of the level for a look of `--precision` after `rounds` rounds; 0 if there is no such look."""
     if rounds not in LOOKS:
         return 0.0
     return SETTLING * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
 def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
-    """Return by group the share of the level that verdicts may use; `counted` are the launches that count."""
+    """Return, by group, the share of the level that verdicts may use. `counted` contains the launches that count."""
     rounds: dict[str, set[int]] = defaultdict(set)
     for launch in counted:
         rounds[launch.group].add(launch.round)

@@ -1,22 +1,22 @@
-"""Moderated variances: the variance of launches, estimated from other comparisons too.
+"""Moderated variances: the variance of a comparison, estimated with information from other launches.
 
 Three rounds are too few to estimate a variance, so the sample variance of each comparison is moderated by a prior. The
 posterior is s̃² = (d0·s0² + d·s²) / (d0 + d), with d0 + d degrees of freedom (G. K. Smyth, "Linear models and empirical
 Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in Genetics and
 Molecular Biology 3(1), 2004). The prior s0² of a comparison is the residual variance of its own group, multiplied by a
-factor that depends on the design of the comparison. Its weight d0 is four degrees of freedom, unless the variances of
-the table show that it has more or less information, by Smyth's estimate of d0:
+factor that depends on the design of the comparison. The weight d0 of the prior is four degrees of freedom, unless
+Smyth's estimate of d0 from the variances of the table is smaller or larger:
 
-- It is smaller if the variances differ more than four degrees of freedom allow. They do if some cells vary far more
-  than others and their samples don't show it. The posterior then has fewer degrees of freedom. It is never below the
-  posterior with four degrees of freedom, because a few launches may agree by chance, for example if they have the same
-  mode.
-- It is larger if twelve comparisons or more have similar variances.
+- It is smaller if the variances differ more than four degrees of freedom allow. This happens if some cells vary far
+  more than others, and their samples don't show it. The posterior then has fewer degrees of freedom. The posterior
+  variance is still at least the one with four degrees of freedom, because a few launches may agree by chance, for
+  example if they have the same mode.
+- It is larger if at least twelve comparisons have similar variances.
 
-The residual of a group comes only from cells whose samples vary within launches like the samples of the comparison's
-more variable cell, because if the samples of a cell vary more, its launches also vary more. So the prior depends on
-other information about a variance, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves
-testing for differentially expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
+If the samples of a cell vary more, its launches also vary more. So the residual of a group comes only from cells whose
+samples vary like the samples of the comparison's more variable cell. The prior thus depends on other information about
+a variance, as in M. A. Sartor et al., "Intensity-based hierarchical Bayes method improves testing for differentially
+expressed genes in microarray experiments", BMC Bioinformatics 7:538, 2006.
 docs/dev/validation/simulation-variability.md has the error rates.
 """
 
@@ -31,50 +31,51 @@ from numpy.typing import NDArray
 from harness.analysis.distributions import Floats, digamma, f_survival, tetragamma, trigamma
 from harness.analysis.statistics import RESOLUTION, Logs
 
-#: The degrees of freedom that a group's residual adds.
+#: The degrees of freedom that a group's residual variance usually adds to the variance of a comparison.
 LENT = 4.0
 
-#: Samples vary alike if their standard deviations differ by at most this factor.
+#: The samples of two cells vary alike if their standard deviations differ by at most this factor.
 ALIKE = 2.0
 
-#: With fewer comparisons, or fewer degrees of freedom in each, the weight of the prior isn't estimated.
+#: With fewer comparisons than FEWEST, the weight of the prior isn't estimated. Only comparisons with at least
+#: FEWEST_FREEDOM degrees of freedom count.
 FEWEST, FEWEST_FREEDOM = 2, 2
 
-#: With fewer comparisons, or fewer degrees of freedom in each, the estimated weight is at most LENT.
+#: With fewer comparisons than FEWEST_FOR_MORE, the estimated weight is at most LENT. Only comparisons with at least
+#: FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
 FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
-#: If the model gives a variance a smaller probability than this, the variance stays as measured.
+#: If a variance as large as the measured one has a smaller probability than this, it isn't reduced by the prior.
 REJECTED = 0.05
 
-#: The same limit for the only comparison of a table, because no other comparison shows how similar variances are.
+#: The limit for the only comparison of a table. It is larger, because no other comparison shows how similar variances
+#: are.
 REJECTED_ALONE = 0.10
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """The variance (above 0) of launches of the same cell on the log scale, with `freedom` degrees."""
+    """The variance (above 0) of launches of the same cell on the log scale, and its degrees of freedom."""
 
     variance: float
     freedom: float
 
 
 def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequence[float]) -> Residual | None:
-    """Return the residual variance of a group's launches; None without degrees of freedom.
+    """Return the residual variance of a group's launches, without effects of cell and round (see `residuals`).
 
-    It is the variance after effects of cell and round.
-
-    If no launch is missing, S launches per round have (S - 1)(n - 1) + 1 degrees of freedom in n rounds, and one less
-    without control. See `residuals`.
+    If no launch is missing, n rounds of S launches have (S - 1)(n - 1) + 1 degrees of freedom, and one less without a
+    control. The result is None if there are no degrees of freedom.
     """
     left, freedom = residuals(cells, rounds, logs)
     return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
 
 
 def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Sequence[float]) -> tuple[Floats, float]:
-    """Return the residual of each launch's value after an effect of each cell and round, and its degrees of freedom.
+    """Return the residual of each launch's value without effects of cell and round, and the degrees of freedom.
 
-    The least squares fit of value = cell + round (two-way analysis of variance without interaction). Each launch has
-    one entry of `cells`, of `rounds` and of `values`. The control's launches are launches of their cell.
+    The effects are the least squares fit of value = cell + round (two-way analysis of variance without interaction).
+    Each launch has one entry in `cells`, in `rounds` and in `values`. A launch of the control is a launch of its cell.
     """
     many, few = sorted((_number_labels(cells), _number_labels(rounds)), key=lambda labels: labels.max(), reverse=True)
     centred = np.asarray(values, np.float64) - np.mean(values)
@@ -84,7 +85,7 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
         """Return the residual of each launch after one effect per label in `many` is removed."""
         return np.asarray(values - (np.bincount(many, values) / counts)[many])
 
-    # the normal equations with the larger factor eliminated: of cells × cells where there are hundreds of rounds
+    # the normal equations without the factor that has more labels: cells × cells if there are hundreds of rounds
     shared = np.zeros((counts.size, few.max() + 1))
     np.add.at(shared, (many, few), 1.0)
     reduced = np.diag(shared.sum(axis=0)) - shared.T @ (shared / counts[:, None])
@@ -95,10 +96,10 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
 
 @dataclass(frozen=True, slots=True)
 class Scatter:
-    """Variances of a group's launches, with one entry of `cells`, `rounds` and `logs` per launch, as for `residual`.
+    """Variances of a group's launches. As for `residual`, each launch has one entry in `cells`, `rounds` and `logs`.
 
-    `within` contains, by cell, the standard deviation of a launch's centre, estimated from its samples (above 0). A
-    cell without an entry may be like any other.
+    `within` contains the standard error of a launch mean by cell, estimated from samples (above 0). A cell without an
+    entry counts as similar to any other cell.
     """
 
     cells: Sequence[Hashable]
@@ -108,18 +109,17 @@ class Scatter:
     _known: dict[frozenset[Hashable], Residual | None] = field(default_factory=dict, compare=False, repr=False)
 
     def between(self, one: Hashable, other: Hashable) -> Residual | None:
-        """Return the variance that a comparison of two cells can use from other cells.
+        """Return the residual variance that a comparison of two cells can use.
 
-        These are the cells whose samples vary like the samples of the more variable side.
-
-        The less variable side isn't one of these cells if its samples vary less: the mean of a large and a small
-        variance would be too small for the ratio.
+        It comes from cells whose samples vary like the samples of the more variable side. If the samples of the other
+        side vary less, that side isn't included: the mean of a large and a small variance would be too small for the
+        ratio.
         """
-        loud = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
+        larger = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
 
         def is_alike(cell: Hashable) -> bool:
-            here = self.within.get(cell, loud)
-            return not loud or here <= ALIKE * loud <= ALIKE**2 * here
+            here = self.within.get(cell, larger)
+            return not larger or here <= ALIKE * larger <= ALIKE**2 * here
 
         alike = frozenset(filter(is_alike, dict.fromkeys(self.cells)))
         if alike not in self._known:
@@ -137,14 +137,15 @@ def _number_labels(labels: Sequence[Hashable]) -> NDArray[np.intp]:
 def moderate(
     logs: Logs, weights: Floats, residuals: Sequence[Residual | None], machines: Sequence[Hashable] | None = None
 ) -> Logs:
-    """Return the variances to use, and their degrees of freedom.
+    """Return `logs` with moderated variances and their degrees of freedom.
 
-    If `machines` contains the machine of each comparison, a comparison uses only the variance of its own machine.
+    `weights`, of shape (m,), is the variance of each comparison if the variance of every launch is 1. `residuals`
+    contains the residual variance of each comparison's group; None doesn't contribute. If `machines` contains the
+    machine of each comparison, only comparisons of the same machine affect each other.
 
-    `weights`, of shape (m,), is the variance of each comparison if every launch had variance 1. `residuals` contains
-    the residual variance of each comparison's group; None doesn't contribute. A variance keeps its own value and
-    degrees of freedom if it is too large compared with the group's other launches. The criterion is that F(d, d0)
-    exceeds the ratio of the two with a probability below 5 %, or 10 % if there is only one comparison.
+    A variance isn't reduced if it is too large compared with the variance of the group's other launches. It is too
+    large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only one
+    comparison.
     """
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()
@@ -157,7 +158,7 @@ def moderate(
     variances, freedom = logs.variance / weights, logs.freedom
     prior_freedom = np.array([prior.freedom if prior else 0.0 for prior in residuals], np.float64)
     expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
-    # the residual of the group includes the comparison's own launches: only the other launches add information
+    # the group's residual includes the comparison's own launches, but only the other launches add information
     beyond = np.maximum(prior_freedom - freedom, 0.0)
     lent = np.minimum(beyond, _prior_freedom(variances, expected, freedom, beyond > 0.0))
     most = np.maximum(lent, np.minimum(beyond, LENT))
@@ -176,10 +177,7 @@ def moderate(
 
 
 def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[np.bool_]) -> Floats:
-    """Return the degrees of freedom that each `expected` variance is worth.
-
-    They are estimated from the variances that it contributes to.
-    """
+    """Return the degrees of freedom of each `expected` variance, estimated from the measured `variances`."""
     worth = np.full_like(variances, LENT)
     counted = lends & (freedom >= FEWEST_FREEDOM)
     if counted.sum() < FEWEST:
@@ -197,7 +195,7 @@ def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: 
 
 
 def weight(variances: Floats, freedom: Floats) -> float:
-    """Return d0, the degrees of freedom of a common variance, by the moments of log s² (Smyth 2004, section 6.2).
+    """Return d0, the degrees of freedom of a common variance, from the moments of log s² (Smyth 2004, section 6.2).
 
     Let e = log s² - ψ(d/2) + log(d/2). The variance of e, minus the mean of ψ'(d/2), is ψ'(d0/2). If the variances
     differ no more than sample variances of the same variance do, d0 is infinite.

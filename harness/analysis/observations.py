@@ -24,7 +24,7 @@ GIT_VERSION = "git version"
 #: (docs/dev/worker-protocol.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT})
 
-#: Floats agree if their relative difference is at most this: sums in a different order differ in the last digits.
+#: Floats agree if their relative difference is at most this. If the order of a sum changes, its last digits differ.
 TOLERANCE = 1e-5
 
 #: Integers beyond this may not fit into a float.
@@ -35,7 +35,7 @@ _VERSION = re.compile(r"\d+(\.\d+)+\S*")
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """The observations of a cell under one name: each value once, at least one, in the order of the launches."""
+    """The values of one observation of a cell: each distinct value once (at least one), in the order of launches."""
 
     values: Sequence[Any]
 
@@ -56,7 +56,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One statement in one launched cell; `observed` is None if its launches don't have this observation."""
+    """The check of one statement in one cell; `observed` is None if its launches don't have this observation."""
 
     cell: Cell
     standing: Standing
@@ -65,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An expectation in a scenario's header, in every cell to which it applies and that has observations."""
+    """An expectation in a scenario's header, with a check for every cell to which it applies and that was launched."""
 
     scenario: Scenario
     expectation: Expectation
@@ -75,8 +75,8 @@ class Statement:
 def observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     """Return the observations of the cell's launches by name.
 
-    Launches that count take precedence. A cell's first launch observes more (docs/dev/worker-protocol.md), so missing
-    names are taken from the pilot. If no launch has a result, all observations are taken from the pilot.
+    Launches that count take precedence. A cell's first launch makes more observations (docs/dev/worker-protocol.md), so
+    observations that these launches don't have come from the pilot.
     """
     if cell not in lookup.seen:
         lookup.seen[cell] = _observations(cell, lookup)
@@ -96,16 +96,16 @@ def _observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     return {name: Observed(entries) for name, entries in values.items()}
 
 
-def has_told(cell: Cell, lookup: Lookup) -> bool:
+def has_observations(cell: Cell, lookup: Lookup) -> bool:
     """Return whether a launch of the cell ended ok, so that its observations are complete."""
     pilot = lookup.pilots.get(cell)
     return cell in lookup.numbers or cell in lookup.observed or (pilot is not None and pilot.status is Status.OK)
 
 
 def are_equal(one: Any, other: Any) -> bool:
-    """Return whether two values are equal: integers exactly, floats within a tolerance, lists and tables by entry.
+    """Return whether two values are equal: integers exactly, floats within a tolerance, lists and mappings by entry.
 
-    A boolean isn't a number.
+    A boolean doesn't equal a number.
     """
     if isinstance(one, str | bool) or isinstance(other, bool):  # first, because most values are texts
         return type(one) is type(other) and bool(one == other)
@@ -122,13 +122,13 @@ def are_equal(one: Any, other: Any) -> bool:
 
 
 def is_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
-    """Return whether an observation is the version of an installed package, which the environments' table shows."""
+    """Return whether an observation is the version of an installed package, which the software table already shows."""
     texts = [value for value in observed.values if isinstance(value, str) and _VERSION.fullmatch(value)]
     return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
 
 
 def statements(run: Run, lookup: Lookup) -> list[Statement]:
-    """Return the statements of the sources of the run's scenarios, in the headers' order, if any cell decides them."""
+    """Return the statements in the headers of the run's scenarios that at least one launched cell can decide."""
     checked = [
         Statement(scenario, expectation, _checks(run, scenario, expectation, lookup))
         for scenario in run.scenarios
@@ -141,7 +141,7 @@ def _checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Look
     cells = [
         cell
         for cell in lookup.cells_of(scenario.name)
-        if has_values(expectation.when, cell.axes) and has_told(cell, lookup)
+        if has_values(expectation.when, cell.axes) and has_observations(cell, lookup)
     ]
     meant = {name for name in {cell.environment for cell in cells} if not unmet(expectation.requires, pins(run, name))}
     return [_check(cell, expectation, lookup) for cell in cells if cell.environment in meant]

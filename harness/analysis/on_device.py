@@ -13,12 +13,12 @@ LAUNCH_BOUND = 0.5
 
 @dataclass(frozen=True, slots=True)
 class OnDevice:
-    """The profile of a cell's steps on a GPU; by the names of docs/dev/worker-protocol.md.
+    """The GPU activity in a cell's steps, as recorded by TensorFlow's profiler (docs/dev/worker-protocol.md).
 
-    `kernels` is the share of these steps in which a kernel ran on a GPU. `copies` is the share in which only copies
-    ran. `launching` is the share in which the CPU launched such work. `kernel_count` and `copy_count` are numbers per
-    step. Values that the profiler doesn't provide are None. `slower` is the duration of a step with the profiler
-    divided by the duration without it.
+    `kernels` is the share of the time in which a kernel ran on a GPU. `copies` is the share in which only copies ran.
+    `launching` is the share in which the CPU launched kernels or copies. `kernel_count` and `copy_count` are their
+    numbers per step. Values that the profiler doesn't provide are None. `slower` is the duration of a step with the
+    profiler divided by the duration without it.
     """
 
     kernels: float
@@ -30,22 +30,21 @@ class OnDevice:
 
     @property
     def nothing(self) -> float:
-        """The share in which neither a kernel nor a copy ran."""
+        """The share of the time in which neither a kernel nor a copy ran."""
         return max(0.0, 1.0 - self.kernels - self.copies)
 
     @property
     def is_launch_bound(self) -> bool:
-        """Whether kernels ran in less than half of a step, with the profiler and without it.
+        """Whether kernels run in less than half of a step, both with the profiler and without it.
 
-        The share without the profiler is computed from the time per step.
-
-        The profiler adds time between kernels, so a step that consists only of kernels may have gaps with the profiler.
+        The profiler adds time between kernels, so even a step that consists only of kernels may have gaps with the
+        profiler. The share without the profiler is computed from the time per step.
         """
         return self.kernels * max(1.0, self.slower) < LAUNCH_BOUND
 
 
 def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
-    """Return, by cell, the recording of the first profiled launch; other launches are ignored."""
+    """Return, by cell, the GPU activity in the first launch with such a recording."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
         seen = _seen(launch.resources)
@@ -55,7 +54,7 @@ def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
 
 
 def explain_missing(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, str]:
-    """Return the reason for missing profiles by cell with a result, if its first launch recorded it."""
+    """Return why the GPU activity of a cell with a result is missing, by cell, if a launch recorded the reason."""
     reasons: dict[Cell, str] = {}
     for launch in launches:
         why = launch.observations.get(ON_DEVICE)

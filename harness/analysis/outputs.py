@@ -1,7 +1,7 @@
-"""The printed output of plain scripts, by environment: equal, or the first line that differs.
+"""The printed output of plain scripts, compared between environments: the same, or the first line that differs.
 
-Launches of one environment can have different outputs, for example if a script prints its duration. Such a line isn't a
-difference between environments.
+Launches of the same environment can have different outputs, for example if a script prints its duration. A line that
+differs in this way isn't a difference between environments.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,12 +13,12 @@ from harness.analysis.cell_index import Lookup
 from harness.model.launch import Launch, Status
 from harness.model.scenario import OUTPUT, Cell
 
-#: The number of saved characters per line, as in scenarios/kit/script.py.
+#: The number of characters that are saved of each line, as in scenarios/kit/script.py.
 CHARACTERS = 200
 
 
 class OutputMatch(StrEnum):
-    """The comparison of the outputs of two environments."""
+    """The result of comparing the outputs of two environments."""
 
     SAME = "the same"
     DIFFERS = "differs"
@@ -30,10 +30,10 @@ class OutputMatch(StrEnum):
 class OutputComparison:
     """A comparison of the output of `cell` with the output of `other`.
 
-    `line`, from 1, is the first line that differs, with its text in `cell` and in `other`; the text is None if one of
-    them has no such line. If the two differ only in the same way as launches of one of them (VARIES), it is the first
-    such line, with two of its texts. If they differ only in output that isn't saved (LATER), it is the first line that
-    isn't saved, or only in part.
+    `line` (from 1) is the first line that differs. `texts` contains its text in `cell` and in `other`; a text is None
+    if that output has no such line. If the only lines that differ also differ between launches of the same cell
+    (VARIES), `line` is the first of them, and `texts` contains two of its texts. If the outputs differ only in a part
+    that isn't saved (LATER), `line` is the first line that isn't saved completely.
     """
 
     cell: Cell
@@ -56,7 +56,7 @@ class _Printed:
 
 
 def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
-    """Return the comparison of each cell's output with the output of the reference at the same axes."""
+    """Return the comparison of each cell's output with the output of the baseline cell with the same axis values."""
     by_cell = {
         cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _printed(cell, lookup))
     }
@@ -77,7 +77,7 @@ def _printed(cell: Cell, lookup: Lookup) -> list[_Printed]:
 
 
 def _read(observation: Any) -> _Printed | None:
-    """Return an observation as output; None if an untrusted launch wrote something else."""
+    """Convert an observation to output; None if it isn't valid, because an untrusted launch may have written it."""
     if not isinstance(observation, Mapping):
         return None
     lines, count, digest = (observation.get(key) for key in ("lines", "count", "sha256"))
@@ -87,7 +87,7 @@ def _read(observation: Any) -> _Printed | None:
 
 
 def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
-    """Return the comparison of the outputs of two cells, with at least one launch each."""
+    """Return the comparison of two cells' outputs. `one` and `two` have the output of at least one launch each."""
     if len({printed.sha256 for printed in [*one, *two]}) == 1:
         return OutputComparison(cell, other, OutputMatch.SAME)
     varying = 0
@@ -102,7 +102,7 @@ def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Pri
         side = one if len({printed.line(varying) for printed in one}) > 1 else two
         texts = list(dict.fromkeys(printed.line(varying) for printed in side))
         return OutputComparison(cell, other, OutputMatch.VARIES, varying, (texts[0], texts[1]))
-    # a longer line is cut, so its rest may differ
+    # a line of this length may have been cut off, so the rest of it may differ
     shortest = min((printed.lines for printed in [*one, *two]), key=len)
     later = next((number for number, line in enumerate(shortest, 1) if len(line) >= CHARACTERS), 1 + len(shortest))
     return OutputComparison(cell, other, OutputMatch.LATER, later)

@@ -1,8 +1,8 @@
 """Numbers that plain scripts print: their units, their growth within a launch, and ratios of two of them.
 
-A number grows within launches if more pairs of its values rise than chance explains: H. B. Mann, "Nonparametric tests
-against trend", Econometrica 13, 1945; over several launches R. M. Hirsch and J. R. Slack, Water Resources Research 20,
-1984.
+A number grows within launches if more pairs of its values rise than chance explains (H. B. Mann, "Nonparametric tests
+against trend", Econometrica 13, 1945; for several launches R. M. Hirsch and J. R. Slack, Water Resources Research 20,
+1984).
 """
 
 import itertools
@@ -17,19 +17,21 @@ from harness.model.scenario import NUMBER_UNITS, NUMBERS, PRINTED, Scenario
 #: The unit of numbers that are times; other numbers have an empty unit.
 SECONDS = "s"
 
-#: The fewest values of a launch that can show growth, and the most that are used.
+#: The fewest values with which a launch can show growth, and the largest number of values that are used.
 FEWEST, MOST = 5, 200
 
-#: Growth is reported above this number of standard deviations, this excess of rising pairs (Kendall's tau), and this
-#: factor between the first and last quarter of the values. These exclude most accidental trends.
+#: Growth is reported only if all three limits are reached: the number of standard deviations, the excess of rising
+#: pairs (Kendall's tau), and the factor between the first and the last quarter of the values. The limits exclude most
+#: accidental trends.
 DEVIATIONS, TAU, FACTOR = 3.0, 0.5, 1.1
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedGrowth:
-    """The growth of a printed number within launches: medians over launches of its first and last quarter.
+    """The growth of a printed number within launches.
 
-    `count` is the number of values in a launch (median).
+    `first` and `last` are the means of the first and of the last quarter of its values, and `count` is the number of
+    its values. All three are medians over launches.
     """
 
     first: float
@@ -43,7 +45,7 @@ def is_printed(quantity: str) -> bool:
 
 
 def find_ratio_numbers(quantity: str, scenario: Scenario) -> tuple[str, str] | None:
-    """Return the names of both numbers of a quantity that is their ratio; None for any other quantity."""
+    """Return the names of the two printed numbers whose ratio is the quantity; None if it isn't such a ratio."""
     name = quantity.removeprefix(PRINTED)
     cuts = [at for at, character in enumerate(name) if character == "/"]
     pairs = [(name[:cut], name[cut + 1 :]) for cut in cuts]
@@ -52,7 +54,7 @@ def find_ratio_numbers(quantity: str, scenario: Scenario) -> tuple[str, str] | N
 
 
 def unit_of(quantity: str, launches: Iterable[Launch]) -> str | None:
-    """Return the unit of a printed number: SECONDS or empty; None if it differs between the launches."""
+    """Return the unit of a printed number: SECONDS, or empty for other numbers; None if the launches disagree."""
     units = {unit for launch in launches if (unit := _unit(quantity, launch)) is not None}
     return None if len(units) > 1 else next(iter(units), "")
 
@@ -68,7 +70,7 @@ def _unit(quantity: str, launch: Launch) -> str | None:
 def values(quantity: str, launch: Launch) -> list[float]:
     """Return the values of a number in the order in which a launch printed them.
 
-    Other data, which an untrusted launch may have written, is omitted.
+    Invalid values are omitted, because an untrusted launch may have written them.
     """
     by_name = launch.observations.get(NUMBERS)
     numbers = by_name.get(quantity) if isinstance(by_name, Mapping) else None
@@ -82,7 +84,7 @@ def values(quantity: str, launch: Launch) -> list[float]:
 
 
 def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
-    """Return how much a number grows within launches of one cell; None if no growth is shown."""
+    """Return how much a number grows within launches of one cell; None if growth isn't established."""
     series = [numbers for launch in launches if len(numbers := _average_values(values(quantity, launch))) >= FEWEST]
     if not series:
         return None
@@ -97,7 +99,7 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
 
 
 def _average_values(numbers: Sequence[float]) -> Sequence[float]:
-    """Return at most MOST values: means of neighbors."""
+    """Reduce the values to at most MOST, by averaging neighbors."""
     size = -(-len(numbers) // MOST)
     return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers
 

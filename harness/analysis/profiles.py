@@ -1,9 +1,9 @@
-"""Analysis of profiles: functions, the document's classes, the share of data handling, and changes.
+"""Analysis of profiles: functions, their classes, the share of data handling, and changes between two profiles.
 
 Samples of the stack become a tree of functions, for a flame graph or an icicle graph.
 
-Functions are nested, so shares of cumulative time overlap. Shares of own time add up to 100 %. All shares are relative
-to the time in all functions of a profile, without the profiler's own time.
+Function calls are nested, so shares of cumulative time overlap. Shares of own time add up to 100 %. All shares are
+relative to the time in all functions of a profile, without the profiler's own time.
 """
 
 import re
@@ -16,23 +16,24 @@ from pathlib import PurePosixPath
 
 from harness.model.profile import Function, Profile
 
-#: The rule of the source document (see `classify_functions`): functions with at most this many calls in the whole run
-#: are building.
+#: The rule of the source (see `classify_functions`): a function with at most this number of calls in the whole run
+#: belongs to the build.
 BUILD_CALLS = 2
 
-#: The number of times that the share of data handling is passed on to callees. Stacks are less deep than this.
+#: The largest number of passes that pass the share of data handling on from callers to callees. Stacks are less deep.
 ROUNDS = 100
 
-#: The largest depth of a picture of the stacks.
+#: The largest depth of a flame graph.
 DEEPEST = 250
 
-#: A function only wraps another function if it spends this share of its time in it, and nothing else calls that one.
+#: A function is a wrapper of another function if at least this share of the time of both is in calls from the one to
+#: the other.
 HANDED_ON = 0.9
 
 # functions written in C, as cProfile names them
 _BUILT_IN = re.compile(r"<built-in method (.+)>")
 _METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
-# TensorFlow's own C functions come through modules that were renamed more than once
+# TensorFlow calls its own C functions through modules that were renamed more than once
 _WRAPPER = re.compile(r"builtins|PyCapsule|.*_pywrap_\w+")
 # AutoGraph generates files with random names
 _GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
@@ -42,7 +43,8 @@ _GENERATED = re.compile(r"__autograph_generated_file.*|tmp[a-z0-9_]{8}")
 class FunctionTime:
     """The time of all functions with one name in a profile: calls, own and cumulative seconds, and their shares.
 
-    Several functions of a module may have the same name: their seconds are added, up to the whole.
+    If several functions of a module have the same name, their seconds are added. The sum of cumulative seconds is at
+    most the time of the profile.
     """
 
     name: str
@@ -53,16 +55,16 @@ class FunctionTime:
     cumulative_share: float
 
     def seconds(self, *, own: bool) -> float:
-        """Own or cumulative seconds."""
+        """Return the own seconds, or the cumulative seconds if `own` is False."""
         return self.own if own else self.cumulative
 
     def share(self, *, own: bool) -> float:
-        """Return the share of these seconds."""
+        """Return the share of the own seconds, or of the cumulative seconds if `own` is False."""
         return self.own_share if own else self.cumulative_share
 
 
 class FunctionClass(StrEnum):
-    """The document's classes of functions."""
+    """The classes of functions in the source (see `classify_functions`)."""
 
     BUILD = "build"
     TRAIN = "train"
@@ -70,11 +72,11 @@ class FunctionClass(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Filed:
-    """The functions of one of the document's classes: their number, own seconds, and share of all.
+class ClassifiedFunctions:
+    """The functions of one class: their number, their own seconds, and the share of these seconds in the profile.
 
-    `building` contains the number and the own seconds of the functions that no later call reaches, which are work of
-    the first call. `examples` are names of such functions, slowest first.
+    Functions that only the first call reaches belong to the build: `building` is their number, and `building_own` is
+    their own seconds. `examples` are the names of some of them, slowest first.
     """
 
     kind: FunctionClass
@@ -88,7 +90,7 @@ class Filed:
 
 @dataclass(frozen=True, slots=True)
 class FunctionChange:
-    """A function's share of one profile and of another, and its seconds per step in each."""
+    """A function's shares of the time in two profiles, and its seconds per step in each."""
 
     name: str
     share: float
@@ -113,11 +115,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """One box of the picture, which starts at `left` and has the width `width`.
+    """One box of a flame graph. It starts at `left` and has the width `width`, as shares of the whole width.
 
-    Both are shares of the whole. `depth` is the number of functions above it.
-
-    `own` is the share in which no drawn function was below it.
+    `depth` is the number of functions above it. `own` is the share of the time in which no drawn function was below it.
     """
 
     name: str
@@ -128,9 +128,9 @@ class Frame:
 
 
 def name(function: Function) -> str:
-    """Return the module and the function without the packages, which releases rename: `training.fit`.
+    """Return a function's name with its module, or with its class if it is in C: `training.fit`, `list.append`.
 
-    For C functions, return `list.append`.
+    The name doesn't include packages, because releases rename them.
     """
     if match := _BUILT_IN.fullmatch(function.name):
         module, _, base = match[1].rpartition(".")
@@ -147,7 +147,7 @@ def name(function: Function) -> str:
 
 
 def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
-    """Return the time of each name."""
+    """Return the time of the functions with the same name, by name."""
     grouped: dict[str, list[Function]] = defaultdict(list)
     for function in profile.functions:
         grouped[name(function)].append(function)
@@ -168,17 +168,17 @@ def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
 
 
 def find_top(profile: Profile, count: int, *, own: bool) -> list[FunctionTime]:
-    """Return the functions that took most time, by own or by cumulative seconds."""
+    """Return the `count` slowest functions, by own or by cumulative seconds."""
     return sorted(sum_by_name(profile).values(), key=lambda function: -function.seconds(own=own))[:count]
 
 
-def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> list[Filed]:
-    """Return the classes of the source document, as in one profile of the first and the later calls together.
+def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> list[ClassifiedFunctions]:
+    """Classify functions by their number of calls, as in one profile of the first and the later calls together.
 
-    The rule is from https://stackoverflow.com/a/58653636: functions that are called once or twice are building, and
-    functions with at least as many calls as iterations are training. Other functions have no class. Here the two parts
-    were profiled separately, so it is known which functions only the first call reaches. The result shows which
-    functions the rule classifies wrongly.
+    The rule is from https://stackoverflow.com/a/58653636: functions that are called once or twice belong to the build,
+    and functions with at least as many calls as iterations belong to the training. Other functions have no class. Here
+    the first call and the later calls were profiled separately, so it is known which functions only the first call
+    reaches. The result shows which functions the rule classifies wrongly.
     """
     calls: dict[tuple[str, int, str], int] = defaultdict(int)
     own: dict[tuple[str, int, str], float] = defaultdict(float)
@@ -194,7 +194,7 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
         building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
         seconds = sum(own[key] for key in members)
         classes.append(
-            Filed(
+            ClassifiedFunctions(
                 kind=kind,
                 functions=len(members),
                 own=seconds,
@@ -208,11 +208,11 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
 
 
 def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
-    """Return the share of a profile's time in functions whose names match a glob of `patterns`, including callees.
+    """Return the share of a profile's time in functions whose names match one of the glob `patterns`, with callees.
 
-    Time is counted once: if such a function is called inside another one, it is part of the time of the other one. A
-    profile stores callers, but no stacks, so a function's time is divided in proportion to the time of each caller's
-    calls.
+    Time is counted once: a matching function that is called inside another matching function is part of the time of the
+    outer function. A profile stores callers, but no stacks. So a function's time is divided in proportion to the time
+    of each caller's calls.
     """
     inside = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
     covered = _share_inside(profile, inside)
@@ -229,8 +229,8 @@ def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
 def find_moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[FunctionChange]:
     """Return the functions whose shares differ most between two profiles, by own or by cumulative time.
 
-    By cumulative time, functions that only wrap another function are omitted, because a chain of them is one change,
-    not ten.
+    For cumulative time, functions that only wrap another function are omitted, because a chain of wrappers would show
+    the same change several times.
     """
     mine, theirs = sum_by_name(one), sum_by_name(other)
     sides = [] if own else [(_find_wrappers(one), mine), (_find_wrappers(other), theirs)]
@@ -247,7 +247,7 @@ def find_moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[F
 
 
 def _find_wrappers(profile: Profile) -> set[str]:
-    """Return the functions that spend nearly all of their time in one other function that nothing else calls."""
+    """Return the functions that spend nearly all of their time in a function that has nearly no other caller."""
     names, times = [name(function) for function in profile.functions], sum_by_name(profile)
     handed: dict[tuple[str, str], float] = defaultdict(float)
     for function, callee in zip(profile.functions, names, strict=True):
@@ -279,11 +279,9 @@ def tree(profile: Profile) -> Node:
 
 
 def list_frames(root: Node, least: float) -> list[Frame]:
-    """Return the tree as boxes, without boxes that are narrower than the share `least`.
+    """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `least`.
 
-    The outermost function comes first.
-
-    The slowest function is on the left, so that the same work has the same shape in every run.
+    Slower functions are farther to the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []
@@ -291,12 +289,12 @@ def list_frames(root: Node, least: float) -> list[Frame]:
 
 
 def compute_depth(laid: Sequence[Frame]) -> int:
-    """Return the depth of the picture in functions."""
+    """Return the largest number of functions on top of each other in a flame graph."""
     return max((frame.depth + 1 for frame in laid), default=0)
 
 
 def _share_inside(profile: Profile, inside: Sequence[bool]) -> list[float]:
-    """Return the share of each function's time that is spent below a function of `inside`."""
+    """Return the share of each function's time that is spent in calls from the functions marked in `inside`."""
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
     covered = [0.0] * len(inside)
     for _ in range(ROUNDS):

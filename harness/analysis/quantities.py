@@ -2,13 +2,14 @@
 
 A launch has one value of each quantity. For a positive quantity, `launches_of` returns launches whose only sample is
 that value, so that series, control, moderation, verdicts and tables work as for times. Memory growth may be zero or
-negative, and has no ratio: its estimates and differences are linear.
+negative, so it isn't compared as a ratio: its estimates and differences are on a linear scale.
 
-A launch's growth is the slope of the process's memory over the later half of its calls, by H. Theil, "A rank-invariant
-method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950, and P. K. Sen, "Estimates of the
-regression coefficient based on Kendall's tau", JASA 63, 1968: the median of the slopes between all pairs of points.
-Memory that is allocated once (a thread's arena) changes a least squares slope by up to 1.5 times its size over the
-calls, and the median hardly; pools fill in the first half. docs/dev/validation/simulation-trends.md compares the two.
+A launch's memory growth is the slope of the process's memory over the later half of its calls. In the first half,
+memory pools fill. The slope is the Theil-Sen slope, the median of the slopes between all pairs of points (H. Theil, "A
+rank-invariant method of linear and polynomial regression analysis", Proceedings of the KNAW 53, 1950; P. K. Sen,
+"Estimates of the regression coefficient based on Kendall's tau", JASA 63, 1968). Memory that is allocated only once,
+such as a thread's arena, changes a least squares slope by up to 1.5 times its size divided by the number of calls. It
+hardly changes the median. docs/dev/validation/simulation-trends.md compares the two slopes.
 """
 
 import itertools
@@ -26,9 +27,9 @@ from harness.model.launch import Clock, Launch, Role, Sample, Status
 from harness.model.scenario import GROWTH, OWN, PEAK, PERCENTILES, PRINTED, STEP, TRACES, WHOLE
 from harness.model.texts import format_plain
 
-#: A smaller change of memory over the calls that are looked at, in bytes, is told as none. Memory is counted in pages
-#: of 4 KiB, when they are first touched; what a process that keeps nothing takes there, the kit's own notes with it,
-#: was seen to be 8 to 20 KiB (TensorFlow 2.0, 2.2 and 2.21, 100 to 300 calls).
+#: The smallest change of memory that counts as growth, in bytes, over the later half of a launch's calls. The kernel
+#: counts memory in pages of 4 KiB, when they are first touched. Even a process that retains nothing grew by 8 to 20 KiB
+#: in this time, including the kit's own records (TensorFlow 2.0, 2.2 and 2.21, 100 to 300 calls).
 PIECE = 32 * 1024
 
 
@@ -44,9 +45,9 @@ def is_time(quantity: str) -> bool:
 
 
 def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | None:
-    """Return the launch's value of a quantity other than the step; None if it wasn't recorded.
+    """Return the launch's value of a quantity other than the time per step; None if it wasn't recorded.
 
-    The unit is seconds, bytes or a count.
+    The value is in seconds or bytes, or is a count.
     """
     match quantity:
         case "peak memory":
@@ -71,10 +72,10 @@ def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> floa
 
 
 def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:
-    """Return why a launch has no such percentile, as a sentence; empty if it has one.
+    """Return why a launch doesn't have the percentile `quantity`, as a sentence; empty if it has.
 
-    A percentile of means over several steps isn't a percentile of steps. With fewer steps than 1 / (1 - share), the
-    value would be an extrapolation beyond the slowest step.
+    A percentile of means over several steps isn't a percentile of steps. If there are fewer steps than 1 / (1 - share),
+    the percentile would be an extrapolation beyond the slowest step.
     """
     most = max((sample.steps for sample in launch.samples), default=0)
     if most > 1:
@@ -85,30 +86,28 @@ def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WA
 
 
 def _single_steps(launch: Launch, clock: Clock) -> list[float]:
-    """Return the seconds of each sample that has them, without zero."""
+    """Return the seconds of each sample, without samples whose time is unknown or zero."""
     seconds = (sample.cpu_seconds if clock is Clock.CPU else sample.seconds for sample in launch.samples)
     return [length for length in seconds if length]
 
 
 def _number(recorded: object) -> float | None:
-    # a whole number of JSON may be larger than any float
+    # an integer in JSON may be larger than any float
     if isinstance(recorded, int | float) and not isinstance(recorded, bool) and abs(recorded) < 1e300:
         return float(recorded)
     return None
 
 
 def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.WALL) -> list[Launch]:
-    """Return the launches with one sample of one step each, whose seconds are their value of the quantity.
+    """Return the launches with a single sample each: one step whose `seconds` are the launch's value of the quantity.
 
-    A launch without a value above zero ends as `not available`. If only some launches with a printed number have a
-    unit, all of them end as `not available`. Pilots don't change. CPU contention is known only for timed steps. So it
-    is subtracted only from quantities that are parts of these steps, WHOLE and OWN. Raises ValueError for memory
-    growth, which may be negative.
+    A launch without a value above zero gets the status `not available`. The same applies to all launches of a scenario
+    if only some of them print a number with a unit. Pilots aren't changed. CPU contention is known only for timed
+    steps, so it is subtracted only from WHOLE and OWN, which consist of these steps. Raises ValueError for memory
+    growth, because it may be negative.
     """
     if quantity == GROWTH:
-        raise ValueError(
-            "memory growth can be negative, so it needs growth_estimate or difference instead of a logarithm"
-        )
+        raise ValueError("memory growth can be negative and has no logarithm: use growth_estimate or growth_difference")
     if quantity == STEP:
         return list(launches)
     listed = list(launches)
@@ -125,7 +124,10 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
 
 
 def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
-    """Return a launch of a printed number, which isn't available in scenarios with `mixed` units."""
+    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed`.
+
+    In these scenarios, only some launches print the number with a unit.
+    """
     one = _replace_samples(launch, quantity, clock)
     if one.status is not Status.OK or launch.cell.scenario not in mixed:
         return one
@@ -150,13 +152,13 @@ def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
             else f"No {quantity} recorded."
         )
         return replace(bare, status=Status.NOT_AVAILABLE, error=none)
-    # CPU seconds equal the sample, so that nothing is subtracted, as it is from parts of timed steps
+    # if CPU seconds equal the seconds, no contention is subtracted; only WHOLE and OWN need the subtraction
     within = quantity in (WHOLE, OWN) and clock is Clock.WALL
     return replace(bare, samples=[Sample(number, 1, None if within else number)])
 
 
 def growth(launch: Launch) -> float | None:
-    """Return the memory growth in bytes per call over the later calls; None if memory was read less than twice."""
+    """Return the memory growth over the later half of the calls, in bytes per call; None without two readings there."""
     return slope(get_later_half(launch.memory))
 
 
@@ -166,7 +168,10 @@ def get_later_half(points: Sequence[tuple[float, float]]) -> Sequence[tuple[floa
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float | None:
-    """Return the median of the slopes between all pairs of points (x, y) that differ in x; None without such a pair."""
+    """Return the Theil-Sen slope: the median of the slopes between all pairs of points (x, y) with different x.
+
+    The result is None if there is no such pair.
+    """
     pairs = itertools.combinations(points, 2)
     slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]]
     return statistics.median(slopes) if slopes else None
@@ -179,7 +184,7 @@ def calls_looked_at(launch: Launch) -> float:
 
 
 def growths(launches: Iterable[Launch]) -> dict[int, float]:
-    """Return the mean growth by round, in bytes per call, over launches that ended ok and recorded it."""
+    """Return the mean memory growth by round, in bytes per call, over launches that ended ok and recorded memory."""
     rounds: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
         bytes_per_call = growth(launch) if launch.status is Status.OK else None
@@ -189,9 +194,9 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
 
 
 def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Difference | None:
-    """Return the mean growth over rounds in bytes per call, with its t interval; None if no launch recorded it.
+    """Return the mean memory growth over rounds in bytes per call, with its t interval; None if none was recorded.
 
-    `launches` are the launches of one cell that count. One round has no interval.
+    `launches` are the launches of one cell that count. With one round, there is no interval.
     """
     return linear(list(growths(launches).values()), level)
 
@@ -207,10 +212,8 @@ def growth_difference(one: Mapping[int, float], other: Mapping[int, float], leve
 def growth_control(launches: Iterable[Launch]) -> Difference | None:
     """Return the A/A control of memory growth, in bytes per call.
 
-    It is the growth of a group's control minus the growth of its twin.
-
-    `launches` are the launches of the group that count. The launches of the control are compared, by round, with the
-    launches of the same cell. Returns None if no round has both.
+    It is the growth in the control's launches minus the growth in the other launches of the same cell, round by round.
+    `launches` are the launches of a group that count. The result is None if no round has both.
     """
     all_launches = list(launches)
     again = [launch for launch in all_launches if launch.role is Role.CONTROL]

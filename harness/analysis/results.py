@@ -1,4 +1,4 @@
-"""All results of a run, computed from its launches; each part is computed once, at first use."""
+"""All results of a run, computed from its launches. Each property is computed once, at first use."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -32,9 +32,9 @@ from harness.model.scenario import GROWTH, STEP, Cell
 class Results:
     """A run with its launches and their analysis.
 
-    Reports, formats of other tools, the gate and the terminal get such an object, and compute nothing themselves.
-    `launches` are the launches as they are judged, with the plan's clock. `to_html` shows the comparisons in a
-    notebook, in the same way as reports.
+    Reports, exports, the gate and the terminal get such an object, and compute nothing themselves. `launches` have the
+    times that are judged: wall-clock or CPU time, depending on the plan's clock. `to_html` formats the comparisons for
+    a notebook, in the same way as in reports.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Results:
 
     @property
     def each_machine(self) -> "Mapping[str, Results]":
-        """The same. For a run of one machine, it contains this object under an empty name."""
+        """The results of each machine by name. For a run of one machine, this object under an empty name."""
         return self.machines or {"": self}
 
     @cached_property
@@ -87,9 +87,9 @@ class Results:
         return lookup(self.run, self.launches)
 
     def found_of(self, quantity: str) -> Lookup:
-        """Return the index of the cells of a quantity.
+        """Return the index of the cells for a quantity.
 
-        For growth, which has no logarithm, return the index of the step.
+        Memory growth has no logarithm, so it uses the index for the time per step.
         """
         if quantity in (STEP, GROWTH):
             return self.found
@@ -104,9 +104,9 @@ class Results:
 
     @cached_property
     def all_tables(self) -> list[ScenarioTable]:
-        """The tables of each scenario: the table of the step, then the tables of its other quantities.
+        """The tables of each scenario: the table of times per step, then the tables of its other quantities.
 
-        A scenario that times no steps may have only other tables.
+        A scenario that times no steps has only tables of other quantities.
         """
         names = dict.fromkeys(quantity for scenario in self.run.scenarios for quantity in scenario.quantities)
         by_quantity = {name: tables(self.run, self.found_of(name), name) for name in names}
@@ -125,7 +125,7 @@ class Results:
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[MeasuredCell]]:
-        """The cells that have a result, by scenario and in the order of the table."""
+        """The cells that have a result, by scenario. They have the order of the table."""
         none: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
         return none | {table.scenario.name: find_measured(table, self.found) for table in self.tables}
 
@@ -135,14 +135,14 @@ class Results:
 
     @cached_property
     def answers(self) -> list[Answer]:
-        """The answers of the comparisons, in the order of the report."""
+        """The results of comparisons as answers, in the order of the report."""
         return interleave_answers([answers(table) for table in self.all_tables])
 
     @cached_property
     def control(self) -> Control | None:
-        """The difference of two identical cells in the time per step.
+        """The A/A control: the difference between two identical cells in the time per step.
 
-        If no step is timed, it is the difference in the first phase.
+        If no step is timed, it is the difference in the first other time that is compared.
         """
         timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
         shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
@@ -150,7 +150,7 @@ class Results:
 
     @property
     def compares(self) -> bool:
-        """Whether the run has a comparison."""
+        """Whether a table of the run has a comparison."""
         return any(head.other for table in self.all_tables for head in table.columns)
 
     @property
@@ -169,7 +169,7 @@ class Results:
         if self.machines:
             return None
         values = [value for table in self.tables for row in table.rows for value in row.values]
-        # two columns may show one comparison
+        # the same comparison may be in two columns
         compared = {
             (comparison.cell, comparison.other): comparison.alone for value in values if (comparison := value.compared)
         }
@@ -179,7 +179,7 @@ class Results:
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:
-        """The profiles of the GPU by TensorFlow's profiler, by cell."""
+        """The GPU activity that TensorFlow's profiler recorded, by cell."""
         return collect_recordings(self.launches)
 
     @cached_property
@@ -199,12 +199,12 @@ class Results:
 
     @cached_property
     def attributions(self) -> list[Attribution]:
-        """The effects of changes, by table."""
+        """The attributions of all tables: the effects of axes, and their interactions."""
         return [attribution for table in self.tables for attribution in attributions(self.run, table, self.found)]
 
     @cached_property
     def claims(self) -> list[ClaimResult]:
-        """Claims of upstream issues and the measured values."""
+        """The claims of upstream issues, with their results."""
         return claims(self.run, self.found_of)
 
     @cached_property
@@ -214,7 +214,7 @@ class Results:
 
     @cached_property
     def scaling(self) -> list[tuple[ScenarioTable, list[ScalingPoint]]]:
-        """The cells on each number of cores, for each table with several of these numbers."""
+        """The scaling over cores, for each table with cells on several numbers of cores."""
         return [(table, points) for table in self.all_tables if (points := scaling(table))]
 
     @cached_property
@@ -234,7 +234,7 @@ class Results:
 
     @cached_property
     def software(self) -> list[Software]:
-        """The software of the run's environments: every version by environment."""
+        """The versions of the software in the run's environments."""
         return software(self.run)
 
     @cached_property

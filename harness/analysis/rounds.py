@@ -1,4 +1,4 @@
-"""Counted launches, launch means of each cell by round, and the cost of a round."""
+"""The launches that count, each cell's launch means by round, and the time that a round takes."""
 
 import math
 from collections import defaultdict
@@ -11,27 +11,28 @@ from harness.model.launch import CPU_QUOTA, Clock, Launch, Role, Sample, Samples
 from harness.model.run import Plan
 from harness.model.scenario import PEAK, Cell
 
-#: A cell's centres by round, in seconds per step.
+#: A cell's launch means by round, in seconds per step.
 Series = Mapping[int, float]
 
-#: Contention counts if it took more than this share, which is the margin of a verdict.
+#: Contention counts if it took more than this share of the time, which is the default margin of verdicts.
 OWN_SHARE = MARGIN
-#: The kernel counts in ticks of 10 ms. The error of a CPU's count is up to two ticks at each end, and this share of the
-#: time in between.
+#: The kernel counts CPU time in ticks of 10 ms. The error of a CPU's count is up to two ticks at each end (in total,
+#: TICKS_SECONDS), plus the share TICKS_SHARE of the time in between.
 TICKS_SECONDS, TICKS_SHARE = 0.04, 0.01
 #: If a timed part consists of pieces, the error of each piece's count is random, with a standard deviation of at most
-#: half a tick (5 ms). For n pieces it is √n times as large. This constant is 3.6 standard deviations.
+#: half a tick (5 ms). For n pieces, the standard deviation is √n times as large. This constant is 3.6 standard
+#: deviations of one piece.
 TICKS_SECONDS_A_PIECE = 0.018
-#: If a process left at most this share of a CPU idle in a sample, its step didn't wait. A launch with fewer samples
-#: than this isn't judged by it.
+#: If a process left at most IDLE_SHARE of a CPU idle in a sample, its step didn't wait. A launch isn't judged by its
+#: idle time if it has fewer than FEWEST_SAMPLES samples.
 IDLE_SHARE, FEWEST_SAMPLES = 0.01, 5
 
 
 def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
-    """Return the launches as they are judged: with `cpu`, the seconds of each sample are its CPU seconds.
+    """Return the launches with the times that are judged: with the clock `cpu`, samples have their CPU seconds.
 
-    Stored launches have wall-clock time. All computations start with these launches. If a launch used no CPU time in
-    its samples, or didn't record it, it has no result, and ends as `failed` with a sentence.
+    Stored launches have wall-clock time. All computations start with the launches that this function returns. With the
+    clock `cpu`, a launch gets the status `failed` if it used no CPU time in its samples, or didn't record it.
     """
     return (
         launches
@@ -57,7 +58,7 @@ def _apply_cpu_clock(launch: Launch) -> Launch:
 
 
 def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
-    """Return the samples with CPU seconds as seconds; empty if a sample has none."""
+    """Return the samples with their CPU seconds as `seconds`; empty if a sample has no CPU seconds."""
     on_cpu = [replace(sample, seconds=sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
     return on_cpu if len(on_cpu) == len(samples) else []
 
@@ -76,13 +77,11 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
 
 
 def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
-    """Return the launches that count: from one attempt at each round of each group.
+    """Return the launches that count: those of one attempt at each round of each group, without pilots.
 
-    Only launches with the role measure or control count.
-
-    This is the latest complete attempt, or the latest attempt if none is complete. An attempt is complete if every
-    measured cell of the group has an entry, and the control too. A cell is measured if its pilot didn't exclude it, and
-    timed something. Launches of groups that aren't in the plan don't count.
+    The attempt that counts is the latest complete one, or the latest one if none is complete. An attempt is complete if
+    it has a launch of every measured cell of the group, and of the control. A cell isn't measured if its pilot failed,
+    or if it only observes and doesn't time anything. Launches of groups that aren't in the plan don't count.
     """
     first = pilots(launches)
     # by group, round and attempt
@@ -105,21 +104,20 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
 
 
 def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
-    """Return each cell's centre in every round in which it has one, in seconds per step.
+    """Return each cell's launch mean in every round in which it has a result, in seconds per step.
 
-    A cell that was launched more than once in a round (the reference, which is its own control) has the mean of the
-    logs of its launches. If a round of a group has several blocks, each with the reference, a launch's log centre is
-    corrected with the reference in its block: log c - mean(log reference in the block) + mean over blocks of these
-    means. Cells of one block have the same interference, and cells of another block a different one. The reference
-    shows the difference between blocks. So each cell is compared with the reference, and through it with all other
-    cells, as if they had been in one block.
+    If a cell was launched more than once in a round, the geometric mean of its launches is used. The reference cell is,
+    because it is also the control. If a round of a group has several blocks, each block has the reference, and a
+    launch's log mean c is corrected with the reference in its block: c - mean(log reference in the block) + mean of
+    these means over blocks. Interference is the same for all cells of a block, but differs between blocks, and the
+    reference shows this difference. So cells of different blocks can be compared as if they had been in one block.
     """
     shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if has_mean(launch):
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
-            # without a result of its reference, the interference in a block is unknown
+            # if a block has no result of the reference, its interference is unknown, so nothing is corrected
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
             logs[launch.cell][launch.round].append(math.log(centre(launch)) + shift)
     return {
@@ -129,14 +127,15 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
 
 
 def ticks_seconds(usage: Mapping[str, float]) -> float:
-    """Return the possible error of the kernel's count of CPU time in a launch with these resources, in seconds."""
+    """Return the possible error of the kernel's CPU time in a launch with the resources `usage`, in seconds."""
     return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(usage.get("steady_pieces", 1.0)))
 
 
 def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
-    """Return, by group, round and block, the log centres of the reference, which is the cell that is in several blocks.
+    """Return the logs of the launch means of each group's reference, by group and round, and then by block.
 
-    Rounds with one block aren't included, because nothing has to be corrected.
+    The reference is the cell that is in several blocks of a round. Rounds with one block aren't included, because they
+    need no correction.
     """
     rounds: dict[tuple[str, int], dict[Cell, dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
@@ -149,34 +148,37 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
 
 
 def compute_taken_share(launch: Launch) -> float:
-    """Return the share of the timed part that is subtracted, because other processes or a CPU quota stopped the launch.
+    """Return the share of the timed part that is subtracted because a launch couldn't run.
 
-    Other processes include the hypervisor. It is the time in which a thread of the launch was ready and didn't run,
-    plus steal time. It is at most the time in which the launch didn't run. It doesn't include the time in which the
-    step itself waits. For launches that didn't record how long their threads were ready, see `_unaccounted`.
+    The reason may be other processes, the hypervisor (steal time), or a CPU quota. The share contains steal time, and
+    the time in which a thread of the launch was ready but didn't run. It is at most the time in which the launch didn't
+    run, and doesn't include the time in which the step itself waits. For launches that didn't record how long their
+    threads were ready, see `_unaccounted_share`.
 
-    It is 0 if it is at most OWN_SHARE, if the samples are CPU time, and if it can't be known: with several CPUs,
-    contention on one CPU doesn't slow a step that waits for another CPU. Ticks must show other processes, or the step
-    itself must run all the time in most of its samples. The result is then at most the share that the ticks allow. The
-    time of a quota comes from the control groups. The result is too large for a step whose threads wait for each
-    other's CPU, and that also waits by itself during contention, under a quota, or in few of its samples. The reason is
-    that a thread that is ready behind a thread of the same launch counts as one that is ready behind another process.
+    Nothing is subtracted in these cases: the share is at most OWN_SHARE, the samples are CPU time, or the share can't
+    be known. It can't be known on several CPUs, because contention on one CPU doesn't slow a step that waits for
+    another CPU. On one CPU, there must be evidence: the kernel's ticks show other processes, the step never waits in
+    most of its samples, or there is a CPU quota. Without a quota, the share is at most the share that ticks allow.
+
+    The share is too large for some launches with several threads: a thread that waits for another thread of its launch
+    to leave the CPU also counts as ready. This matters if the step also waits by itself, and there is contention or a
+    quota, or the step waits only in a few samples.
     """
     part = _timed_part(launch)
     return part.taken if part else 0.0
 
 
 def was_throttled(launch: Launch) -> bool:
-    """Return whether a CPU quota stopped the launch for a part of its time, which is subtracted."""
+    """Return whether a CPU quota paused the launch for a part of its time, which is subtracted."""
     part = _timed_part(launch)
     return part is not None and part.has_quota and part.taken > 0.0
 
 
 def compute_loss(launch: Launch) -> float:
-    """Return the effect of contention on the log of the launch's centre: log 1/(1 - share of other processes).
+    """Return how much contention increases the log of the launch mean: log 1/(1 - share of other processes).
 
-    This includes everything that is subtracted, except the part of a quota, because no other process uses the CPU and
-    its caches during that time.
+    It includes everything that is subtracted, except the time for which a CPU quota paused the launch, because a pause
+    alone doesn't mean that another process used the CPU and its caches.
     """
     part = _timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0
@@ -184,7 +186,7 @@ def compute_loss(launch: Launch) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _TimedPart:
-    """The CPU contention of a launch in its timed part: the subtracted share, and its part by other processes."""
+    """The CPU contention in a launch's timed part: the subtracted share, and the share of other processes in it."""
 
     taken: float
     contended: float
@@ -192,7 +194,7 @@ class _TimedPart:
 
 
 def _timed_part(launch: Launch) -> _TimedPart | None:
-    """Return the basis of `compute_taken_share`; None if it can't be known, or if nothing is subtracted."""
+    """Return the contention in a launch's timed part; None if it can't be known, or if nothing is subtracted."""
     try:
         part: _TimedPart | None = launch.timed_part
     except AttributeError:
@@ -218,7 +220,7 @@ def _compute_timed_part(launch: Launch) -> _TimedPart | None:
         contended = taken = _unaccounted_share(seconds, foreign, away)
     else:
         ready = min(waited + stolen, away)
-        # if only the step shows it, it must be within two standard deviations of ticks
+        # if ticks don't show other processes, allow them half of the ticks' possible error (two standard deviations)
         contended = min(ready, foreign + (unsure if is_shown else unsure / 2.0)) / seconds
         if has_quota:
             taken, contended = ready / seconds, contended if is_shown else 0.0
@@ -230,8 +232,8 @@ def _compute_timed_part(launch: Launch) -> _TimedPart | None:
 def _is_always_running(launch: Launch) -> bool:
     """Return whether the process used its CPU all the time in most samples, so that its step doesn't wait by itself.
 
-    Ticks show other processes only if these took more than the error of ticks, which is at least 7 % of interleaved
-    time.
+    This check is needed because ticks show other processes only if these took more than the ticks' error. For
+    interleaved launches, this error is at least 7 % of the time.
     """
     idle = [
         1.0 - sample.cpu_seconds / sample.seconds
@@ -242,17 +244,16 @@ def _is_always_running(launch: Launch) -> bool:
 
 
 def _unaccounted_share(seconds: float, foreign: float, away: float) -> float:
-    """Return the share of other processes if they used all of the time that a launch didn't run; otherwise 0.
+    """Return the share of other processes if they used all of the time in which a launch didn't run; otherwise 0.
 
-    If other processes used all of a CPU that a step left idle, the two can't be separated, and the step's waiting is
-    included.
+    If the step also waited in this time, its waiting can't be separated from contention, and is included.
     """
-    # the kernel counts other processes in ticks, and the launch's own time in nanoseconds: the finer one is used
+    # the kernel counts the time of other processes in ticks, but the launch's own time in nanoseconds: use the latter
     return away / seconds if abs(away - foreign) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
 def find_granted_share(launches: Iterable[Launch]) -> float:
-    """Return the share of their CPUs that quotas grant to launches: the smallest recorded one, and at most 1."""
+    """Return the share of their CPUs that CPU quotas allow launches to use: the smallest recorded share, at most 1."""
     shares = [
         launch.resources[CPU_QUOTA] / launch.resources["steady_own_cpus"]
         for launch in launches
@@ -264,7 +265,7 @@ def find_granted_share(launches: Iterable[Launch]) -> float:
 def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
     """Return the seconds that the run may take; None without a budget.
 
-    A suite's budget is for whole CPUs. If a quota grants half of a CPU, everything takes twice as long.
+    A suite's budget is for whole CPUs. If a quota allows half of a CPU, everything takes twice as long.
     """
     if plan.budget_seconds is None or not plan.budget_is_wish:
         return plan.budget_seconds
@@ -282,16 +283,17 @@ def has_mean(launch: Launch) -> bool:
 
 
 def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:
-    """Return whether a cell with this pilot is launched in the rounds: it ended ok, and didn't only observe.
+    """Return whether a cell with this pilot is launched in the rounds: its pilot ended ok, and timed something.
 
-    `quantities` are the quantities of its group. If one of them is a phase, launches add to the pilot's result.
+    `quantities` are the quantities of the cell's group. If one of them is peak memory or a phase that the pilot has,
+    the cell is launched even if it only observes.
     """
     is_told = any(name == PEAK or pilot.phases.get(name) for name in quantities)
     return pilot.status is Status.OK and (is_told or not pilot.only_observed)
 
 
 def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:
-    """Return the mean seconds of a round by group; 0 in runs that didn't record them."""
+    """Return the mean duration of a round by group, in seconds; 0 in runs that didn't record durations."""
     rounds: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     for launch in launches:
         rounds[launch.group][launch.round, launch.attempt] += launch.seconds

@@ -12,13 +12,13 @@ from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: Two machines have the same memory if it differs by at most this share, because the kernel's own part varies.
+#: Two machines have the same memory if its size differs by at most this share, because the kernel's own part varies.
 MEMORY = 0.05
 
-# facts of a local engine that the facts of the host already contain
+# facts of Docker Engine on this machine that the facts of the host already contain
 _OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
-# facts that repeat others
-_TOLD_ELSEWHERE = {"why", "name", "pinned_to", "registry"}
+# facts that other facts repeat, or that have no effect on times
+_OMITTED = {"why", "name", "pinned_to", "registry"}
 
 
 class Aspect(StrEnum):
@@ -36,8 +36,8 @@ class Aspect(StrEnum):
 class RunDifference:
     """A fact that differs, with both stored values; None if a run doesn't have it.
 
-    `subject` is the scenario's or the environment's name, otherwise empty. `name` is the package, or the fact's name in
-    run.json.
+    `subject` is the name of the scenario or of the environment, otherwise empty. `name` is the name of the package, or
+    the name of the fact in run.json.
     """
 
     part: Aspect
@@ -48,18 +48,17 @@ class RunDifference:
 
 
 def compare_machines(first: Run, second: Run) -> list[RunDifference]:
-    """Return the facts in which the two runs' machines differ; empty if the machines are the same.
+    """Return the facts in which the two runs' machines differ; empty if the machines seem to be the same.
 
-    These are CPU, cores and memory. If both runs used GPUs, they also include the GPUs, their driver and their
-    settings, because a power limit changes times as much as another GPU. A run has no unique id of its machine, so two
-    machines of the same model can't be distinguished. The kernel may differ, because it is also updated on the same
-    machine.
+    The facts are CPU, cores and memory. If both runs used GPUs, the facts also include the GPUs, their driver and their
+    settings, because a power limit changes times as much as a different GPU. Two machines of the same model can't be
+    distinguished. The kernel may differ, because it is also updated on the same machine.
     """
     one, other = map(_machine, (first, second))
     differing = [
         difference for difference in _compare_facts(Aspect.MACHINE, "", one, other) if not _same_memory(difference)
     ]
-    return differing + (_cards(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
+    return differing + (_compare_gpus(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
 def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
@@ -74,11 +73,11 @@ def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Run
         if subject in other
         for difference in _compare_facts(*subject, facts, other[subject])
     ]
-    return _cards(first, second) + differing
+    return _compare_gpus(first, second) + differing
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
-    """Return whether the cell's software is known to be equal in both runs: Python, packages, image and scenario."""
+    """Return whether the cell's software is certainly the same in both runs: Python, packages, image and scenario."""
     one, other = (_software(cell, run) for run in (first, second))
     return all(one) and one == other
 
@@ -92,7 +91,7 @@ def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
 def _facts(run: Run, environments: Mapping[str, tuple[str, Device]]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
     """Return all facts that may change times, by aspect, and by the name of the scenario or the environment.
 
-    `environments` has each name with the environment and the device.
+    `environments` maps names to an environment and a device.
     """
     sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
     left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
@@ -129,18 +128,18 @@ def _facts(run: Run, environments: Mapping[str, tuple[str, Device]]) -> dict[tup
 
 
 def _omit_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name not in _TOLD_ELSEWHERE}
+    return {name: value for name, value in facts.items() if name not in _OMITTED}
 
 
 def _machine(run: Run) -> dict[str, Any]:
-    """Return the facts that identify a machine. With a remote engine, these are the facts of the engine's machine."""
+    """Return the facts that identify the machine that measured: the engine's machine if Docker Engine is remote."""
     remote = run.backend.is_remote
     facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
     return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 
-def _cards(first: Run, second: Run) -> list[RunDifference]:
-    """Return the differences between the runs' GPUs. Their position doesn't matter."""
+def _compare_gpus(first: Run, second: Run) -> list[RunDifference]:
+    """Return the differences between the runs' GPUs, except their position in the machine."""
     triples = gpu.find_differing(first.host.get("gpus"), second.host.get("gpus"), but=("index", "pci"))
     return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in triples]
 
@@ -155,7 +154,7 @@ def _same_memory(difference: RunDifference) -> bool:
 def _compare_facts(
     part: Aspect, subject: str, first: Mapping[str, Any], second: Mapping[str, Any]
 ) -> list[RunDifference]:
-    """Yield the names whose values differ; an empty value counts as missing."""
+    """Return the facts whose values differ; an empty value counts as missing."""
     pairs = (
         (name, _none_if_empty(first.get(name)), _none_if_empty(second.get(name)))
         for name in dict.fromkeys([*first, *second])

@@ -1,9 +1,9 @@
 """The comparison of two runs: each cell with a result in both, and the shift of all cells.
 
-The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`), against the same
-margin and with the same procedure over all cells as a table's comparisons (`verdicts`). That interval includes the
-variability within each run, but not the variability between days. This variability appears as a shift of all cells,
-which is separated from changes of single cells.
+The launches of different days aren't paired, so a change is judged by Welch's interval (`statistics`). The margin and
+the procedure over all cells are the same as for a table's comparisons (`verdicts`). Welch's interval includes the
+variability within each run, but not the variability between days. The variability between days appears as a shift of
+all cells, which is separated from changes of single cells.
 """
 
 import math
@@ -41,11 +41,12 @@ from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
 
-#: The smallest number of rounds in each run for any verdict of a cell, because its variances aren't moderated. With two
-#: rounds, a cell gets a verdict only if its change is shown to be beyond ×1.5, as in comparisons within a run.
+#: The smallest number of rounds in each run for all verdicts of a cell. It is larger than within a run, because
+#: variances aren't moderated. With two or three rounds, a cell gets a verdict only if its change is certainly beyond
+#: ×1.5.
 FEWEST_ROUNDS = 4
 
-#: The smallest number of cells for a common shift: the median of four others is valid even if one of them changed.
+#: The smallest number of cells for a common shift: the median of four other cells is valid even if one of them changed.
 FEWEST_CELLS = 5
 
 
@@ -54,9 +55,9 @@ class CellChange:
     """A cell in both runs: `first` and `second` are its seconds per step.
 
     `change` is time(second) / time(first), above 1 if the second run is slower, with its verdict. `without_shift` is
-    the change minus the shift of the other cells; None without a shift, and for cells that aren't judged.
-    `same_software`: environment, image and scenario are the same in both runs. `steps`: the step is non-stationary, so
-    the runs are compared between these numbers of earlier steps.
+    the change minus the shift of the other cells. It is None if there is no shift, and for cells that aren't judged.
+    `same_software`: environment, image and scenario are the same in both runs. If the step is non-stationary, `steps`
+    is the range of steps in which the runs are compared, counted from the start of a launch.
     """
 
     cell: Cell
@@ -71,10 +72,11 @@ class CellChange:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """The median change of `cells` cells, with its own 95 % interval.
+    """The median change of a number of `cells`, with its own 95 % interval.
 
-    `unchanged`: these are cells whose software is the same in both runs, so the shift comes from the machine, or from
-    the measurement. Otherwise, they are all judged cells, and the software may have contributed to the shift.
+    If `unchanged` is true, the software of these cells is the same in both runs, so the shift comes from the machine or
+    from the measurement. Otherwise, the shift is computed from all cells with enough rounds, and the software may have
+    contributed to it.
     """
 
     change: Judgement
@@ -86,7 +88,7 @@ class Shift:
 class UnpairedCell:
     """A cell with a result in only one run.
 
-    `status` is the reason why the other run has none; None if the cell wasn't requested there.
+    `status` is the reason why it has no result in the other run; None if it wasn't requested there.
     """
 
     cell: Cell
@@ -95,7 +97,7 @@ class UnpairedCell:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The comparison of two runs: common cells in the first run's order, and cells that only one of them has."""
+    """The comparison of two runs: `cells` have a result in both, and `only_first` and `only_second` in one of them."""
 
     cells: Sequence[CellChange]
     shift: Shift | None
@@ -104,7 +106,7 @@ class Changes:
 
     @property
     def deciding(self) -> list[Verdict]:
-        """The verdicts that a gate uses: on times, without the shift if that isn't caused by the software."""
+        """The verdicts that a gate uses. A shift is subtracted first if the software can't have caused it."""
         is_corrected = self.shift is not None and self.shift.unchanged
         candidates = [cell.without_shift if is_corrected and cell.without_shift else cell.change for cell in self.cells]
         return [
@@ -135,12 +137,12 @@ class _Both:
 
     @property
     def judged(self) -> bool:
-        """Whether it gets a verdict from its times. This is decided without using the times."""
+        """Whether the cell gets a verdict from its times. The times themselves don't influence this."""
         return self.rounds > 1 and not self.work.differs and not self.apart
 
     @property
     def is_steady(self) -> bool:
-        """Whether a shift can be applied to it."""
+        """Whether the cell can be used for the shift."""
         return self.judged and self.rounds >= FEWEST_ROUNDS
 
     @property
@@ -150,7 +152,7 @@ class _Both:
 
 
 class Pair:
-    """Two compared runs, `first` and `second`. Each part is computed at first access. `margin` is a share."""
+    """Two compared runs, `first` and `second`. Each property is computed at first access. `margin` is a share."""
 
     def __init__(self, first: Results, second: Results, margin: float) -> None:
         self.first, self.second, self.margin = first, second, margin
@@ -174,7 +176,7 @@ class Pair:
 
     @cached_property
     def machines(self) -> list[RunDifference]:
-        """The facts that show that the machines differ."""
+        """The facts in which the runs' machines differ."""
         return compare_machines(self.first.run, self.second.run)
 
     @cached_property
@@ -184,13 +186,12 @@ class Pair:
 
 
 def compare(first: Results, second: Results, margin: float, quantity: str = STEP) -> Changes:
-    """Return every cell of two runs, with verdicts that are judged together.
+    """Return every cell with a result in both runs, with verdicts that are judged together.
 
-    For another quantity, return the cells whose scenario compares it.
-
-    `margin` is a share: 0.03 for 3 %. These cells are not judged and are in no shift: cells with one round in a run,
-    cells that did different work, cells whose step changes during the measurement without common steps, and cells with
-    fewer than four rounds in a run (unless the difference is beyond ×1.5).
+    For a `quantity` other than the time per step, only cells whose scenario compares it are returned. `margin` is a
+    share: 0.03 for 3 %. Cells aren't judged if they have one round in a run, did different work, or have non-stationary
+    steps without common steps. The shift also excludes cells with fewer than four rounds in a run. Such cells get a
+    verdict only if the difference is certainly beyond ×1.5.
     """
     one, other = first.found_of(quantity), second.found_of(quantity)
     about = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
@@ -225,7 +226,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
 
 
 def _adapt_verdict(judgement: Judgement, quantity: str) -> Judgement:
-    """Return the verdict with the words of the quantity: `less` instead of `faster` if it isn't a time."""
+    """Return the judgement with a verdict that suits the quantity: `less` instead of `faster` if it isn't a time."""
     if is_time(quantity) or not judgement.verdict:
         return judgement
     return replace(judgement, verdict=judgement.verdict.of_amounts)
@@ -254,7 +255,10 @@ def _differences(cells: Sequence[_Both]) -> Logs:
 
 
 def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
-    """Return the cells that define the shift: those with the same software, otherwise all; empty if too few."""
+    """Return the indices of the cells that define the shift, and whether their software is the same in both runs.
+
+    Cells with the same software are used if there are enough of them, otherwise all cells; empty if there are too few.
+    """
     steady = np.flatnonzero([pair.is_steady for pair in family])
     unchanged = np.flatnonzero([pair.is_steady and pair.same_software for pair in family])
     if unchanged.size >= FEWEST_CELLS:
@@ -283,7 +287,7 @@ def _judgements(
 
 
 def _make_unjudged(pair: _Both) -> Judgement:
-    """Return its 95 % interval, if both runs have two rounds, and the reason why its times have no verdict."""
+    """Return the cell's change without a verdict: its 95 % interval if both runs have two rounds, and the reason."""
     half = float(half_widths(_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
     difference = fmean(pair.second) - fmean(pair.first)
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS

@@ -1,4 +1,4 @@
-"""Scaling over cores: the speed-up and the efficiency of each number of cores, from the comparisons of a table."""
+"""Scaling over cores: the speed-up and the efficiency on each number of cores, from the comparisons of a table."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from harness.model.scenario import CPUS
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
-    """A cell on a number of `cores`, next to the same cell on the `fewest` cores that the run has.
+    """A cell on a number of `cores`, compared with the same cell on the `fewest` cores in the run.
 
-    `compared` is the comparison of the two; it is None for the cell on the fewest cores.
+    `compared` is this comparison; it is None for the cell on the fewest cores.
     """
 
     row: Row
@@ -36,7 +36,7 @@ class ScalingPoint:
 
     @property
     def efficiency(self) -> Estimate | None:
-        """Return the speed-up, divided by how many times as many cores there are. 1 is perfect scaling."""
+        """Return the speed-up divided by the factor by which the number of cores is larger. 1 is perfect scaling."""
         ratio = self.speed_up
         if ratio is None:
             return None
@@ -47,9 +47,9 @@ class ScalingPoint:
 
 
 def scaling(table: ScenarioTable) -> list[ScalingPoint]:
-    """Return the points of a table of wall-clock times whose launches had several numbers of cores.
+    """Return the points of a table if it has wall-clock times for several numbers of cores.
 
-    They have the order of the table's rows and times. CPU time is the work of all cores, so it has no speed-up.
+    The points have the order of the table's rows and columns. CPU time is the work of all cores, so it has no speed-up.
     """
     if CPUS not in table.column_axes or CPUS not in table.scenario.settings:
         return []

@@ -1,4 +1,4 @@
-"""TensorFlow settings that differ between compared cells without a request: a hidden cause of a ratio."""
+"""TensorFlow settings that differ between compared cells although nobody requested it: a hidden cause of a ratio."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 
 @dataclass(frozen=True, slots=True)
 class SettingSeen:
-    """A value of a setting, and where it was observed: `tf2.15`, or the values of axes for the same environment.
+    """A value of a setting, and where it was observed: in an environment, or with axis values.
 
-    `value` is the kit's observation: for `xla`, a list of the things that XLA compiles; for other settings, a word.
+    `value` is the kit's observation: for `xla`, a list of the parts that XLA compiles; for other settings, a word.
     """
 
     value: Any
@@ -23,7 +23,7 @@ class SettingSeen:
 
 @dataclass(frozen=True, slots=True)
 class SettingDifference:
-    """A setting that differs between compared cells of a scenario, its values in the order of the cells."""
+    """A setting that differs between compared cells of a scenario. `seen` has its values in the order of the cells."""
 
     setting: str
     scenario: Scenario
@@ -31,10 +31,7 @@ class SettingDifference:
 
 
 def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]:
-    """Return settings that differ between compared cells of a table although the request didn't change them.
-
-    If the request asked for different values of a setting in two cells, the setting isn't included.
-    """
+    """Return the settings that differ between compared cells of a table although nobody requested different values."""
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _compared(table):
         one, two = (_get_observed(side, lookup) for side in (other, cell))
@@ -58,7 +55,7 @@ def _get_observed(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
 
 
 def _place(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return the difference of a cell from the cell beside it: its environment, otherwise the axes that differ."""
+    """Return how a cell differs from the cell it is compared with: its environment, otherwise the axes that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}

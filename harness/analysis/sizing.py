@@ -1,11 +1,11 @@
 """Sizing of a run: the warm-up and measurement time of a group's launches, and when a group needs no more rounds.
 
-The pilots set the lengths, once for the whole run.
+The pilots determine the lengths of the warm-up and the measurement, once for the whole run.
 
-A launch needs seconds before its first sample, so more samples cost less than more launches. But beyond some number of
-samples, they only reduce variance that the next launch adds again. The best number of samples in a launch is n = √(cost
-of a launch / cost of a sample · variance within / variance between launches), T. Kalibera and R. Jones, "Rigorous
-benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
+A launch needs seconds before its first sample, so more samples cost less than more launches. But samples only reduce
+the variance within a launch. Beyond some number of samples, the variance between launches is larger. The best number of
+samples in a launch is n = √(cost of a launch / cost of a sample · variance within / variance between launches):
+T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013, section 6 (their r, for two levels).
 """
 
 import itertools
@@ -29,8 +29,8 @@ from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
-#: The assumed standard deviation between launches of a cell (pinned to a core, it is 1 to 2 %), as a share, and the
-#: number of pairs of launches that this assumption is worth, relative to the pairs of the pilot.
+#: BELIEVED: the assumed standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
+#: WEIGHT: this assumption has the weight of this number of launch pairs; the pilots' pairs are added to it.
 BELIEVED, WEIGHT = 0.02, 4
 
 #: The assumed standard deviation between interleaved launches of a cell, as a share. More turns don't reduce it.
@@ -39,19 +39,21 @@ BELIEVED_IN_TURNS = 0.012
 #: The smallest and the largest number of turns that a pilot suggests.
 TURNS = (10, 60)
 
-#: A truncation is as good as the best one if its marginal standard error is at most this factor larger.
+#: A truncation is as good as the best one if its marginal standard error is at most this factor times the best.
 AS_GOOD = 1.05
 
-#: Fewer samples show neither a trend nor a variance: the last two of three are often equal.
+#: The fewest samples for a trend or a variance. Of three samples, the last two are often equal.
 FEWEST_SAMPLES = 4
 
 #: Lengths are rounded up to a multiple of this, in seconds, because a pilot isn't more precise.
 MULTIPLE = 0.05
 
-#: The number of single steps that a launch measures for percentiles, if they take at most MEASURE: ten are above p99.
+#: The number of single steps that a launch measures for percentiles, so that ten are above p99. Long steps are fewer,
+#: because the measurement time is at most the upper end of MEASURE.
 STEPS = 1000
 
-#: The round after which the widths of claims are checked first. For claims of at least LARGE, two rounds are enough.
+#: The rounds after which the interval widths of claims are first checked. For claims of a factor of at least LARGE, two
+#: rounds are enough.
 FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
 LARGE = 3.0
 
@@ -68,17 +70,18 @@ class PilotEstimate:
 def samplings(
     planned: Sampling, groups: Iterable[str], launches: Iterable[Launch], single_steps: Collection[str] = ()
 ) -> dict[str, Sampling]:
-    """Return each group's sampling: the plan's, with open lengths set from the run's pilots.
+    """Return each group's sampling: the planned one, in which the run's pilots determine the lengths that are open.
 
-    Compared cells are measured in the same way, so each length is the longest length that any cell of a group suggests.
-    The variance between launches is estimated from all groups. If no pilot has a result, the shortest lengths are used.
-    An interleaved plan gets as many turns as make one more sample of each launch as useful, for its time, as one more
-    launch. A turn has one sample. Launches that aren't pilots are ignored.
+    Compared cells are measured in the same way, so a group gets the longest length that any of its pilots suggests. The
+    variance between launches is estimated from all groups. If no pilot has a result, the shortest lengths are used. An
+    interleaved plan gets the number of turns at which one more turn is as useful, for its time, as one more launch. A
+    turn has one sample. Launches that aren't pilots are ignored.
 
     The lengths in the plan are for whole CPUs, like a suite's budget. Under a quota of 50 %, they are twice as long, so
-    that a launch makes the same number of steps.
+    that a launch executes the same number of steps.
 
-    In the groups `single_steps`, each sample is one step, for percentiles. A pilot then sets a time for STEPS steps.
+    In the groups `single_steps`, each sample is one step, for percentiles. The measurement time is then long enough for
+    STEPS steps, within MEASURE.
     """
     launches = list(launches)
     planned = _lengthen(planned, 1.0 / find_granted_share(launches))
@@ -130,7 +133,7 @@ def _fill(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
 
 
 def suggest_lengths(pilot: Launch, between: float) -> PilotEstimate:
-    """Return the lengths that a pilot suggests; `between` is the variance of the logs of launches' centres."""
+    """Return the lengths that a pilot suggests. `between` is the variance of the logs of launch means."""
     step_seconds = [sample.seconds / sample.steps for sample in pilot.samples]
     first = count_settled(step_seconds)
     warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
@@ -151,9 +154,9 @@ def count_settled(step_seconds: Sequence[float]) -> int:
     """Return the number of samples at the start that belong to the warm-up, at most half of them.
 
     This is the marginal standard error rule (MSER) of K. P. White, "An effective truncation heuristic for bias
-    reduction in simulation output", Simulation 69(6), 1997: omit the first d samples, with the d that minimises
-    Σ (x - mean)² / (n - d)² of the other samples. Here, d is the smallest number whose error is at most 5 % above the
-    minimum, and 0 if there are fewer than four samples.
+    reduction in simulation output", Simulation 69(6), 1997: omit the first d samples, and choose d to minimize
+    Σ (x - mean)² / (n - d)² over the other samples. Here, d is the smallest number whose standard error is at most 5 %
+    above the minimum. It is 0 if there are fewer than four samples.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0
@@ -169,10 +172,9 @@ def count_settled(step_seconds: Sequence[float]) -> int:
 def _estimate_within(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample, as a share of the squared mean.
 
-    If neighbours are correlated, it is estimated from batches.
-
-    Batch means: with √n batches of b samples, b times the variance of the batches' means (Kalibera and Jones need
-    independent samples, and neighbours in one process seldom are).
+    The method of Kalibera and Jones needs independent samples, but neighboring samples of one process are usually
+    correlated. So the result is at least the estimate from batch means: with √n batches of b samples, b times the
+    variance of the batches' means.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
@@ -183,11 +185,11 @@ def _estimate_within(step_seconds: Sequence[float]) -> float:
 
 
 def _estimate_from_neighbors(step_seconds: Sequence[float]) -> float:
-    """Return the variance of a sample as a share of the squared mean, from differences of neighbours.
+    """Return the variance of a sample as a share of the squared mean, from differences of neighboring samples.
 
-    Half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
-    difference", Annals of Mathematical Statistics 12, 1941). It excludes slow changes of the machine, which affect all
-    interleaved cells.
+    It is half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
+    difference", Annals of Mathematical Statistics 12, 1941). This estimate excludes slow changes of the machine, which
+    affect all interleaved cells.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
@@ -196,7 +198,7 @@ def _estimate_from_neighbors(step_seconds: Sequence[float]) -> float:
 
 
 def _estimate_between(pilots: Sequence[Launch]) -> float:
-    """Return the variance between launches, from the prior and from cells that the pilot launched twice."""
+    """Return the variance between launches, from the assumed variance and from cells with two pilots."""
     twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
         twins[launch.group, launch.cell].append(math.log(centre(launch)))
@@ -222,10 +224,10 @@ def first_look_at(claim: Claim) -> int:
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """Return half the width of each group's widest interval, on the log scale; infinite before FIRST_LOOK.
 
-    A comparison that is settled after one of the rounds LOOKS counts as 0. A group without comparisons has the width of
-    its cells' times instead. A group without a result isn't included. Memory growth has no ratios, and isn't included.
-    In a run of claims without a precision, only claims count. Their widths are relative to the width that each claim
-    needs, so 1 is enough for all.
+    A comparison whose verdict is clear at one of the rounds in LOOKS counts as 0. A group without comparisons has the
+    width of its cells' times instead. Groups without a result aren't included. Memory growth has no ratios, and isn't
+    included. In a run of claims without a precision, only claims count. Their widths are divided by the width that each
+    claim needs, so a group is done at 1.
     """
     if run.plan.claims and run.plan.precision is None:
         return _compute_claim_widths(run, launches)
@@ -257,7 +259,7 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
 
 
 def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
-    """Return, by group, the pairs of cells whose steps are compared, in the order of the tables."""
+    """Return, by group, the pairs of cells whose times per step are compared, in the order of the tables."""
     index = lookup(run, [])
     result: dict[str, list[tuple[Cell, Cell]]] = {group.name: [] for group in run.plan.groups}
     for layout in layouts(run, index):
@@ -268,9 +270,10 @@ def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
 
 
 def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
-    """Return half the width of the widest interval of each group's claims, relative to the width that the claim needs.
+    """Return the largest ratio in each group's claims: half the width of an interval over the width that a claim needs.
 
-    A scenario's claims of one quantity are judged together (claims.py), which sets the width of their intervals.
+    A scenario's claims of one quantity are judged together (claims.py), so the width of an interval depends on their
+    number.
     """
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
@@ -300,7 +303,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
 
 
 def _find_cells(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
-    """Return a claim's cells in the claimed environment, and in the run's other environments."""
+    """Return a claim's cells in the claimed environment and in each of `environments`, on every kind of device."""
     where = ["", *(environment.name for environment in environments)]
     return {scenario.claimed(claim, device, name) for device in Device for name in where}
 
@@ -308,7 +311,7 @@ def _find_cells(environments: Iterable[Environment], scenario: Scenario, claim: 
 def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
     """Return, by group, the round after which intervals are first checked in a run of claims.
 
-    It is the latest such round of the group's claims.
+    If the group's claims have different first rounds, it is the latest one.
     """
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
@@ -324,17 +327,18 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
 def _half_widths(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
-    """Return half the width of the interval in each place that has a result, and its number of rounds.
+    """Return half the width of the interval of each place with a result, and its number of rounds.
 
-    Ratios and seconds are on the log scale, growth is in bytes per call. Infinite with too few rounds for an interval.
-    The level is for as many intervals as there are `planned` cells, so that the order of measurement has no effect.
+    Ratios and seconds are on the log scale, and growth is in bytes per call. The width is infinite if there are too few
+    rounds for an interval. The level is divided among all places with `planned` cells, so that the order of measurement
+    has no effect.
     """
     apart = [place for place in places if place[0] != place[1] and place[0] in planned]
     of_pairs = sum(better is not None and better in planned for _, better in apart)
     of_one = sum(better is None for _, better in apart)
     alone: dict[Cell, list[float]] = {}
     pairs = []
-    # if the better side was claimed, the worse side is this one
+    # if an environment is the better side of a claim, both sides are the same cell, and are left out
     for worse, better in (place for place in places if place[0] in index.series and place[0] != place[1]):
         if better is None and quantity == GROWTH:
             alone[worse] = list(growths(index.numbers[worse]).values())

@@ -1,15 +1,16 @@
-"""From centres to estimates: geometric means, paired ratios, unpaired differences, and their t intervals.
+"""Estimates from launch means: geometric means, paired ratios, unpaired differences, and their t intervals.
 
-Everything is on the log scale. On this scale, a launch that takes twice as long and a launch that takes half as long
-are equally far from the middle, and a ratio of times is a difference.
+All calculations use the log scale. On this scale, a launch that takes twice as long and a launch that takes half as
+long are equally far from the middle, and a ratio of times is a difference.
 
 Source of the paired ratio and of the launch as the unit: T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable
 time", ISMM 2013.
 
-Rounds of one run are paired, so effects on a whole round cancel. Rounds of different days have nothing in common, so
-their difference has the variability of both: B. L. Welch, "The generalization of Student's problem when several
-different population variances are involved", Biometrika 34, 1947. In this case, variances aren't moderated: effects on
-a whole round are in the variance of every cell of that run, so the variances of the cells aren't independent.
+Cells of one run are paired by round, so effects on a whole round cancel. Rounds of different days have nothing in
+common, so the difference between two runs has the variability of both: B. L. Welch, "The generalization of Student's
+problem when several different population variances are involved", Biometrika 34, 1947. The variances in such a
+difference aren't moderated. Effects on a whole round are in the variance of every cell of a run, so the variances of
+the cells aren't independent.
 """
 
 import math
@@ -24,18 +25,18 @@ import numpy.typing as npt
 from harness.analysis.distributions import Floats, student_quantile
 from harness.model.defaults import LEVEL
 
-#: The smallest number of rounds for an interval of a cell's mean. For two rounds the quantile is 12.7, so the interval
-#: would say less than the two values.
+#: The smallest number of rounds for an interval of a cell's mean. For two rounds, the t quantile is 12.7, so the
+#: interval would be less informative than the two values.
 FEWEST_FOR_INTERVAL = 3
 
-#: The smallest standard deviation on the log scale: clocks count nanoseconds, and times are about a second. Without it,
-#: equal times would have a variance of 0 or of a rounding error, and moderation uses the log of the variance.
+#: The smallest standard deviation on the log scale: clocks count nanoseconds, and times are about a second. Without
+#: this limit, the variance of equal times would be 0 or a rounding error, and moderation uses the log of the variance.
 RESOLUTION = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """From `low` to `high`, in the unit of the value it belongs to."""
+    """An interval from `low` to `high`, in the unit of its value."""
 
     low: float
     high: float
@@ -46,7 +47,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A positive number (seconds per step, or a ratio of two such) from `rounds` rounds; one round has no interval."""
+    """A positive number from a number of `rounds`: seconds per step, or a ratio. With one round, it has no interval."""
 
     value: float
     rounds: int
@@ -54,8 +55,8 @@ class Estimate:
 
     @classmethod
     def from_log(cls, mean: float, rounds: int, half: float | None = None) -> "Estimate":
-        """exp(mean), with the interval exp(mean ± half)."""
-        # two rounds far apart give a half-width that a float cannot hold
+        """Return the estimate exp(mean), with the interval exp(mean ± half)."""
+        # exp is limited, because two rounds with very different times give a half-width that is too large for a float
         return cls(
             exp_limited(mean),
             rounds,
@@ -69,14 +70,14 @@ class Estimate:
 
     @property
     def inverse(self) -> "Estimate":
-        """The ratio from the point of view of the other side, with the inverse interval."""
+        """The inverse ratio, with the inverse interval."""
         turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
         return Estimate(1.0 / self.value, self.rounds, turned)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
-    """A difference or growth on a linear scale, of any sign."""
+    """A difference or memory growth, on a linear scale. It may be negative."""
 
     @property
     def distance(self) -> float:
@@ -85,16 +86,17 @@ class Difference(Estimate):
 
     @property
     def inverse(self) -> "Difference":
-        """The difference from the point of view of the other side."""
+        """The difference with the opposite sign, and its interval."""
         turned = self.interval and Interval(-self.interval.high, -self.interval.low)
         return Difference(-self.value, self.rounds, turned)
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """Differences of log times, such as the paired log-ratios of a table's comparisons, each of shape (m,).
+    """Differences of log times, such as the paired log ratios of a table's m comparisons, as arrays of shape (m,).
 
-    `mean` and `variance` (above 0) are over `rounds` rounds; the variance, moderated or not, has `freedom` degrees.
+    `mean` and `variance` (above 0) are over a number of `rounds`. `freedom` has the degrees of freedom of the variance,
+    which may be moderated.
     """
 
     mean: Floats
@@ -104,9 +106,9 @@ class Logs:
 
     @classmethod
     def measured(cls, mean: Floats, variance: Floats, rounds: Floats) -> "Logs":
-        """The values as they were measured.
+        """Return the values with variances that aren't moderated.
 
-        `variance` is the variance of a sample of `rounds` values (at least two).
+        `variance` is the sample variance of the values of all rounds (at least two).
         """
         return cls(mean, np.maximum(variance, RESOLUTION**2), rounds, rounds - 1.0)
 
@@ -116,7 +118,7 @@ class Logs:
         return np.sqrt(self.variance / self.rounds)
 
     def take(self, indices: Sequence[int]) -> "Logs":
-        """The values of some of the comparisons."""
+        """Return the values of some of the comparisons, selected by their indices."""
         at = np.asarray(indices, np.intp)
         return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
 
@@ -124,8 +126,8 @@ class Logs:
 def combine(centres: Sequence[float]) -> Estimate:
     """Return the geometric mean of a cell's launch means (at least one), with its t interval.
 
-    exp(m), with the interval exp(m ± t·s/√n): m and s are mean and standard deviation of n logs, t has n-1 df. Fewer
-    than FEWEST_FOR_INTERVAL have no interval.
+    The result is exp(m), with the interval exp(m ± t·s/√n). Here m and s are the mean and the standard deviation of n
+    logs, and t has n - 1 degrees of freedom. With fewer than FEWEST_FOR_INTERVAL values, there is no interval.
     """
     logs = [math.log(centre) for centre in centres]
     n = len(logs)
@@ -137,26 +139,22 @@ def combine(centres: Sequence[float]) -> Estimate:
 def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> list[float]:
     """Return log(longer / shorter) for every round that both have.
 
-    Both arguments map rounds to centres in seconds per step.
-
-    The pairs are by round, so effects that slow a whole round cancel out.
+    Both arguments map rounds to seconds per step. Effects that slow a whole round cancel out.
     """
     both = sorted(longer.keys() & shorter.keys())
     return [math.log(longer[number]) - math.log(shorter[number]) for number in both]
 
 
 def exp_limited(log: float) -> float:
-    """Return exp of a log, limited so that a float can hold the value and its inverse."""
+    """Return exp(log). The result is limited so that the value and its inverse are finite floats."""
     return math.exp(min(max(log, -700.0), 700.0))
 
 
 def percent(ratio: float) -> float:
-    """Return time(other) / time(plus) as the percentage of the source.
+    """Convert the ratio time(other) / time(plus) to a difference in percent, as the source calculates it.
 
-    It is (longer / shorter - 1) × 100, and positive if plus is faster.
-
-    The function is monotone and continuous (0 at 1, slope 100 on both sides), so it maps the ends of an interval to the
-    ends of an interval.
+    It is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is monotone and
+    continuous, so it maps the ends of an interval to the ends of an interval.
     """
     return (ratio - 1.0) * 100.0 if ratio >= 1.0 else (1.0 - 1.0 / ratio) * 100.0
 
@@ -200,10 +198,10 @@ def subtract(one: Logs, other: Logs) -> Logs:
 
 
 def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
-    """Return the medians of the means of some sets (indices, at least one each), of shape (sets,).
+    """Return the median of the means in each of `sets`, which contain indices (at least one each).
 
-    The error is the error of a median of m normal values, √(π/2 · e² / m). Here e² is the median of the squared errors,
-    so a few extreme cells change neither.
+    The error is that of the median of m normal values, √(π/2 · e² / m). Here e² is the median of the squared errors.
+    So a few extreme cells change neither the median nor its error.
     """
     return Logs(
         mean=np.array([np.median(logs.mean[at]) for at in sets]),
@@ -214,7 +212,7 @@ def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
 
 
 def subtract_others(logs: Logs, base: npt.NDArray[np.intp]) -> Logs:
-    """Return each mean minus the median of the others of `base` (at least two indices); the same shape.
+    """Return each mean minus the median of the other means whose indices are in `base` (at least two indices).
 
     The cells' errors are treated as independent. An effect on a whole round changes all cells, so it cancels out here
     but remains in the errors. So the intervals are too wide rather than too narrow.

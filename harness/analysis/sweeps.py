@@ -1,4 +1,4 @@
-"""A table's sweeps: its numbers as curves along a numeric axis, and their crossover points."""
+"""The sweeps of a table: its times as curves along a numeric axis, and their crossover points."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class SweepPoint:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """The numbers of one column along a sweep, by increasing size."""
+    """The times of one column along a sweep, by increasing size."""
 
     side: Side
     points: Sequence[SweepPoint]
@@ -47,8 +47,9 @@ class SizeVerdict:
 class SweepComparison:
     """A comparison along a sweep: log(time(other) / time(side)), above 0 if `side` of the column is faster.
 
-    `sizes` are the sizes in use, in `rounds` rounds that all of them have. If the two did different work at some size,
-    `different` describes it, and there is no lead. `verdicts` are the table's verdicts, by increasing size.
+    `sizes` contains the sizes that are compared, and `rounds` is the number of rounds that all of them have. If the two
+    sides did different work at some size, `different` describes it, and `lead` is None. `verdicts` are the table's
+    verdicts, by increasing size.
     """
 
     column: ScenarioColumn
@@ -70,7 +71,7 @@ class SweepComparison:
 
     @property
     def ahead(self) -> Side | None:
-        """The side that takes less time, if there is no crossover; None if neither is certain."""
+        """The side that takes less time at all sizes; None if there is a crossover, or if neither side is certain."""
         if not self.lead or self.lead.crossings:
             return None
         return self.column.side if self.lead.above else self.column.other if self.lead.below else None
@@ -80,8 +81,9 @@ class SweepComparison:
 class MeasuredSweep:
     """All curves of a table along `axis`, with sizes in `unit` (may be empty).
 
-    They have the device and the values `shared` of the other row axes in common. `withheld`: the table has comparisons,
-    but none of them is in `races`, because the control is beyond the margin.
+    The curves have the device and the values `shared` of the other row axes in common. `races` are the comparisons of
+    two curves. `withheld`: the table has comparisons, but `races` is empty because the A/A control is beyond the
+    margin.
     """
 
     scenario: Scenario
@@ -95,12 +97,12 @@ class MeasuredSweep:
 
     @property
     def sizes(self) -> list[float]:
-        """All sizes at which at least one curve has a number."""
+        """All sizes at which at least one curve has a time."""
         return sorted({point.size for curve in self.curves for point in curve.points})
 
 
 def sweeps(table: ScenarioTable, lookup: Lookup, margin: float) -> list[MeasuredSweep]:
-    """Return the table's sweeps with numbers for at least two sizes, in the order of axes and rows.
+    """Return the table's sweeps that have times for at least two sizes, in the order of axes and rows.
 
     `margin` is on the log scale.
     """
@@ -144,7 +146,7 @@ def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup,
 def _compare_along(
     head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup
 ) -> SweepComparison | None:
-    """Return one comparison by size; None if fewer than two sizes have it."""
+    """Return the comparison of a column along the sweep; None if fewer than two sizes have a result."""
     compared = {size: value.compared for size, value in values if value.compared}
     different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
     sizes, times = _common_times({size: _times(comparison, lookup) for size, comparison in compared.items()})
@@ -157,16 +159,16 @@ def _compare_along(
 
 
 def _times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
-    """Return both times of a comparison by round, the other side first, for every round that both have."""
+    """Return both times of a comparison, the other cell's first, for every round that both cells have."""
     longer, shorter = lookup.series[compared.other], lookup.series[compared.cell]
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 
 def _common_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
-    """Return the sizes in use, and their times in the rounds that all of these have, of shape (rounds, sizes, 2).
+    """Return the sizes to compare, and their times in the rounds that all of them have, of shape (rounds, sizes, 2).
 
-    If other sizes have more rounds, a size with fewer than three rounds is omitted, because it would reduce the rounds
-    of all. If fewer than two rounds are common to all, the means of each size are used as one round.
+    A size with fewer than three rounds is omitted if other sizes have more rounds, because it would reduce the number
+    of common rounds. If there are fewer than two common rounds, the means of each size are used as one round.
     """
     most = max(map(len, times.values()), default=0)
     sizes = [size for size, pairs in times.items() if len(pairs) >= min(most, FEWEST_ROUNDS)]

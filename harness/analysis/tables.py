@@ -30,13 +30,11 @@ from harness.model.scenario import DEVICE, GROWTH, MACHINE, STEP, Cell, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number of a table: seconds per step (or the table's quantity), or a ratio.
+    """A number in a table: seconds per step (or the table's quantity), or a ratio.
 
-    If there is no number, `status` is the reason.
-
-    `status` is None if the cell doesn't exist. If the number is a time, `shape` describes the distribution of
-    its samples, and `undone` says how the steps of a launch differ from those that the framework counted. If it is a
-    ratio, `compared` has its verdict.
+    If there is no number, `status` is the reason; it is None if the cell doesn't exist. If the number is a time per
+    step, `shape` describes the distribution of its samples. If a launch and the framework counted different numbers of
+    steps, `undone` describes the difference. If the number is a ratio, `compared` has its verdict.
     """
 
     estimate: Estimate | None
@@ -48,9 +46,9 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The cells of one group: the axis values that they have in common, and a value for each column.
+    """A row: the axis values that its cells have in common, and a value for each column.
 
-    If devices are compared, `device` is the baseline.
+    If devices are compared, `device` is the baseline device.
     """
 
     device: Device
@@ -59,7 +57,7 @@ class Row:
 
     @property
     def machine(self) -> str:
-        """The name of the measuring machine; empty in a run that wasn't merged from several."""
+        """The name of the machine that measured the row; empty in a run that wasn't merged from several."""
         return self.axes.get(MACHINE, "")
 
 
@@ -67,9 +65,9 @@ class Row:
 class ScenarioTable:
     """The numbers of one scenario, at least one in every row and every column.
 
-    Rows show `row_axes`, and headings of columns show `column_axes`. `several_devices`: the rows' devices differ.
-    `clock` is the clock of its times. `quantity` is the quantity of its values, by its name in a header: memory growth
-    has differences in bytes per call instead of ratios.
+    Rows show the values of `row_axes`, and column headings show the values of `column_axes`. `several_devices`: the
+    rows' devices differ. `clock` is the clock of the times. `quantity` is the measured quantity, by its name in
+    scenario headers. For memory growth, comparisons are differences in bytes per call instead of ratios.
     """
 
     scenario: Scenario
@@ -99,7 +97,7 @@ class ScenarioTable:
 
     @cached_property
     def rounds(self) -> int:
-        """The maximum number of rounds of a number in the table; 0 for an empty table."""
+        """The largest number of rounds behind a number in the table; 0 for an empty table."""
         return max((value.estimate.rounds for row in self.rows for value in row.values if value.estimate), default=0)
 
 
@@ -125,7 +123,7 @@ _Key = tuple[Device, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of a scenario's table: heads of columns and keys of rows, before anything is computed."""
+    """The layout of a scenario's table before anything is computed: its columns, and the keys of its rows."""
 
     scenario: Scenario
     cells: Sequence[Cell]
@@ -148,9 +146,9 @@ class Layout:
 
 
 def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
-    """Return the layouts of the run's tables of a quantity in the run's order.
+    """Return the layouts of the run's tables for a quantity, in the run's order.
 
-    Every scenario has a table of the step; it has one of another quantity if it compares it.
+    Every scenario has a table of times per step. It has a table of another quantity if its header compares it.
     """
     all_layouts = []
     for scenario in run.scenarios:
@@ -169,8 +167,8 @@ def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
 def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable]:
     """Return the run's tables in the run's order. A table without numbers has no rows.
 
-    `lookup` is an index of launches whose samples are the quantity. For memory growth, it is an index of the original
-    launches.
+    `lookup` is an index of launches whose samples are values of the quantity. For memory growth, it is an index of the
+    original launches.
     """
     return [_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
 
@@ -224,7 +222,7 @@ def _of_amounts(compared: Compared | None) -> Compared | None:
 
 
 def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
-    """Return a cell's value of a quantity that each launch has once."""
+    """Return a cell's value of a quantity other than the time per step."""
     if quantity == GROWTH:
         grown = growth_estimate(lookup.numbers.get(cell, ()))
         return Value(grown, None if grown else Status.NOT_AVAILABLE)

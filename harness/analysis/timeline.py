@@ -1,4 +1,4 @@
-"""Run timeline: after which round groups stopped, how long launches measured, and launches in order of time."""
+"""Run timeline: the rounds after which groups stopped, the sampling of launches, and launches in order of time."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from harness.model.run import Run, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """Groups that stopped for the same reason, and after which rounds, fewest first.
+    """The number of `groups` that stopped for the same reason, and after which `rounds`, fewest first.
 
-    `early` is the round before which no interval is checked, if some groups stopped before it; otherwise 0.
+    `early` is the first round after which intervals are checked, if some groups stopped before it; otherwise 0.
     """
 
     reason: StopReason
@@ -37,10 +37,10 @@ class Endings:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A launch with a result: its `place` in the table, and its centre as a factor of its cell's mean.
+    """A launch with a result. `place` is its position in the order of time, from 1.
 
-    `mean` is that mean in seconds per step. `counts`: the launch is included in the results. Otherwise, its round was
-    repeated. `disturbed`: the launch had interference.
+    `mean` is the mean of its cell in seconds per step, and `factor` is the launch mean divided by it. `counts`: the
+    launch is included in the results. Otherwise, its round was repeated. `disturbed`: the launch had interference.
     """
 
     launch: Launch
@@ -72,7 +72,7 @@ def describe_ends(run: Run) -> Endings:
 
 
 def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
-    """Return the sampling of launches with a result, each distinct one once per group."""
+    """Return the sampling of each group with a result, or the planned sampling if all groups use it."""
     planned = run.plan.sampling
     with_numbers = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
     is_one = not (planned.is_open or run.plan.single_steps)
@@ -97,6 +97,6 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -
             counts=id(launch) in counting,
             disturbed=bool(describe_interference(launch)),
         )
-        # all times are UTC in the same format; launches without a time keep the order in which they ended
+        # texts of times sort correctly, because all are UTC; launches without a time keep the order in which they ended
         for place, launch in enumerate(sorted(own_launches, key=lambda launch: launch.started), 1)
     ]

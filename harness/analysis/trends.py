@@ -1,25 +1,29 @@
 """Non-stationary steps: the time per step depends on the number of steps before it.
 
-Neighbouring samples of one launch are correlated, and so is the machine, so no test over samples shows that a step
-changes. Launches are fresh processes, so the test is over launches. Each launch gives one number: how much longer its
-last samples are than its first samples, by the slope of H. Theil, "A rank-invariant method of linear and polynomial
-regression analysis", 1950, and P. K. Sen, JASA 63, 1968, over ten means of samples, so that a remainder of the warm-up
-has little effect. A cell has a trend if a t test over launches shows that the mean of these numbers is beyond the
-margin, and if at that level more pairs of a launch's ten means go one way than by chance (H. B. Mann, "Nonparametric
-tests against trend", Econometrica 13, 1945; over several series R. M. Hirsch and J. R. Slack, Water Resources Research
-20, 1984): three samples at one of two speeds each may have the same slope three times.
+Neighboring samples of one launch are correlated, and the machine's speed changes slowly. So a test over samples can't
+show that a step changes. Launches are fresh processes, so the test is over launches. Each launch gives one number: how
+much slower its last samples are than its first samples. This is the Theil-Sen slope (H. Theil, "A rank-invariant
+method of linear and polynomial regression analysis", 1950; P. K. Sen, JASA 63, 1968). The slope is computed from ten
+means of samples, so that a remainder of the warm-up has little effect.
 
-If the clock speed falls in every launch, as with turbo or the boost of a GPU, the time of every step changes. So the
-logs minus the logs of the group's other cells must also show the trend: sample by sample if the cells are interleaved,
-and otherwise part by part, separately for each round. Changes that all cells of a group have in common come from the
-machine, except a change by a factor of 2, which is too large for clock speeds.
+A cell has a trend if two tests show one. First, a t test over launches shows that the mean of these numbers is beyond
+the margin. Second, more pairs of a launch's ten means change in one direction than expected by chance (H. B. Mann,
+"Nonparametric tests against trend", Econometrica 13, 1945; for several series R. M. Hirsch and J. R. Slack, Water
+Resources Research 20, 1984). The second test is needed because three samples that each have one of two speeds may have
+the same slope in three launches.
 
-If samples have CPU time, the CPU time is judged too, because it doesn't include contention. It counts if the time
-changes in the same direction, by more than the margin.
+If the clock speed falls in every launch, as with CPU turbo or GPU boost, the time of every step changes. So the logs
+minus the logs of the group's other cells must also show the trend: sample by sample if the cells are interleaved, and
+otherwise part by part, separately for each round. Changes that all cells of a group have in common come from the
+machine. An exception is a change by a factor of 2, which is too large for clock speeds.
 
-With too few launches for that, a cell has a trend if it changes by ×2, nearly all pairs in each launch go one way, and
-chance does that in one of a million cases (from three launches on: at the level of the tests above); or if samples are
-shown to be slower by ×1.5 than the warm-up's steps.
+If samples have CPU time, the CPU time is judged too, because it doesn't include contention. A trend of the CPU time
+counts if the wall-clock time changes in the same direction, by more than the margin.
+
+If there are too few launches for these tests, a cell has a trend in two cases. In the first case, its time per step
+changes by a factor of 2, and nearly all pairs in each launch change in one direction. The probability of this by chance
+must be below one in a million, or below the level of the tests above if there are at least three launches. In the
+second case, samples are significantly slower than the warm-up's steps, by a factor of 1.5.
 
 docs/dev/validation/simulation-trends.md has the rate of false trends.
 """
@@ -42,28 +46,28 @@ from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample, Samples
 from harness.model.scenario import Cell
 
-#: The level of both tests. With it, a trend is shown in less than 1 % of the cells whose steps don't change, for every
+#: The level of both tests. At this level, less than 1 % of the cells whose steps don't change get a trend, for every
 #: simulated kind of interference (docs/dev/validation/simulation-trends.md).
 ALPHA = 0.005
 
-#: The number of parts into which a launch's samples are divided; the fewest samples of a launch that is tested; and the
-#: fewest samples in a range of steps for a comparison there.
+#: PARTS: the number of parts into which a launch's samples are divided. FEWEST: the fewest samples of a launch that is
+#: tested. ENOUGH: the fewest samples in a range of steps for a comparison in this range.
 PARTS, FEWEST, ENOUGH = 10, 2, 3
 
-#: A change by a factor of STRONG (log scale) is also shown for cells with few launches, if at most the share ODD of the
-#: pairs of each launch's parts contradict it, and if the probability of that by chance is below CHANCE.
+#: A change by the factor STRONG (log scale) is a trend even with few launches, if at most the share ODD of the pairs of
+#: each launch's parts contradict it, and if the probability of such pairs by chance is below CHANCE.
 STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
 #: With at least this many launches, it is enough if the probability is below ALPHA.
 FEW = 3
 
-#: With at least this many cells in a group, effects of the machine on all cells can be separated from a trend of one.
+#: In a group of at least this many cells, a trend of one cell can be distinguished from effects of the machine on all.
 SURE = 3
 
-#: A step grows if its samples are slower than the warm-up by more than this factor (log scale).
+#: A step becomes slower if its samples are slower than the warm-up by more than this factor (log scale).
 GROWN = math.log(1.5)
 
 
-# the times of samples, by some clock
+# the function that returns the times of samples: wall-clock or CPU time
 _Measure = Callable[[Samples], Sequence[float] | None]
 
 # the logs of the time per step of each sample, by the `id` of the launch; launches that didn't record it are missing
@@ -72,7 +76,7 @@ _LogsByLaunch = Mapping[int, Floats]
 
 @dataclass(frozen=True, slots=True)
 class TrendStage:
-    """The time per step at a stage of a launch, in seconds, after a number of steps: means over launches."""
+    """The time per step at one stage of a launch: `seconds` per step after `step` steps, as means over launches."""
 
     step: float
     seconds: float
@@ -80,11 +84,11 @@ class TrendStage:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The change of a step during measurement: its time at the last samples as a `factor` of that at the first.
+    """The change of a step during measurement. `factor` is the time per step in the last samples over the first ones.
 
-    `stages` are in order. They count the steps of the warm-up too, if launches recorded it (`counted`), and start with
-    it if it shows that a step grows. `unsure`: the machine may be the cause, because the group has fewer than two other
-    cells that would show this, and the change is below a factor of 2.
+    `stages` are in order. If all launches recorded the number of warm-up steps (`counted`), stages count these steps
+    too. The first stage is the warm-up if samples are slower than the warm-up. `unsure`: the machine may be the cause,
+    because the group has fewer than two other cells that would show this, and the change is below a factor of 2.
     """
 
     factor: float
@@ -94,7 +98,10 @@ class Trend:
 
 
 def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
-    """Return the cells whose step changes by more than `margin` (log scale), from their launches with a result."""
+    """Return the trend of each cell whose step changes by more than `margin` (log scale).
+
+    `numbers` contains each cell's launches with a result.
+    """
     groups: dict[str, dict[Cell, Sequence[Launch]]] = defaultdict(dict)
     for cell, launches in numbers.items():
         groups[launches[-1].group][cell] = launches
@@ -123,10 +130,10 @@ def _trend(
     time, cpu = (_log_views(looked_at, of_clock, relative) for of_clock, relative in zip(logs, beside, strict=True))
     is_changing = changes(time, margin)
     if time and not is_changing and not any(launch.places for launch in looked_at):
-        # no clock speed falls by so much; the load on interleaved cells may have a larger effect
+        # clock speeds don't fall this much; for interleaved cells, load on the machine may have a larger effect
         is_changing = is_doubled(time[0])
     if cpu and not is_changing:
-        # contention isn't in CPU time; but only a trend of the time counts
+        # CPU time doesn't include contention; but its trend counts only together with a trend of the wall-clock time
         mean = fmean(change(time[0]))
         is_changing = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
     grown = _find_warm_up_growth(looked_at)
@@ -141,10 +148,10 @@ def _trend(
 
 
 def _log_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByLaunch) -> list[list[Floats]]:
-    """Return the logs of the launches' parts, and those `beside` the group's other cells, if there are any.
+    """Return the logs of the launches' parts, and their logs relative to the group's other cells (`beside`), if known.
 
     An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
-    change relative to it. So a trend must be in both. Empty if a launch has no data.
+    change relative to it. So a trend must be in both views. The result is empty if a launch has no data.
     """
     names = [id(launch) for launch in launches]
     if not names or not all(name in logs for name in names):
@@ -154,9 +161,9 @@ def _log_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByL
 
 
 def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
-    """Return whether a step changes by more than `margin` (log scale), consistently in all views of its launches.
+    """Return whether a step changes by more than `margin` (log scale), in the same direction in all views.
 
-    A view has the logs of each launch's `parts`; without a view, or in an empty one, nothing changes.
+    A view has the logs of each launch's `parts`. The result is False without views, or if a view is empty.
     """
     ways = {_direction(view, margin) if view else 0 for view in views}
     return ways in ({1}, {-1})
@@ -178,9 +185,9 @@ def is_doubled(launches: Sequence[Floats]) -> bool:
 
 
 def change(launches: Sequence[Floats]) -> Floats:
-    """Return how much longer a step takes in the last part than in the first, by launch: Theil's and Sen's slope.
+    """Return, for each launch, how much longer a step takes in the last part than in the first: the Theil-Sen slope.
 
-    `launches` are the logs of each launch's parts. The result is on the log scale.
+    `launches` contains the logs of each launch's parts. The result is on the log scale.
     """
     slopes = np.empty(len(launches))
     for size, places in _group_by_size(launches).items():
@@ -191,7 +198,7 @@ def change(launches: Sequence[Floats]) -> Floats:
 
 
 def _group_by_size(launches: Sequence[Floats]) -> dict[int, list[int]]:
-    """Return the places of the launches with each number of values."""
+    """Return the indices of launches by their number of values."""
     by_size: dict[int, list[int]] = defaultdict(list)
     for place, logs in enumerate(launches):
         by_size[logs.size].append(place)
@@ -199,9 +206,10 @@ def _group_by_size(launches: Sequence[Floats]) -> dict[int, list[int]]:
 
 
 def parts(logs: Floats, count: int = PARTS) -> Floats:
-    """Return the logs of seconds per step of at most ten parts of a launch's samples (at least one), in order.
+    """Divide a launch's samples (at least one) into `count` parts, and return the log of each part's seconds per step.
 
-    `logs` may have several launches, one per row.
+    `logs` has the log of the seconds per step of each sample; several launches have one row each. With fewer samples
+    than `count`, each sample is a part.
     """
     starts, lengths = _find_cuts(logs.shape[-1], min(count, logs.shape[-1]))
     first = logs[..., :1]
@@ -219,13 +227,13 @@ def _divide(launches: Sequence[Floats], count: int = PARTS) -> list[Floats]:
 
 @lru_cache(maxsize=1024)
 def _find_cuts(size: int, count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where each of `count` parts of `size` samples starts, and its number of samples."""
+    """Divide `size` samples into `count` parts, and return the start and the number of samples of each part."""
     ends = np.linspace(0.0, size, count + 1).round().astype(np.intp)
     return ends[:-1], np.diff(ends)
 
 
 def _is_beyond(values: Sequence[float], margin: float) -> bool:
-    """Return whether the mean of independent values is shown to be beyond ± margin, at ALPHA."""
+    """Return whether the mean of independent values is significantly beyond ± margin, at the level ALPHA."""
     count = len(values)
     if count < 2:
         return False
@@ -234,7 +242,10 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 
 
 def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
-    """Return the number of falling pairs of parts, the number of pairs, and the probability of this by chance."""
+    """Return each launch's number of falling pairs of parts, its number of pairs, and a probability.
+
+    The probability is that chance alone makes the total number of falling pairs at least as extreme (two-sided).
+    """
     falling, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)
     for size, places in by_size.items():
@@ -248,14 +259,14 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
     return falling, pairs, 2.0 * float(likely[: fewer + 1].sum())
 
 
-# a run with equal numbers of samples has one or two of these
+# cells with the same numbers of samples share a result, so a run usually needs one or two results
 @lru_cache(maxsize=4)
 def _sum_inversions(launches: tuple[tuple[int, int], ...]) -> Floats:
-    """Return the probability of each number of falling pairs, from 0 on, in all launches of a cell together.
+    """Return the probability of 0, 1, 2, … falling pairs in all launches of a cell together, in a random order.
 
-    The order of the parts is random. `launches` are numbers of parts, each with the number of launches.
+    `launches` contains pairs: a number of parts, and the number of launches with this number of parts.
     """
-    # the distribution of a sum, by the product of Fourier transforms: successive convolutions would be quadratic
+    # the distribution of the sum, as a product of Fourier transforms: successive convolutions would take quadratic time
     size = sum(times * (count * (count - 1) // 2) for count, times in launches) + 1
     padded = 1 << size.bit_length()  # a transform of a length with large factors is slow
     spectrum = np.ones(padded // 2 + 1, np.complex128)
@@ -266,13 +277,13 @@ def _sum_inversions(launches: tuple[tuple[int, int], ...]) -> Floats:
 
 @lru_cache(maxsize=PARTS)
 def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the earlier and of the later one of each pair among `count`."""
+    """Return all pairs of `count` parts: the indices of the earlier parts, and the indices of the later parts."""
     return np.triu_indices(count, 1)
 
 
 @lru_cache(maxsize=PARTS)
 def _count_inversions(count: int) -> Floats:
-    """Return the probability of each number of falling pairs among values in a random order, from 0 on."""
+    """Return the probability of 0, 1, 2, … falling pairs among `count` values in a random order."""
     likely = np.ones(1)
     for size in range(2, count + 1):
         likely = np.convolve(likely, np.full(size, 1.0 / size))
@@ -288,7 +299,10 @@ def _cpu_seconds(samples: Samples) -> Sequence[float] | None:
 
 
 def _logs_by_launch(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunch:
-    """Return the log of the time per step of each sample; launches that didn't record it are missing."""
+    """Return the log of the time per step of each sample, by the id of the launch.
+
+    Launches that didn't record this time are missing.
+    """
     by_length: dict[int, list[tuple[int, Samples, Sequence[float]]]] = defaultdict(list)
     for launch in launches:
         samples = Samples.of(launch.samples)
@@ -305,13 +319,12 @@ def _logs_by_launch(launches: Iterable[Launch], measure: _Measure) -> _LogsByLau
 
 
 def _logs_relative_to_group(launches: Sequence[Launch], logs: _LogsByLaunch) -> _LogsByLaunch:
-    """Return, for each launch, the logs of its parts minus the median of the other cells' logs.
+    """Return, by the id of a launch, the logs of its parts minus the median of the other cells' logs.
 
-    Only launches with other cells in their round are included.
-
-    Interleaved launches of a block are under the same conditions of the machine, sample by sample. For sequential
-    launches, only effects that repeat in each launch are comparable. Each round has its own median, so that the
-    median's error differs from round to round, and is in the error of the test.
+    Only launches of rounds with other cells are included. In interleaved launches of a block, samples with the same
+    number are measured under the same conditions of the machine. For sequential launches, only effects that repeat in
+    each launch are comparable. Each round has its own median. So the median's error differs between rounds, and the
+    error of the test includes it.
     """
     blocks: dict[tuple[str, int, int, int], list[Launch]] = defaultdict(list)
     for launch in launches:
@@ -325,7 +338,7 @@ def _logs_relative_to_group(launches: Sequence[Launch], logs: _LogsByLaunch) -> 
         if len(set(cells)) == 1:
             continue
         if block[0].places:
-            # launches that lost their last turns are excluded
+            # interleaved launches are excluded if one of them didn't get all of its turns
             if len(set(sizes)) == 1:
                 rows = np.array([logs[name] for name in names])
                 by_launch |= zip(names, parts(rows - _medians_of_others(rows, cells)), strict=True)
@@ -379,19 +392,22 @@ def count_before(launch: Launch) -> float | None:
 
 
 def spans(launch: Launch) -> tuple[Floats, Floats]:
-    """Return the number of steps before and after each sample; from 0 on if the launch didn't record it."""
+    """Return the number of steps before the start and before the end of each sample, including the warm-up.
+
+    If the launch didn't record its warm-up steps, they aren't counted.
+    """
     steps = np.array([sample.steps for sample in launch.samples], np.float64)
-    # each turn begins with untimed steps
+    # each turn starts with untimed steps
     untimed = launch.resources.get("between_steps", 0.0) / max(1, steps.size)
     ends = (count_before(launch) or 0.0) + np.cumsum(steps + untimed)
     return ends - steps, ends
 
 
 def compute_within(launch: Launch, steps: Interval) -> tuple[float, float]:
-    """Return the seconds per step between two numbers of earlier steps, and the number of samples.
+    """Return the seconds per step in a range of steps, and the number of samples in it.
 
-    If only a part of a sample is in this range, only that part counts. The result is not a number if no sample is in
-    the range.
+    The range counts steps from the start of the launch. Only the part of a sample inside the range counts. The seconds
+    are NaN if no sample is in the range.
     """
     starts, ends = spans(launch)
     inside = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
@@ -402,9 +418,10 @@ def compute_within(launch: Launch, steps: Interval) -> tuple[float, float]:
 
 
 def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
-    """Return the steps that all launches (at least one) measured, by the number of steps before them.
+    """Return the range of steps that all launches (at least one) measured, counted from the start of a launch.
 
-    None if a launch has fewer than three samples there, or didn't record the number of steps in its warm-up.
+    The result is None if a launch has fewer than three samples in the range, or didn't record its number of warm-up
+    steps.
     """
     if any(count_before(launch) is None for launch in launches):
         return None
@@ -415,14 +432,14 @@ def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
 
 
 def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
-    """Return the launches with one sample instead of their samples: the time per step in that range of steps."""
+    """Return the launches, each with a single sample that has the time per step in the range `steps`."""
     replaced = []
     for launch in launches:
         seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
-        # contention is subtracted here, because it can't be found from one sample; a coarse clock may measure no time
+        # contention is subtracted here, because one sample can't show it; a coarse clock may measure no time
         length = max(seconds * (1.0 - compute_taken_share(launch)), RESOLUTION) * count
-        # a sample whose CPU time is its time has no contention left to subtract
+        # contention isn't subtracted again from a sample whose CPU time equals its wall-clock time
         replaced.append(replace(launch, samples=[Sample(length, count, length)]))
     return replaced
 
@@ -453,11 +470,10 @@ def compute_warm_up_step(launch: Launch) -> float | None:
 
 
 def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | None:
-    """Return where samples are significantly slower than the warm-up, by a factor of 1.5.
+    """Return the warm-up as a stage, if samples are slower than the warm-up by a factor of 1.5 or more.
 
-    The result is the middle of these samples, and their seconds.
-
-    Faster samples are normal, because a first call compiles.
+    The result is the step in the middle of the warm-up, and its seconds per step; None if samples aren't significantly
+    slower. Samples that are faster than the warm-up are normal, because a first call compiles.
     """
     warm = [step for launch in launches if (step := compute_warm_up_step(launch))]
     if not warm or len(warm) < len(launches):
@@ -466,7 +482,7 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
     if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
         return None
     middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
-    # contention is known for the samples only
+    # contention is only known for the samples
     return middle, exp_limited(
         fmean(
             math.log(warm_up * (1.0 - compute_taken_share(launch)))

@@ -1,20 +1,21 @@
 """Verdicts from log ratios: intervals compared with a fixed margin, for all comparisons of a table at once.
 
-`faster` and `slower` need the whole interval outside the margin, and `same` needs it inside. All other cases are
-`unclear`. An interval inside the margin shows equivalence, by the two one-sided tests of D. J. Schuirmann, "A
-comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of average
-bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987. With an interval of 95 %, each test has a
-level of 2.5 %.
+The verdict is `faster` or `slower` if the whole interval is outside the margin, `same` if the whole interval is inside,
+and otherwise `unclear`. An interval inside the margin shows equivalence, by the two one-sided tests of D. J.
+Schuirmann, "A comparison of the two one-sided tests procedure and the power approach for assessing the equivalence of
+average bioavailability", Journal of Pharmacokinetics and Biopharmaceutics 15, 1987. With an interval of 95 %, each test
+has a level of 2.5 %.
 
 For the comparisons of one table, the probability of any wrong verdict is at most 5 %, by the step-down procedure of S.
-Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979. The k-th
-clearest of m comparisons is judged by an interval of 1 - 0.05 / (m - k + 1). The first unclear comparison sets the
-level of all that follow. (J. P. Shaffer, Annals of Statistics 8, 1980, shows that the direction of a difference is
-covered too; docs/dev/validation/simulation.md has the measured error rates.)
+Holm, "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 1979. The
+comparisons are ordered by their p values, clearest first. The k-th of m comparisons is judged by an interval at the
+level 1 - 0.05 / (m - k + 1). From the first unclear comparison on, the level stays the same. J. P. Shaffer, Annals of
+Statistics 8, 1980, shows that the procedure also covers the direction of a difference. For the measured error rates,
+see docs/dev/validation/simulation.md.
 
-Holm's levels depend on the numbers. So if an interval at such a level is picked because it is unclear, it contains the
-true value less often than the level says. For this reason, all intervals that are shown have the level 1 - 0.05/m: with
-95 % probability, all intervals of a table contain their true ratios.
+Holm's levels depend on the measured values. So intervals at these levels would contain the true value less often than
+the level promises. For this reason, all intervals that are shown have the level 1 - 0.05/m: with 95 % probability, all
+intervals of a table contain their true ratios.
 """
 
 import math
@@ -29,11 +30,11 @@ from harness.analysis.distributions import Floats, student_cdf
 from harness.analysis.statistics import Estimate, Interval, Logs, exp_limited, half_widths
 from harness.model.defaults import ALPHA, FEWEST_ROUNDS
 
-#: With fewer rounds than FEWEST_ROUNDS, but at least two, a comparison has a verdict only if its whole interval is
-#: beyond this (log scale).
+#: A comparison with at least two rounds, but fewer than FEWEST_ROUNDS, has a verdict only if its whole interval is
+#: beyond this factor (log scale).
 LARGE = math.log(1.5)
 
-#: The probability that the suggested number of rounds settles a comparison.
+#: The probability of a clear verdict after the suggested number of rounds.
 POWER = 0.8
 
 #: The largest number of rounds that is suggested.
@@ -59,7 +60,7 @@ class Verdict(StrEnum):
 
     @property
     def of_amounts(self) -> "Verdict":
-        """The same for memory or counts instead of times: `less` instead of `faster`."""
+        """The verdict for a quantity that isn't a time: `less` instead of `faster`, and `more` instead of `slower`."""
         return {Verdict.FASTER: Verdict.LESS, Verdict.SLOWER: Verdict.MORE}.get(self, self)
 
 
@@ -68,14 +69,14 @@ class Withheld(StrEnum):
 
     FEW_ROUNDS = "few rounds"
     CONTROL = "control"
-    #: A step changes during the measurement, and the two cells have too few steps in common.
+    #: The time per step changes during the measurement, and the two cells have too few steps in common.
     TREND = "trend"
-    #: CPU contention was subtracted, and the verdict is unclear because of the possible error.
+    #: CPU contention was subtracted, and the verdict is unclear because of the possible error of this subtraction.
     CONTENTION = "contention"
 
     @property
     def by_times(self) -> bool:
-        """Whether the times were judged anyway, so that the level was divided among more comparisons."""
+        """Whether the verdict was withheld after judging the times, so that the level is divided among it too."""
         return self in (Withheld.CONTROL, Withheld.CONTENTION)
 
 
@@ -91,8 +92,8 @@ class Deciding:
 class Judgement:
     """A ratio time(cell) / time(other), above 1 if the cell is slower, with the cell's verdict.
 
-    The interval has the level `level`; if `verdict` is None, `withheld` has the reason. `deciding` is the narrower
-    interval of the verdict, if the verdict is clear and the interval of the ratio alone would be unclear.
+    The interval has the level `level`. If `verdict` is None, `withheld` is the reason. `deciding` is the narrower
+    interval that decides the verdict, if the interval of the ratio alone would leave it unclear.
     """
 
     ratio: Estimate
@@ -103,17 +104,18 @@ class Judgement:
 
     @property
     def judged(self) -> bool:
-        """Whether its level was divided together with the levels of the other judged comparisons."""
+        """Whether it is one of the judged comparisons, among which the level is divided."""
         return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """For each comparison, shape (m,): Holm's level, at which its verdict was made, and the verdict.
+    """The verdicts of m comparisons, with arrays of shape (m,).
 
-    `half` is half the width of the shown interval on the log scale, and `levels` is its level: 1 - 0.05/m, or more if a
-    comparison may use only a share of the significance level. `deciding` is half the width of the interval that decides
-    the verdict; 0 if the verdict follows from the shown interval too.
+    `half` is half the width of the interval that is shown, on the log scale. `levels` is the level of this interval:
+    1 - 0.05/m, or more if a comparison may use only a share of the significance level. `alpha` is Holm's significance
+    level, at which the verdict was made. `deciding` is half the width of the interval that decides the verdict; 0 if
+    the verdict also follows from the interval that is shown.
     """
 
     half: Floats
@@ -124,14 +126,12 @@ class Judged:
 
 
 def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares: float | Floats = 1.0) -> Judged:
-    """Return the verdicts of one table.
+    """Return the verdicts of one table. Each argument after `logs` has one value for all comparisons, or one for each.
 
-    `margin` is on the log scale, such as log(1.03): one for all comparisons, or one for each.
-
-    `bias` (0 or more, one for all or one for each) is the observed effect of the measurement method on a ratio. It is
-    unknown which method is correct, so all intervals are wider by this amount on both sides. `shares` (above 0, at most
-    1) are the shares of the level that each comparison may use (analysis/looks.py). Holm's procedure uses the p values
-    divided by these shares.
+    `margin` is on the log scale, such as log(1.03). `bias` (0 or more) is an error that a ratio may have, for example
+    because the measurement method changes it. The direction of the error is unknown, so intervals are wider by this
+    amount on both sides. `shares` (above 0, at most 1) are the shares of the level that comparisons may use
+    (analysis/looks.py). Holm's procedure uses the p values divided by these shares.
     """
     margins = np.broadcast_to(margin, logs.mean.shape)
     alpha = shares * compute_holm_levels(p_values(logs, margins, bias) / shares)
@@ -149,29 +149,28 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
 
 
 def describe_too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
-    """Return the words for fewer rounds than a verdict needs: `too few rounds (2 of 3) for a verdict`."""
+    """Return the reason for a missing verdict after `rounds` rounds: `too few rounds (2 of 3) for a verdict`."""
     return f"too few rounds ({rounds} of {needed}) for a verdict"
 
 
 def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Floats:
-    """Return the margin of each comparison on the log scale. With fewer than `fewest` rounds, it is at least LARGE."""
+    """Return the margin of each comparison on the log scale: at least LARGE if it has fewer than `fewest` rounds."""
     return np.where(rounds < fewest, max(LARGE, margin), margin)
 
 
 def compute_shown_alpha(comparisons: int) -> float:
-    """Return one minus the level of the intervals that are shown for this number of comparisons (Bonferroni)."""
+    """Return the significance level (one minus the level) of intervals for this number of comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
 
 def judgements(
     logs: Logs, judged: Judged, rounds: Sequence[int], lost: bool | Sequence[bool], fewest: int = FEWEST_ROUNDS
 ) -> list[Judgement]:
-    """Return a judgement for each log ratio that `judged` selects. `rounds` is the number of rounds of each estimate.
+    """Return the judgement of each comparison. `rounds` contains each comparison's number of rounds.
 
     A comparison with fewer than `fewest` rounds has a verdict only if it is certainly beyond its margin (`margins`).
-
-    `lost`, for all or for each: a control beyond the margin withholds the verdict, because it shows a difference
-    between identical cells.
+    If `lost` is true (for all comparisons, or for each), the verdict is withheld: the A/A control is beyond the margin,
+    so the measurement showed a difference between identical cells.
     """
     outcomes = []
     for mean, half, level, verdict, deciding, count, is_lost in zip(
@@ -213,7 +212,10 @@ def make_unjudged(
     different_work: bool = False,
     why: Withheld = Withheld.FEW_ROUNDS,
 ) -> Judgement:
-    """Return a judgement without verdict: an interval, `half` as wide and of that `level`, and the reason."""
+    """Return a judgement without a verdict: the ratio with its interval (`half` is half its width), and the reason.
+
+    `mean` and `half` are on the log scale. If `half` is None, there is no interval.
+    """
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if different_work else (None, why)
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
@@ -227,10 +229,10 @@ def _verdict(low: float, high: float, margin: float) -> Verdict:
 
 
 def compute_holm_levels(p_values: Floats) -> Floats:
-    """Return the significance level of each comparison, in the same shape.
+    """Return the significance level of each comparison by Holm's procedure, in the shape of `p_values`.
 
-    In the order of the p values, level k is ALPHA / (m - k + 1). From the first p value above its level on, all
-    comparisons have the level of that one.
+    In ascending order of the p values, the k-th level is ALPHA / (m - k + 1). From the first p value above its level
+    on, the level stays the same.
     """
     count = p_values.size
     order = np.argsort(p_values, kind="stable")
@@ -248,18 +250,18 @@ def chance_to_settle(
 ) -> Floats:
     """Return the probability that each comparison has a clear verdict after `rounds` rounds in total.
 
-    `rounds` is more than the comparison has now.
-
-    `rounds` has the shape (m,) of the comparisons, or (k, 1) for k numbers at once; the result (m,) or (k, m). `alpha`
-    is the level at which each of them is judged. `margin` and `bias` are the same as in `judge`.
+    `rounds` must be larger than the present number of rounds. It has the shape (m,) of the comparisons, and the result
+    has the same shape. To use k numbers of rounds at once, pass the shape (k, 1); the result then has the shape (k, m).
+    `alpha` is the level at which each comparison is judged. `margin` and `bias` are the same as in `judge`.
 
     The distribution is predictive (D. J. Spiegelhalter, L. S. Freedman and P. R. Blackburn, "Monitoring clinical
     trials: conditional or predictive power?", Controlled Clinical Trials 7, 1986). With a flat prior, the true
-    difference is `mean` + t · s/√n, with the `freedom` of the variance, and further rounds vary around it by s. If n of
-    N rounds are known, the mean of N rounds is `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference
-    minus the uncertainty after N rounds. Half the width of the interval is then t(1 - alpha/2) · s/√N, with the present
-    variance and one more degree of freedom for each round. For moderated variances, docs/dev/validation/simulation.md
-    shows that the result is correct to a few percentage points.
+    difference is `mean` + t · s/√n, where t has the degrees of freedom of the variance (`freedom`), and further rounds
+    vary around the true difference by s. If n of N rounds are known, the mean of N rounds is
+    `mean` + t · s·√(1/n - 1/N): the uncertainty of the true difference minus the uncertainty that remains after N
+    rounds. Half the width of the interval is then t(1 - alpha/2) · s/√N, with the present variance and one more degree
+    of freedom for each round. For moderated variances, docs/dev/validation/simulation.md shows that the result is
+    correct to a few percentage points.
     """
     half = half_widths_after(logs, rounds, alpha) + bias
     scale = np.sqrt(logs.variance * (1.0 / logs.rounds - 1.0 / rounds))
@@ -278,14 +280,13 @@ def rounds_to_settle(
     bias: float | Floats = 0.0,
     level: Callable[[Floats], Floats] = np.ones_like,
 ) -> tuple[npt.NDArray[np.int64], Floats]:
-    """Return the total number of rounds for a clear verdict on each comparison, and its probability.
+    """Return the total number of rounds that each comparison needs for a clear verdict, and its probability.
 
-    The probability is at least POWER, if possible.
-
-    It is the smallest number above the rounds that it has. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with
-    its lower probability. Both have the shape (m,). `alpha` is the level of each comparison in a run that ends as
-    planned (for the present rounds, `compute_holm_levels` returns it). `level` returns the share of it for a number of
-    rounds, in the shape that `chance_to_settle` has.
+    It is the smallest number of rounds, above the present number, for which a clear verdict has a probability of at
+    least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results have
+    the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
+    `compute_holm_levels` returns for the present rounds. `level` is a function that returns the share of this level
+    that may be used after a number of rounds. It gets and returns arrays of shape (k, m).
     """
     totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
     later = np.maximum(totals, logs.rounds + 1.0)
@@ -297,12 +298,12 @@ def rounds_to_settle(
 
 
 def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floats:
-    """Return half the width of each interval of 1 - alpha after `rounds`, if the variance stays the same."""
+    """Return half the width of each interval at the level 1 - alpha after `rounds`, if the variance stays the same."""
     freedom = logs.freedom + rounds - logs.rounds
     return half_widths(Logs(logs.mean, logs.variance, rounds, freedom), alpha)
 
 
 def p_values(logs: Logs, margin: float | Floats, bias: float | Floats) -> Floats:
-    """Return the level at which each interval touches the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
+    """Return the p values, at which intervals just reach the margin: 2 · P(T > (||mean| - margin| - bias) / error)."""
     distance = np.maximum(np.abs(np.abs(logs.mean) - margin) - bias, 0.0)
     return 2.0 * student_cdf(logs.freedom, -distance / logs.error)

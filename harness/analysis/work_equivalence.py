@@ -1,4 +1,4 @@
-"""Work equivalence of two cells: compares their fingerprints by the rules of docs/dev/worker-protocol.md."""
+"""Work equivalence of two cells: their fingerprints, compared by the rules of docs/dev/worker-protocol.md."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,15 +11,17 @@ from harness.model.launch import Launch
 from harness.model.scenario import Cell
 from harness.model.texts import format_plain
 
-#: The number of steps by the scenario's count, and by the framework's count. They must be equal within each launch.
+#: The fingerprint's entries for the number of steps: as the scenario counts them, and as the framework counts them. The
+#: two must be equal in each launch.
 CALLED, COUNTED = "steps_called", "steps_counted"
 
 #: Floats agree if their absolute or relative difference is at most this. On a CPU, a sum of thousands of float32 values
 #: loses a digit or two; a GPU may multiply in TF32, which has 10 bits.
 TOLERANCE = {Device.CPU: 1e-4, Device.GPU: 1e-2}
 
-#: The setting with which Keras computes in float16, which has 11 bits, on any device; its tolerance; and the largest
-#: share of steps that the optimizer may skip because their gradients overflow.
+#: MIXED: the setting with which Keras computes in float16, which has 11 bits, on any device. MIXED_TOLERANCE: the
+#: tolerance with this setting. LEFT_OUT: the largest share of steps that the optimizer may then skip because their
+#: gradients overflow.
 MIXED, MIXED_TOLERANCE, LEFT_OUT = ("precision", "mixed_float16"), 1e-2, 0.01
 
 
@@ -33,14 +35,14 @@ class Work(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class WorkCheck:
-    """Check whether two cells did the same work; if not, one line describes the difference."""
+    """Whether two cells did the same work. If they didn't, `reason` describes the difference in one line."""
 
     work: Work
     reason: str = ""
 
     @property
     def differs(self) -> bool:
-        """Whether they are known to have done different work."""
+        """Whether the cells certainly did different work."""
         return self.work is Work.DIFFERENT
 
 
@@ -82,7 +84,7 @@ def _is_mixed(cell: Cell) -> bool:
 
 
 def _name_difference(one: Cell, other: Cell) -> tuple[str, str]:
-    """Name the difference of two cells: `tf1.14` and `tf2.0`, `graph` and `eager`; otherwise the environment."""
+    """Return a name for each cell that shows how they differ: `tf1.14` and `tf2.0`, or `graph` and `eager`."""
     values = [(value, other.axes.get(axis, "")) for axis, value in one.axes.items()]
     apart = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
     pairs = apart or [(one.environment, other.environment)]
@@ -90,7 +92,7 @@ def _name_difference(one: Cell, other: Cell) -> tuple[str, str]:
 
 
 def steps(launch: Launch) -> str:
-    """Return how the steps of the launch differ from the steps that the framework counted; empty if they agree."""
+    """Return how the scenario's and the framework's counts of a launch's steps differ; empty if they agree."""
     called, counted = launch.fingerprint.get(CALLED), launch.fingerprint.get(COUNTED)
     if called is None or COUNTED not in launch.fingerprint or called == counted:
         return ""
@@ -101,7 +103,7 @@ def steps(launch: Launch) -> str:
 
 
 def _values(launch: Launch) -> dict[str, Any]:
-    """Return the values that are compared between launches."""
+    """Return the entries of a launch's fingerprint that are compared between launches."""
     return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
 
 
@@ -118,7 +120,7 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
     lists = _is_list(one) and _is_list(other) and len(one) == len(other)
     pairs = list(zip(one, other, strict=True)) if lists else [(one, other)]
     if all(_is_number(a) and _is_number(b) for a, b in pairs):
-        apart = max((_relative_difference(a, b, tolerance) for a, b in pairs), default=0.0)
+        apart = max((_compute_difference(a, b, tolerance) for a, b in pairs), default=0.0)
         return f"{name}: {format_plain(apart, 2)} apart" if apart > 0.0 else ""
     if lists:
         return next(
@@ -128,10 +130,10 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
     return "" if one == other else f"{name} is {_shorten(one)} and {_shorten(other)}"
 
 
-def _relative_difference(one: float, other: float, tolerance: float) -> float:
-    """Return the difference of two numbers; 0 if they agree.
+def _compute_difference(one: float, other: float, tolerance: float) -> float:
+    """Return the absolute difference between two numbers; 0 if they agree.
 
-    Whole numbers must be equal, and other numbers must be within the tolerance.
+    Integers agree if they are equal, and other numbers if they differ by at most the tolerance.
     """
     exact = isinstance(one, int) and isinstance(other, int)
     close = one == other if exact else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
@@ -139,7 +141,7 @@ def _relative_difference(one: float, other: float, tolerance: float) -> float:
 
 
 def _is_number(value: Any) -> bool:
-    """Return whether the value is a number that a float can hold (not a boolean)."""
+    """Return whether the value is a number, not a boolean, that isn't too large for a float."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 

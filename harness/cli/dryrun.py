@@ -10,7 +10,7 @@ import typer
 from harness import session
 from harness.cli.messages import say, say_refused, wrap_lines
 from harness.model.errors import Exit
-from harness.model.run import Shard, stood_in
+from harness.model.run import Shard, describe_fallbacks
 from harness.model.texts import counted, escape, format_plain
 
 
@@ -66,7 +66,7 @@ def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> I
     plan = planned.plan
     if plan.shard:
         yield describe_shard(plan.shard, len(plan.groups))
-    taken = stood_in(plan.stand_ins)
+    taken = describe_fallbacks(plan.stand_ins)
     if taken:
         yield taken
     yield from planned.gpu_lines

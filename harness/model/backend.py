@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class GpuWay(StrEnum):
-    """Methods of GPU access in containers (`--gpu-via`), in the order in which they are tried."""
+    """The methods of GPU access in containers (`--gpu-via`), in the order in which they are tried."""
 
     CDI = "cdi"
     RUNTIME = "runtime"
@@ -27,27 +27,26 @@ class GpuWay(StrEnum):
 
     @property
     def words(self) -> str:
-        """Name in reports and in run.json's `gpus_by`."""
+        """The name in reports and in `gpus_by` in run.json."""
         return {"cdi": "CDI", "runtime": "the runtime nvidia", "driver": "the engine's device driver"}[self.value]
 
 
-#: Values of `where` for an engine on this machine, and on another machine.
+#: The values of `where` for Docker Engine on this machine, and on another machine.
 HERE, REMOTE = "this machine", "remote"
 
 
 @dataclass(frozen=True, slots=True)
 class BackendFacts:
-    """Facts about the backend in run.json. Unknown facts are empty.
+    """The facts about the backend in run.json. Unknown facts are empty.
 
-    - `name`: the name in the registry. `why`: the reason for the choice.
+    - `name`: the name of the backend in the registry of backends. `why`: why this backend was chosen.
     - `engine`: the program that started the launches, with its version. `where`: HERE or REMOTE.
-    - `system` to `memory_bytes`: the machine of the engine.
+    - `system` to `memory_bytes`: the machine on which the engine runs.
     - `registry`: the registry for images, with a slash at its end.
-    - `gpus_by`: the method of GPU access. `gpu_groups`: ids of the system groups that containers join for it.
+    - `gpus_by`: the method of GPU access. `gpu_groups`: ids of the system groups that containers join for GPU access.
     - `priority`: how launches get their CPUs before other work.
-    - `uncontrolled`: the properties that containers of harness control and this backend doesn't, as parts of a
-      sentence.
-    - `more`: other facts for a reader, under names that the backend chooses. On the disk they are on the same level.
+    - `uncontrolled`: properties that containers would control, but this backend doesn't, as parts of a sentence.
+    - `more`: other facts for readers, under names that the backend chooses. In run.json, they are on the same level.
     """
 
     name: str
@@ -77,11 +76,11 @@ class BackendFacts:
         return self.where == REMOTE
 
     def told(self) -> dict[str, Any]:
-        """Return all known facts by their names in run.json. The values are JSON values."""
+        """Return all known facts as JSON values, by their names in run.json."""
         facts = {name: getattr(self, name) for name in _NAMES}
         return {name: value for name, value in facts.items() if value or value is False} | dict(self.more)
 
-    # the store reads and writes them flat, including the facts of other versions of harness
+    # run.json has all facts on one level, including facts from other versions of harness
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         from pydantic_core import core_schema
@@ -95,7 +94,7 @@ class BackendFacts:
     @classmethod
     def __get_pydantic_json_schema__(cls, schema: "CoreSchema", handler: "GetJsonSchemaHandler") -> "JsonSchemaValue":
         resolved = handler.resolve_ref_schema(handler(schema))
-        resolved["properties"].pop("more", None)  # it may have been here before: two fields share it
+        resolved["properties"].pop("more", None)  # it may be removed already, because two fields share this schema
         return resolved | {"additionalProperties": True}
 
 
@@ -103,7 +102,7 @@ _NAMES = tuple(fact.name for fact in fields(BackendFacts) if fact.name != "more"
 
 
 def _gathered(stored: Any) -> Any:
-    """Return a stored object with unknown names moved to `more`. Other values are unchanged, so validation fails."""
+    """Move unknown names of a stored object to `more`. A value that isn't an object stays, so its validation fails."""
     if not isinstance(stored, Mapping):
         return stored
     facts = {name: value for name, value in stored.items() if name in _NAMES}
@@ -111,7 +110,7 @@ def _gathered(stored: Any) -> Any:
 
 
 class Stage(StrEnum):
-    """State of an environment's preparation."""
+    """The state of an environment's preparation."""
 
     WAITING = "waiting"
     WORKING = "working"
@@ -121,7 +120,7 @@ class Stage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparationStep:
-    """An event in the preparation of an environment. Its text is one line of progress."""
+    """An event in the preparation of an environment. `words` is shown as one line of progress."""
 
     environment: str
     words: str
@@ -140,30 +139,27 @@ Meanwhile = Callable[[str, Progress, Callable[[], bool]], object]
 
 
 class Supply(IntEnum):
-    """Whether a machine has what an environment needs besides packages, such as a Python interpreter. Best first."""
+    """Whether a machine has everything that an environment needs besides packages, such as Python. Best first."""
 
     HERE = 0
-    #: It may be downloaded, or nobody knows.
+    #: It can be downloaded, or it isn't known whether it can be.
     POSSIBLE = 1
     NONE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """Result of preparing environments, by their names in the run (Requirement.name).
+    """The result of preparing environments, by their names in the run (Requirement.name).
 
-    `images` maps ready environments to the image's id or the lock's hash. `unavailable` maps the environments that this
-    machine can't have to the reason.
+    `images` maps ready environments to the image's id or the lock's hash. `unavailable` maps environments that can't be
+    prepared on this machine to the reason.
     """
 
     images: Mapping[str, str]
     unavailable: Mapping[str, UnavailableError] = field(default_factory=dict)
 
     def refuse_nothing(self) -> Self:
-        """Return self if at least one environment is available.
-
-        Otherwise, raises NothingPreparedError with each reason once.
-        """
+        """Return this object if an environment is available. Raises NothingPreparedError, with the reasons, if not."""
         errors = self.unavailable.values()
         if errors and not self.images:
             reasons = dict.fromkeys(error.message for error in errors)
@@ -173,7 +169,7 @@ class Preparation:
 
 
 class ImageState(StrEnum):
-    """State of an environment's image in an engine."""
+    """The state of an environment's image in Docker Engine."""
 
     BUILT = "built"
     OUTDATED = "outdated"
@@ -182,7 +178,7 @@ class ImageState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class KeptImage:
-    """An environment's image in an engine: its state, id and size, including layers shared with other images."""
+    """An environment's image in Docker Engine. `size_bytes` includes layers that are shared with other images."""
 
     state: ImageState
     id: str = ""
@@ -193,19 +189,19 @@ class ImageStore(Protocol):
     """Transfers images to and from a registry, and to and from files for offline machines."""
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push environments' images. Raises CannotRunHereError with the registry's message."""
+        """Push environments' images. Raises CannotRunHereError, with the registry's message, if that fails."""
         ...
 
     def bases(self, requirements: Iterable[Requirement]) -> list[str]:
-        """Return the references of the base images of these environments' images, each once."""
+        """Return the references of the base images of the environments' images, without duplicates."""
         ...
 
     def obtain(self, reference: str) -> str:
-        """Return the id of an image, and pull it if it is missing. Raises CannotRunHereError."""
+        """Return the id of an image, which is pulled if it is missing. Raises CannotRunHereError if that fails."""
         ...
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image of the engine to a file. Raises CannotRunHereError."""
+        """Write an image of the engine to a file. Raises CannotRunHereError if that fails."""
         ...
 
     def load(self, path: Path, reference: str) -> None:
@@ -214,42 +210,43 @@ class ImageStore(Protocol):
 
 
 class LaunchHandle(Protocol):
-    """A launch that is started, or ready to start. Several can be open at the same time.
+    """A launch that was started, or is ready to start. Several handles can be open at the same time.
 
-    Several can start at the same time. After that, only one at a time continues.
+    Several launches can start at the same time. After that, only one at a time continues.
     """
 
     def start(self) -> None:
-        """Start it without waiting. Then call `go_on` without a word. Meanwhile, other launches may start."""
+        """Start the launch without waiting, so that others can start too. Then call `go_on` without a word."""
         ...
 
     def go_on(self, word: str = "") -> bool:
-        """Continue it until it waits for its next word. Return False after it ended, for whatever reason.
+        """Continue the launch until it waits for its next command. Return False if it ended, for whatever reason.
 
-        The first call starts it, without a word, unless it was started before. Later calls send it a word
-        (docs/dev/worker-protocol.md). Only the time inside this method counts towards its limit. A launch without turns
-        never waits.
+        The first call has no `word`, and starts the launch unless it was started before. Later calls send `word`, which
+        is a command (docs/dev/worker-protocol.md). Only the time inside this method counts towards the time limit. A
+        launch that isn't interleaved never waits for a command.
         """
         ...
 
     def move(self, cpus: Collection[int]) -> None:
-        """Move all threads of all its processes to these CPUs.
+        """Move all threads of the launch's processes to these CPUs.
 
-        Raises CannotRunHereError if they may not run there.
+        Raises CannotRunHereError if they aren't allowed to run there.
         """
         ...
 
     def outcome(self) -> Outcome:
-        """Return the outcome, after it has ended."""
+        """Return the outcome. The launch must have ended."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WheelRecipe:
-    """How a source becomes a wheel: the exported files, and the lock of the packages that the build needs.
+    """How a wheel is built from a source: the exported files, and the lock of the packages that the build needs.
 
-    The folder `source` has one folder, `files`, with the exported files. `instant` (seconds since 1970) is the time of
-    the files in the wheel. `version` is for packages that take their version from git, whose history isn't there.
+    The folder `source` contains one folder, `files`, with the exported files. `instant` (seconds since 1970) is the
+    time stamp of the files in the wheel. `version` is for packages that get their version from git, because the export
+    has no git history.
     """
 
     package: str
@@ -261,34 +258,35 @@ class WheelRecipe:
 
     @property
     def files(self) -> Path:
-        """Return the folder with the exported files."""
+        """The folder with the exported files."""
         return self.source / "files"
 
 
 class Backend(Protocol):
-    """Executes launches. One object serves one run."""
+    """Prepares environments and executes launches. One object serves one run."""
 
     name: str
 
     def facts(self) -> BackendFacts:
-        """Return the facts for run.json. The caller sets `why`."""
+        """Return the facts about the backend for run.json, except `why`, which the caller sets."""
         ...
 
     def prepare(
         self, requirements: Sequence[Requirement], progress: Progress, meanwhile: Meanwhile | None = None
     ) -> Preparation:
-        """Prepare every environment. Raises CannotRunHereError if nothing can be prepared at all.
+        """Prepare every environment. Raises CannotRunHereError if the backend can't prepare any environment here.
 
-        A backend that prepares several environments at a time calls `meanwhile` in the caller's thread for each usable
-        one, as long as others are still being prepared. It waits for the call. An exception of the call ends the
-        preparation.
+        A backend that prepares several environments at a time calls `meanwhile` for each environment that is ready
+        while others are still being prepared. The call is in the caller's thread, and the backend waits for it. An
+        exception in the call ends the preparation.
         """
         ...
 
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
-        """Return a context for one launch, which continues on request. It leaves nothing behind, also if interrupted.
+        """Return a context manager for one launch, which continues on request.
 
-        Errors of the scenario are never raised. KeyboardInterrupt is.
+        It leaves nothing behind, even if it is interrupted. It doesn't raise errors of the scenario, but it does raise
+        KeyboardInterrupt.
         """
         ...
 
@@ -297,12 +295,12 @@ class Backend(Protocol):
         return False
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
-        """Execute one launch without interleaving, and wait for its end."""
+        """Execute one launch without interleaving, and return its outcome."""
         with self.hold(requirement, job) as held:
             while held.go_on():
                 pass
             return held.outcome()
 
     def clean(self, run: str) -> int:
-        """Remove what launches of the run left behind (empty: of all runs), and return the number of removed items."""
+        """Remove leftovers of a run's launches (of all runs if `run` is empty). Return the number of removed items."""
         ...

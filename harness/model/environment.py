@@ -14,7 +14,7 @@ TENSORFLOW = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "t
 #: Packages that contain the module `keras`, in order of preference.
 KERAS = ("keras", "keras-nightly")
 
-#: Release lines without a base: the newest stable TensorFlow, daily wheels of TensorFlow, and daily Keras in `latest`.
+#: The release lines: the newest stable TensorFlow, the daily wheels of TensorFlow, and daily Keras in `latest`.
 LINES = ("latest", "tf-nightly", "tf-nightly-cpu", "keras-nightly")
 
 _PIN = re.compile(r"^(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[^\s;\\]+)", re.MULTILINE)
@@ -29,32 +29,32 @@ class Device(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """One line of the catalog (docker-bake.hcl), or an environment made from requirements that a user specified.
+    """An environment in the catalog (docker-bake.hcl), or one created from requirements that a user specified.
 
     - `tensorflow`, `keras`: exact versions. `keras` is empty if TensorFlow contains Keras.
     - `python`: X.Y.
-    - `as_of`: the instant at which the locks are resolved, in ISO 8601 with a zone.
-    - `released`: the day on which the wheel appeared.
+    - `as_of`: locks contain the packages that were available at this instant (ISO 8601 with a time zone).
+    - `released`: the day on which the wheel was published.
 
     For GPUs:
 
     - `cuda`, `cudnn`: the versions that TensorFlow was built with.
     - `gpu_code`: the GPU code in the wheel (`sm_70 compute_80`).
-    - `ptx_alone`: the capability for which some kernels have PTX only (`compute_80 of PTX 7.1`); otherwise empty.
+    - `ptx_alone`: the capability for which some kernels only have PTX (`compute_80 of PTX 7.1`); otherwise empty.
     - `cudnn_code`: the machine code in the image's cuDNN; empty if it isn't known.
-    - `cuda_as_of`: the instant at which NVIDIA's packages are resolved; empty: `as_of`.
+    - `cuda_as_of`: the same as `as_of`, but for NVIDIA's packages. If it is empty, `as_of` is used.
     - `cuda_image`: the image from which CUDA is copied; empty if CUDA comes from packages.
     - `gpu_image`: an image that contains TensorFlow. Such an environment has no CPU image.
-    - `gpu_code_of`: the older release whose GPU code is assumed for a wheel that is newer than the catalog; otherwise
-      empty.
+    - `gpu_code_of`: an older release. For a wheel that is newer than the catalog, the GPU code of this release is
+      assumed; otherwise empty.
 
     For environments that aren't in the catalog:
 
     - `asked`: the requirements (`tensorflow==2.7.1,numpy==1.19.5`).
-    - `base`: the environment in which packages were changed (`tf2.0+numpy==1.21.6`) to make this one.
-    - `line`: the release line that it was requested as (`tf-nightly`), without a day. Otherwise empty.
-    - `source`: a description of the source of its wheel; empty if no package was built from a source.
-    - `wheel`: that wheel, as `SHA256/NAME.whl` in the user's folder of wheels.
+    - `base`: for `tf2.0+numpy==1.21.6`, the environment whose packages were changed (`tf2.0`).
+    - `line`: the release line under which the environment was requested (`tf-nightly`), without a day; otherwise empty.
+    - `source`: a description of the source from which a wheel was built; empty if no package was built from a source.
+    - `wheel`: this wheel, as `SHA256/NAME.whl` in the user's folder of wheels.
     """
 
     name: str
@@ -80,29 +80,29 @@ class Environment:
 
     @property
     def exact(self) -> str:
-        """The value of -e that selects this environment again, with exact versions."""
+        """The value of -e that selects exactly this environment."""
         return self.asked or self.name
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Devices that have a lock and an image. The GPU is one if the catalog lists its GPU code."""
+        """The devices for which there is a lock and an image. For the GPU, the catalog must list GPU code."""
         if self.gpu_image:
             return (Device.GPU,)
         return (Device.CPU, Device.GPU) if self.gpu_code else (Device.CPU,)
 
     @property
     def has_packaged_cuda(self) -> bool:
-        """Whether CUDA is in packages of the GPU lock, so that no image is needed for it."""
+        """Whether CUDA comes from packages in the GPU lock, so that it needs no image."""
         return bool(self.gpu_code) and not self.cuda_image and not self.gpu_image
 
     @property
     def is_unread(self) -> bool:
-        """Whether its GPU code is an assumption."""
+        """Whether the GPU code is an assumption, because nobody has read it in the wheel."""
         return bool(self.gpu_code_of)
 
     @property
     def release(self) -> tuple[int, int, int]:
-        """The numbers of its TensorFlow's version."""
+        """The TensorFlow version as numbers: (2, 15, 0)."""
         from packaging.version import Version
 
         version = Version(self.tensorflow)
@@ -110,13 +110,13 @@ class Environment:
 
     @property
     def replaced(self) -> list[str]:
-        """Return the packages that its wheel replaces; none without a wheel."""
+        """The packages that the environment's own wheel replaces; empty without such a wheel."""
         package = normalise(self.wheel.rpartition("/")[2].partition("-")[0])
         return [package, *rivals(package)] if package else []
 
     @property
     def title(self) -> str:
-        """Name for a sentence, such as `TensorFlow 1.14.0 + Keras 2.2.5`."""
+        """The name in sentences, such as `TensorFlow 1.14.0 + Keras 2.2.5`."""
         keras = f" + Keras {self.keras}" if self.keras else ""
         return f"TensorFlow {self.tensorflow}{keras}"
 
@@ -125,7 +125,7 @@ class Environment:
 class Lock:
     """The hashed requirements of one environment on one device.
 
-    `pins` maps normalised package names to versions; `sha256` is of the file's bytes.
+    `pins` maps normalized package names to versions. `sha256` is the hash of the file.
     """
 
     path: Path
@@ -137,8 +137,8 @@ class Lock:
 class Requirement:
     """An environment on a device, with its lock: the input of a backend's `prepare`.
 
-    An environment with a wheel has a `base`, over which the wheel is installed. `is_second`: the run has the
-    environment on the CPU too.
+    If the environment has its own wheel, the wheel is installed over the environment `base`. `is_second`: the run has
+    the environment on the CPU too.
     """
 
     environment: Environment
@@ -149,7 +149,7 @@ class Requirement:
 
     @property
     def name(self) -> str:
-        """The name of the environment on this device in a run: `tf2.15`, or `tf2.15:gpu` if the CPU has that name."""
+        """The environment's name in a run: `tf2.15`, or `tf2.15:gpu` if the run has `tf2.15` on the CPU too."""
         return f"{self.environment.name}:{self.device.value}" if self.is_second else self.environment.name
 
     def as_second(self) -> "Requirement":
@@ -158,31 +158,31 @@ class Requirement:
 
 
 def name_on(environment: str, device: str, names: Container[str]) -> str:
-    """Return the name of an environment on a device among the `names` of a run (Requirement.name)."""
+    """Return the name of an environment on a device in a run that has these `names` (Requirement.name)."""
     second = f"{environment}:{device}"
     return second if second in names else environment
 
 
 def versions(environment: Environment) -> dict[str, str]:
-    """Return the packages in the environment's line of the catalog, with their versions."""
+    """Return the packages that the catalog lists for the environment, with their versions."""
     named = {"tensorflow": environment.tensorflow, "keras": environment.keras}
     return {name: version for name, version in named.items() if version}
 
 
 def normalise(name: str) -> str:
-    """Return a package's name, normalized as in PEP 503."""
+    """Normalize a package's name as in PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(text: str) -> dict[str, str]:
-    """Return normalized package names to versions, from the text of a requirements file."""
+    """Return the versions in the text of a requirements file, by normalized package name."""
     return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
     """Return the version of a package in `pins` (normalized names to versions), or None.
 
-    TensorFlow 2.5 installs a keras-nightly, but uses the Keras that it contains. So that version is ignored.
+    TensorFlow 2.5 installs keras-nightly, but uses the Keras that it contains. So this version of Keras is ignored.
     """
     names = next((names for names in (TENSORFLOW, KERAS) if name == names[0]), (name,))
     pinned = [
@@ -194,18 +194,18 @@ def installed(name: str, pins: Mapping[str, str]) -> str | None:
 
 
 @cache
-def _parsed(text: str) -> Any:
-    """Parse a requirement: headers have few of them, which are compared with the pins of many cells."""
+def _parse_requirement(text: str) -> Any:
+    """Parse a requirement. Results are cached, because a few requirements are compared with the pins of many cells."""
     from packaging import requirements
 
     return requirements.Requirement(text)
 
 
 def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
-    """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement."""
+    """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement for invalid text."""
     missing = []
     for text in requires:
-        requirement = _parsed(text)
+        requirement = _parse_requirement(text)
         version = installed(normalise(requirement.name), pins)
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             missing.append(text)
@@ -213,7 +213,7 @@ def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
 
 
 def rivals(package: str) -> list[str]:
-    """Return the packages that contain the same module as this one, and so can't be installed with it."""
+    """Return the packages that contain the same module as this package, and can't be installed together with it."""
     return [rival for group in (TENSORFLOW, KERAS) if package in group for rival in group if rival != package]
 
 

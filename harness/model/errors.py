@@ -1,7 +1,7 @@
-"""Expected errors: sentences with an exit code.
+"""Errors that users may see: sentences with an exit code.
 
-Every problem that a user can cause or see is raised as a `HarnessError`. The command line prints it to stderr and
-exits with its code. A traceback means a bug in harness.
+Every problem that a user can cause or see is raised as a `HarnessError`. The command line prints it to stderr and exits
+with the exit code of the error. A traceback means a bug in harness.
 """
 
 from collections.abc import Iterable
@@ -26,9 +26,9 @@ class Exit(IntEnum):
 
 
 class HarnessError(Exception):
-    """Error with a message that names the problem and its place, and with advice.
+    """An error with a message, which names the problem and its place, and with advice.
 
-    `message` may have several lines. `advice` is what to do next; it may be empty.
+    `message` may have several lines. `advice` says what to do next, and may be empty.
     """
 
     exit = Exit.CANNOT_RUN_HERE
@@ -43,7 +43,7 @@ class HarnessError(Exception):
 
 
 class UsageError(HarnessError):
-    """The command line, or a file it names, is wrong."""
+    """Error for a command line that isn't valid, or that names an invalid file."""
 
     exit = Exit.USAGE
 
@@ -60,7 +60,7 @@ class DamagedError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem in a line of a file, counted from 1 (0: the whole file); `text` and `fix` are sentences."""
+    """A problem in a line of a file. Lines are counted from 1 (0: the whole file). `text` and `fix` are sentences."""
 
     path: Path
     line: int
@@ -73,7 +73,7 @@ class Problem:
 
 
 class FileError(UsageError):
-    """Files are wrong in one place or several: `problems`, by file and line."""
+    """Error for files that aren't valid. `problems` contains each problem, sorted by file and line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: (str(problem.path), problem.line))
@@ -81,23 +81,23 @@ class FileError(UsageError):
 
 
 class NothingSelectedError(HarnessError):
-    """The selection is well formed and leaves no cell."""
+    """Error for a valid selection that contains no cell."""
 
     exit = Exit.NOTHING_SELECTED
 
 
 class CannotRunHereError(HarnessError):
-    """Error for a missing prerequisite of this machine: a Docker Engine, a base image or disk space."""
+    """Error for something that this machine doesn't have: Docker Engine, a base image or disk space."""
 
     exit = Exit.CANNOT_RUN_HERE
 
 
 class NothingPreparedError(CannotRunHereError):
-    """None of a run's environments can be had on this machine."""
+    """Error for a run whose environments can't be prepared on this machine."""
 
 
 class UnavailableError(HarnessError):
     """Error for an environment that can't be prepared on this machine.
 
-    Its cells become `not available`; the others run.
+    The cells of the environment become `not available`, and other cells are measured.
     """

@@ -1,4 +1,4 @@
-"""GPUs of a machine, as reported by NVIDIA's management library (NVML)."""
+"""The GPUs of a machine, as reported by NVIDIA's management library (NVML)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from typing import Any
 
-#: The name for all GPUs, in `--gpus` and in CDI, and the GPU that `--gpu` selects: a launch measures on one.
+#: ALL: the name for all GPUs, in `--gpus` and in CDI. FIRST: the GPU that `--gpu` selects, because a launch measures on
+#: one GPU.
 ALL = "all"
 FIRST = "0"
 
@@ -15,14 +16,14 @@ Capability = tuple[int, int]
 
 
 def format_version(capability: Capability) -> str:
-    """Return the text for a capability, or for a CUDA version, such as 8.6."""
+    """Format a compute capability or a CUDA version, such as 8.6."""
     return f"{capability[0]}.{capability[1]}"
 
 
 def format_pci_address(text: str) -> str:
-    """Return a PCI address in CUDA's format, `0000:3b:00.0`, in lower case, or "" if the text isn't an address.
+    """Convert a PCI address to CUDA's format in lower case, `0000:3b:00.0`. Return "" if the text isn't an address.
 
-    NVML writes the domain with eight digits (`nvmlPciInfo_t.busId`), `cuDeviceGetPCIBusId` with four.
+    The domain has eight digits in NVML (`nvmlPciInfo_t.busId`), and four digits in CUDA (`cuDeviceGetPCIBusId`).
     """
     match = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-7])", text.strip().lower())
     return f"{int(match[1], 16):04x}:{match[2]}:{match[3]}.{match[4]}" if match else ""
@@ -30,7 +31,7 @@ def format_pci_address(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GpuProcess:
-    """A process that uses a GPU. If the driver doesn't report them, `name` is empty and `memory_bytes` is None."""
+    """A process that uses a GPU. `name` is empty and `memory_bytes` is None if the driver doesn't report them."""
 
     pid: int
     name: str = ""
@@ -39,10 +40,10 @@ class GpuProcess:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An instance of a divided GPU (MIG).
+    """An instance of a partitioned GPU (MIG).
 
-    `name` is the name of the GPU with the profile at its end (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`). `index` is the name
-    in CDI: the index of the GPU, and of the instance on that GPU (`0:1`).
+    `name` is the name of the GPU, followed by the profile (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`). `index` is the name in
+    CDI: the index of the GPU, and the index of the instance on that GPU (`0:1`).
     """
 
     index: str
@@ -52,7 +53,7 @@ class Instance:
 
     @property
     def profile(self) -> str:
-        """NVIDIA's name for the size: `1g.5gb`."""
+        """NVIDIA's name for the size of the instance, such as `1g.5gb`."""
         return self.name.rpartition(" MIG ")[2]
 
 
@@ -63,13 +64,14 @@ class Settings:
     Values that change on their own aren't included: the current clocks, and the current generation of the PCIe link,
     which drops when the GPU is idle. Locked clocks can't be read.
 
-    - `power_limit_watts` is between `least` and `most`.
+    - `power_limit_watts`: the present limit, between `power_limit_least_watts` and `power_limit_most_watts`.
     - `sm_clock_most_mhz`, `memory_clock_most_mhz`: the highest clocks. `application_…`: the application clocks
       (`nvidia-smi -ac`).
     - `ecc_pending`: the mode after the next restart.
     - `compute_mode`: `default`, `exclusive process` or `prohibited`.
-    - `pcie_generation`: the highest that GPU and slot support together. `pcie_generation_most`: the GPU's highest.
-    - `pcie_width`, `pcie_width_most`: in lanes.
+    - `pcie_generation`: the highest generation that both the GPU and its slot support. `pcie_generation_most`: the
+      highest generation that the GPU supports.
+    - `pcie_width`, `pcie_width_most`: the present and the largest number of lanes.
     - `virtualization`: `none`, `passthrough` or `vGPU`. `display`: whether the GPU drives a screen.
     """
 
@@ -99,10 +101,10 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU. `index` is the number in NVML and `nvidia-smi`; `capability` is the compute capability.
+    """One GPU. `index` is the number in NVML and `nvidia-smi`, and `capability` is the compute capability.
 
-    `processes` are the processes that compute on the GPU. `is_partitioned`: the GPU is divided into `instances` (MIG).
-    `pci` is the address in the format of `format_pci_address`, or empty if it isn't known.
+    `processes` are the processes that compute on the GPU. `is_partitioned`: the GPU is partitioned into `instances`
+    (MIG). `pci` is the address in the format of `format_pci_address`, or empty if it isn't known.
     """
 
     index: int
@@ -118,7 +120,7 @@ class Gpu:
 
     @property
     def names(self) -> set[str]:
-        """Indices and UUIDs of the GPU and its instances."""
+        """The indices and UUIDs of the GPU and its instances."""
         return {
             str(self.index),
             self.uuid,
@@ -128,14 +130,14 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class UsedGpu:
-    """A GPU that a launch's work ran on, as reported by its driver. `pci` has the format of `format_pci_address`."""
+    """A GPU on which a launch ran, as reported by the GPU driver. `pci` has the format of `format_pci_address`."""
 
     name: str
     capability: Capability
     pci: str = ""
 
     def may_be(self, card: Gpu) -> bool:
-        """Return whether this can be the given GPU or one of its MIG instances, which have the same address.
+        """Return whether this may be the given GPU, or one of its MIG instances, which have the same address.
 
         If one of the two addresses isn't known, the compute capabilities are compared instead.
         """
@@ -149,11 +151,11 @@ def describe_gpu(gpu: Gpu | UsedGpu) -> str:
 
 
 def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
-    """Return the differences between the GPUs of two run.json's hosts: name and both values.
+    """Return the differences between the GPUs in the `host` of two run.json files: a name, and both values.
 
-    An example is `GPU 0 power_limit_watts`, 400, 250. Keys that only one of them has are ignored, because older runs
-    have fewer keys. If the models differ, only the name is returned. The keys `but`, and keys without an effect on
-    times, are ignored too.
+    An example is `GPU 0 power_limit_watts`, 400, 250. Keys that only one file has are ignored, because older runs have
+    fewer keys. The keys in `but`, and keys without an effect on times, are ignored too. If the models of a GPU differ,
+    only the model names are returned.
     """
     lists = [gpus if isinstance(gpus, Sequence) and not isinstance(gpus, str) else None for gpus in (first, second)]
     one, other = lists
@@ -177,11 +179,11 @@ def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tup
 class GpuHost:
     """The GPUs of a machine and its driver.
 
-    `driver` is the driver's version (`535.104.05`), and `cuda` the newest CUDA that it supports. `absent` is a clause:
-    the reason why nothing is known. The other fields are then empty, except `mend`: a sentence with the advice if no
-    process can use the GPUs before somebody fixes the driver. `is_here` is False for another machine, whose
-    GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on WSL2.
-    `needs_packages`: launches have no image, so they get CUDA only from the packages of their environment.
+    `driver` is the driver's version (`535.104.05`), and `cuda` is the newest CUDA version that it supports. If nothing
+    is known about the GPUs, `absent` is the reason as a clause, and the other fields are empty, except `mend`. `mend`
+    is a sentence with advice if no process can use the GPUs until somebody fixes the driver. `is_here` is False for
+    another machine, whose GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on
+    WSL2. `needs_packages`: launches have no image, so they get CUDA only from the packages of their environment.
     """
 
     cards: Sequence[Gpu] = ()
@@ -194,9 +196,9 @@ class GpuHost:
     needs_packages: bool = False
 
     def chosen(self, gpus: Sequence[str]) -> list[Gpu]:
-        """Return the GPUs with these indices or UUIDs, or all of them for `all`. Unknown names are ignored.
+        """Return the GPUs with these indices or UUIDs, or all GPUs for `all`. Unknown names are ignored.
 
-        The name of a MIG instance selects its GPU.
+        The name of a MIG instance selects the GPU that contains it.
         """
         # a driver may hide the names of instances
         meant = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
@@ -205,9 +207,9 @@ class GpuHost:
 
 @dataclass(frozen=True, slots=True)
 class GpuCode:
-    """GPU code in a wheel or a library, as compute capabilities: machine code, and PTX that a driver compiles.
+    """The compute capabilities for which a wheel or a library has GPU code: machine code, or PTX for the driver.
 
-    `ptx_alone` are the capabilities among `machine` for which some modules of the wheel have PTX only.
+    `ptx_alone` contains the capabilities in `machine` for which some modules of the wheel only have PTX.
     """
 
     machine: tuple[Capability, ...]
@@ -216,9 +218,9 @@ class GpuCode:
 
     @classmethod
     def parse(cls, text: str, ptx_alone: str = "") -> "GpuCode":
-        """Parse the catalog's `gpu_code` ("sm_35 sm_70 compute_80") and `ptx_alone`.
+        """Parse `gpu_code` ("sm_35 sm_70 compute_80") and `ptx_alone` in the catalog.
 
-        In the notation of TensorFlow's build, `sm_XY` is machine code, and `compute_XY` is both machine code and PTX.
+        In the notation of TensorFlow's build, `sm_XY` means machine code, and `compute_XY` means machine code and PTX.
         """
         code = _capabilities(text)
         return cls(
@@ -228,15 +230,18 @@ class GpuCode:
         )
 
     def runs_on(self, capability: Capability) -> bool:
-        """Return whether some machine code runs there: it has the same major version, and no higher minor version."""
+        """Return whether some machine code runs on a GPU of this capability.
+
+        Machine code runs on capabilities with the same major version and the same or a higher minor version.
+        """
         return _runs(self.machine, capability)
 
     def all_runs_on(self, capability: Capability) -> bool:
-        """Return whether every module has machine code that runs there."""
+        """Return whether every module has machine code that runs on a GPU of this capability."""
         return _runs(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
 
     def compiles_for(self, capability: Capability) -> bool:
-        """Return whether some PTX can be compiled for this capability: PTX of the same or an older one."""
+        """Return whether some PTX can be compiled for this capability: PTX for the same or a lower capability."""
         return any(capability >= own for own in self.ptx)
 
 
@@ -251,11 +256,12 @@ def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
 
 #: The name of NVIDIA's devices in CDI, the Container Device Interface.
 KIND = "nvidia.com/gpu"
-#: Driver capabilities of containers. compute: CUDA; utility: NVML and nvidia-smi. Not graphics, and not video.
+#: The driver capabilities that containers get: CUDA (compute), and NVML and nvidia-smi (utility), but not graphics or
+#: video.
 CAPABILITIES = ("compute", "utility")
 
-#: The clock of `--lock-clocks` that a GPU can hold within its power limit under any work.
+#: The value of `--lock-clocks` for the base clock, which a GPU can keep within its power limit under any load.
 BASE_CLOCK = "base"
 
-#: The GPUs of a run on the CPU: unknown.
+#: The value for a run on the CPU, which doesn't query GPUs.
 CPU_ALONE = GpuHost(absent="the run uses only the CPU")

@@ -1,4 +1,4 @@
-"""Data of a history: the summary of a run, and time series over many runs."""
+"""The data of a history: the summaries of runs, and time series over many runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,10 +15,10 @@ Pairs = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class SeriesSoftware:
-    """Software of an environment: the image that ran, and its `pins` (package to version) with a hash of them.
+    """The software of an environment: the image that ran, its `pins` (package to version), and a hash of them (`lock`).
 
-    - `version`: the environment with exact versions, as a value of -e. It differs from run to run for a release line.
-    - `commit`: the commit of its TensorFlow, if it reports one (`tf.version.GIT_VERSION`).
+    - `version`: the environment with exact versions, as a value of -e. For a release line, it differs between runs.
+    - `commit`: the commit of its TensorFlow, if TensorFlow reports it (`tf.version.GIT_VERSION`).
     """
 
     lock: str
@@ -30,7 +30,7 @@ class SeriesSoftware:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSeries:
-    """The version of a scenario that was measured: a hash of its files without the kit's, and its title."""
+    """A measured version of a scenario: a hash of its files (without the kit's files), and its title."""
 
     hash: str
     title: str
@@ -40,7 +40,7 @@ class MeasuredSeries:
 class Measurer:
     """A machine that measured a run or a part of it: its identity, and facts that affect its times.
 
-    `driver` is the GPUs' models and their driver, or empty for a run on the CPU.
+    `driver` contains the models of the GPUs and their driver. It is empty for a run on the CPU.
     """
 
     machine: Machine
@@ -56,11 +56,11 @@ class CellPoint:
     """The result of one cell in one run.
 
     - `machine`: the id of the machine that measured it.
-    - `reference`, `against`: environment and axes of the baseline cell. They are empty for the baseline cell, and if
-      there is none.
-    - `ratio`: log(time of the cell / time of its baseline), above 0 if the cell takes longer: the mean of the paired
-      log-ratios over `rounds`. `low` to `high` is the 95 % interval. Without a result, they are None.
-    - `seconds`: time per step, with its interval, only for charts.
+    - `reference`, `against`: environment and axes of the baseline cell. They are empty for the baseline cell itself,
+      and if there is no baseline cell.
+    - `ratio`: log(time of the cell / time of its baseline), above 0 if the cell takes longer. It is the mean of the
+      paired log ratios over a number of `rounds`. `low` to `high` is the 95 % interval. Without a result, all are None.
+    - `seconds`: the time per step, with its interval. It is only used in charts.
     - `reason`: why the cell has no result, if it has none.
     """
 
@@ -85,13 +85,14 @@ class CellPoint:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The data that a history keeps of a run.
+    """The data that a history stores about a run.
 
-    `started` is ISO 8601, UTC. `commit` is the project's. `reference` is the baseline environment. `way` lists other
-    facts that make times incomparable: cores, clock, and how rounds were interleaved. `kit` is a hash of the worker's
-    files. An environment of a release line has the name of the line. The keys of `software` are environments, with
-    `NAME:gpu` for the GPU in a run on both devices; the keys of `scenarios` are their names. `merged` are the ids of
-    the runs that were merged into this one, or empty.
+    `started` is ISO 8601, UTC. `commit` is the commit of the project. `reference` is the baseline environment. `way`
+    lists other properties of the measurement: cores, clock, and how rounds were interleaved. If they differ, times
+    can't be compared. `kit` is a hash of the worker's files. An environment of a release line has the name of the line.
+    The keys of `software` are environments, with `NAME:gpu` for the GPU in a run on both devices. The keys of
+    `scenarios` are names of scenarios. `merged` contains the ids of the runs that were merged into this one, or is
+    empty.
     """
 
     run: str
@@ -113,10 +114,10 @@ class Summary:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Key:
-    """Key of a time series. Points of different keys are never compared.
+    """The key of a time series. Points with different keys are never compared.
 
     `machine` is an id. `environment` and `reference` are release lines (`tf-nightly`) or names of environments. `axes`
-    and `against` are sorted (axis, value) pairs, `against` for the baseline cell. `way` is as in `Summary`.
+    and `against` are sorted (axis, value) pairs of the cell and of its baseline cell. `way` is as in `Summary`.
     """
 
     machine: str
@@ -131,24 +132,24 @@ class Key:
 
     @property
     def cell(self) -> str:
-        """Name of the cell in reports: `step tf2.0 cpu call=fit mode=eager`."""
+        """The name of the cell in reports: `step tf2.0 cpu call=fit mode=eager`."""
         return " ".join(
             [self.scenario, self.environment, self.device, *(f"{axis}={value}" for axis, value in self.axes)]
         )
 
     @property
     def versus(self) -> str:
-        """Baseline, with the axes that differ from the cell's: `tf1.14 mode=graph`. Empty without a baseline."""
+        """The baseline, with the axis values that differ from the cell's: `tf1.14 mode=graph`; or empty."""
         differing = [f"{axis}={value}" for axis, value in self.against if (axis, value) not in self.axes]
         return " ".join([self.reference, *differing]) if self.reference else ""
 
 
 class Origin(NamedTuple):
-    """Software and machine of a point. If one of them changes, the number may change too.
+    """The software and the machine of a point. If one of these fields changes, the result may change too.
 
-    `lock`, `image` and `version` (the exact versions, as a value of -e) belong to the measured environment;
-    `reference_lock` and `reference_version` belong to its baseline. `scenario` is a hash of the scenario's files, and
-    `machine` is the machine's name at the time of the run.
+    `lock`, `image` and `version` (the exact versions, as a value of -e) describe the measured environment.
+    `reference_lock` and `reference_version` describe its baseline. `scenario` is a hash of the scenario's files,
+    and `machine` is the machine's name at the time of the run.
     """
 
     driver: str
@@ -165,7 +166,7 @@ class Origin(NamedTuple):
 
 
 class SeriesPoint(NamedTuple):
-    """The result of one run in a series: `log_ratio`, `low`, `high`, `seconds` and `reason` as in `CellPoint`."""
+    """The result of one run in a series. `log_ratio` is `ratio` of `CellPoint`, and other fields have its names."""
 
     run: str
     started: str
@@ -191,7 +192,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A run of a history, with facts about it and the number of its `points`."""
+    """A run in a history. `points` is the number of its points."""
 
     run: str
     started: str
@@ -203,7 +204,7 @@ class HistoryEntry:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A user's note on a point in time: ISO 8601, a date or an instant in UTC."""
+    """A user's note about a point in time. `when` is a date or an instant in UTC, in ISO 8601."""
 
     when: str
     text: str
@@ -211,18 +212,18 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Result of measuring both sides of a change again: `confirmed`, or refuted.
+    """The result of measuring both sides of a change again: the change is `confirmed`, or refuted.
 
-    - `key`: the series. `since`: the first run with the change. `suspects`: the differences in that run.
-    - `run`: the run that measured both sides. `when`: its start.
+    - `key`: the series. `since`: the first run with the change. `suspects`: the other changes in that run.
+    - `run`: the run that measured both sides. `when`: the start of that run.
     - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
 
     If the series is a release line:
 
-    - `versions`: the measured versions before and after, as values of -e.
-    - `pair`: the last version before the change and the first one with it, which a search found, with its
-      `probability`. Empty without a search.
-    - `commits`: the commits of the pair or of `versions` as text, and the address of the commits between them.
+    - `versions`: the measured versions before and after the change, as values of -e.
+    - `pair`: the last version without the change and the first version with it, as found by a search. `probability`
+      is the probability that the pair is correct. Without a search, they are empty.
+    - `commits`: the commits of `pair` or of `versions` as text, and the URL of the commits between them.
     - `profile`: the run that profiled both versions. `functions`: the functions whose own time changed most, each with
       its seconds per step before and after.
     """
@@ -245,5 +246,5 @@ class Decision:
 
     @property
     def sides(self) -> Sequence[str]:
-        """The narrowest versions around the change, as values of -e; empty unless the series is a release line."""
+        """The closest known versions before and after the change, as values of -e; empty without a release line."""
         return self.pair or self.versions

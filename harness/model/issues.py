@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.model.errors import UsageError
 
-#: Abbreviations of repositories, which precede the `#` in an issue's name.
+#: The abbreviations of repositories, which precede the `#` in an issue's name.
 REPOSITORIES = {"T": "tensorflow/tensorflow", "K": "keras-team/keras", "TK": "keras-team/tf-keras"}
 
 _LETTERS = {repository: letters for letters, repository in REPOSITORIES.items()}
@@ -20,7 +20,7 @@ HOW_TO_WRITE = (
     "URL of an issue on GitHub."
 )
 
-#: The most names that an error lists.
+#: The largest number of names that an error lists.
 _LISTED = 12
 
 
@@ -33,12 +33,12 @@ class Issue:
 
     @property
     def short(self) -> str:
-        """Short name, such as `T#33487`. Other repositories have their full name: `tensorflow/addons#2273`."""
+        """The short name, such as `T#33487`. Other repositories have their full name: `tensorflow/addons#2273`."""
         return f"{_LETTERS.get(self.repository, self.repository)}#{self.number}"
 
     @property
     def url(self) -> str:
-        """Address of the issue."""
+        """The URL of the issue."""
         return f"https://github.com/{self.repository}/issues/{self.number}"
 
     def __str__(self) -> str:
@@ -46,23 +46,23 @@ class Issue:
 
 
 def parse(text: str) -> Issue:
-    """Return the issue for a name, a number (of tensorflow/tensorflow) or a URL.
+    """Return the issue with a name, a number (in tensorflow/tensorflow) or a URL.
 
     Raises UsageError, with the expected format, for any other text.
     """
     match = _URL.fullmatch(text.strip()) or _NAME.fullmatch(text.strip())
     if match is None:
-        raise UsageError(f"{text!r} is not a valid name of an issue.", HOW_TO_WRITE)
+        raise UsageError(f"{text!r} is not a valid issue name.", HOW_TO_WRITE)
     repository = REPOSITORIES.get((match[1] or "T").upper(), match[1])
     # names of repositories are case-insensitive on GitHub
     return Issue(repository.lower() if repository.lower() in _LETTERS else repository, int(match[2]))
 
 
 def make_unknown_error(issue: Issue, known: Iterable[Issue]) -> UsageError:
-    """Return the error for an issue without a claim in any scenario. `known` are the issues with claims."""
+    """Return the error for an issue that no scenario has a claim about. `known` contains the issues with claims."""
     issues = sorted(set(known), key=lambda other: (other.repository, other.number))
     shorts = [other.short for other in issues]
     listing = f"There are: {', '.join(shorts) or 'none'}."
     if len(shorts) > _LISTED:
         listing = f"To list the {len(shorts)} issues with claims, run `harness repro list`."
-    return UsageError(f"No scenario has a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")
+    return UsageError(f"No scenario checks a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

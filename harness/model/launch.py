@@ -1,4 +1,4 @@
-"""Launches, each a fresh process: its job, and its stored record."""
+"""Launches: the job of a launch, which is a fresh process, and its stored record."""
 
 import math
 from array import array
@@ -21,15 +21,16 @@ Of = TypeVar("Of")
 JOB_SCHEMA = 1
 
 
-#: The number of turns of a launch if a pilot doesn't set it, and the fewest with any --measure.
+#: USUAL_TURNS: the number of turns of an interleaved launch unless a pilot determines it. FEWEST_TURNS: the smallest
+#: number of turns with any --measure.
 USUAL_TURNS, FEWEST_TURNS = 20, 3
 
-#: The shortest sample, in seconds, for any --measure. Reading a clock takes about 1 µs.
+#: The shortest sample with any --measure, in seconds. Reading a clock takes about 1 µs.
 SHORTEST_SAMPLE = 0.001
 
 
 class Protocol(StrEnum):
-    """The measurement protocol: limited by time, or by the iteration count of the source document."""
+    """The measurement protocol: limited by time, or by the number of iterations in the source document."""
 
     TIME = "time"
     DOCUMENT = "document"
@@ -50,7 +51,7 @@ class Clock(StrEnum):
 
     @property
     def time(self) -> str:
-        """Name of the measured time in sentences."""
+        """The name of the measured time in sentences."""
         return "CPU time" if self is Clock.CPU else "time"
 
 
@@ -58,9 +59,9 @@ class Clock(StrEnum):
 class Sampling:
     """How long a launch warms up and measures, and the shortest sample, in seconds.
 
-    In a plan, each group's pilot sets the seconds that are None. In a job, all seconds are numbers.
-    `calls_per_sample` is the number of calls of the scenario's step in one sample. The pilot sets it for the later
-    launches. If it is None, the worker finds it during the warm-up. With `turns`, a launch takes this number of
+    In a plan, None means that each group's pilots determine the seconds. In a job, all seconds are numbers.
+    `calls_per_sample` is the number of calls of the scenario's step in one sample. The pilot determines it for later
+    launches. If it is None, the worker determines it during the warm-up. With `turns`, a launch takes this number of
     samples, each on request, and ignores `measure_seconds`. The document's protocol uses none of these fields.
     """
 
@@ -73,14 +74,14 @@ class Sampling:
 
     @property
     def is_open(self) -> bool:
-        """Whether the pilot sets a length."""
+        """Whether the pilots determine the warm-up or the measurement time."""
         return self.protocol is Protocol.TIME and None in (self.warmup_seconds, self.measure_seconds)
 
     def sampled(self, *, in_turns: bool) -> "Sampling":
-        """Return the sampling with the length of its samples, and with the number of turns for interleaved launches.
+        """Return the sampling with its sample length, and with the number of turns if launches are interleaved.
 
-        With an explicit `measure_seconds`, a launch takes at least FEWEST_TURNS samples in that time. If a pilot sets
-        the time, it takes USUAL_TURNS turns.
+        If `measure_seconds` is set, samples are short enough for at least FEWEST_TURNS samples in that time. If the
+        pilots determine the time, interleaved launches take USUAL_TURNS turns.
         """
         measure = self.measure_seconds
         if measure is None:
@@ -91,7 +92,7 @@ class Sampling:
 
     @property
     def of_pilots(self) -> "Sampling":
-        """Sampling of the pilot. Its times are in no statistic. Later launches use its calls per sample."""
+        """The sampling of pilots, whose times aren't used in results. Later launches use their calls per sample."""
         if self.is_open:
             return replace(LONG, sample_seconds=self.sample_seconds)
         if self.warmup_seconds is None or self.measure_seconds is None:  # the document's protocol has no lengths
@@ -104,20 +105,20 @@ class Sampling:
         )
 
 
-#: Sampling of the pilot if the plan fixes all lengths; seconds, or less. This is enough to find broken cells and to
-#: fill caches.
+#: The longest warm-up and measurement time of a pilot if the plan fixes all lengths, in seconds. This is enough to find
+#: broken cells and to fill caches.
 BRIEF = 0.1
 SHORT = Sampling(protocol=Protocol.TIME, warmup_seconds=BRIEF, measure_seconds=BRIEF)
-#: Sampling of the pilot if it sets how long launches warm up and measure. It has no warm-up.
+#: The sampling of a pilot that determines how long launches warm up and measure. It has no warm-up.
 LONG = Sampling(protocol=Protocol.TIME, warmup_seconds=0.0, measure_seconds=1.5)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a launch: CPU numbers (None: all), memory in bytes (None: no limit), and seconds.
+    """The limits of a launch: CPU numbers (None: all), memory in bytes (None: no limit), and seconds.
 
-    `gpus` are NVML's indices, UUIDs, or `all`; empty on a CPU. `first_start_seconds` is the limit, if it is higher than
-    `seconds`, of a launch whose GPU code the driver may have to compile first.
+    `gpus` contains NVML's indices, UUIDs, or `all`; empty on a CPU. `first_start_seconds` is the time limit for a
+    launch whose GPU code the driver may have to compile first, if it is higher than `seconds`.
     """
 
     cpus: tuple[Cpu, ...] | None = None
@@ -131,12 +132,12 @@ class Limits:
 class Job:
     """One requested launch.
 
-    - `files`: relative names and contents of the scenario's script and the kit.
-    - `environ`: the axes that are environment variables. `settings`: the axes that the kit applies. The scenario
-      doesn't get either as arguments.
+    - `files`: the contents of the scenario's script and of the kit, by relative name.
+    - `environ`: the axes that are environment variables. `settings`: the axes that the kit applies. Neither are
+      arguments of the scenario.
     - `thorough`: the scenario also makes its untimed checks.
-    - `profile_calls`: time nothing, but profile the first call and this number of later calls.
-    - `waits`: wait after the build, before the warm-up, because other launches start at the same time.
+    - `profile_calls`: nothing is timed. The first call and this number of later calls are profiled.
+    - `waits`: the launch waits after the build, before the warm-up, because other launches start at the same time.
     """
 
     cell: Cell
@@ -180,7 +181,7 @@ class Job:
 
 
 class Status(StrEnum):
-    """How a launch ended. Statuses are data: each is shown with one line of advice."""
+    """How a launch ended. Reports show one line of advice for each status."""
 
     OK = "ok"
     FAILED = "failed"
@@ -195,12 +196,13 @@ class Status(StrEnum):
 #: The statuses that make a run end with exit code 1.
 BROKEN = frozenset({Status.FAILED, Status.TIMEOUT, Status.OOM, Status.CPU_FALLBACK, Status.OTHER_GPU})
 
-#: The observation of TensorFlow's profiler in a cell's first launch on a GPU, and its value while the profiler runs.
+#: ON_DEVICE: the observation that explains why TensorFlow's profiler has no result in a cell's first launch on a GPU.
+#: UNDER_WAY: its value while the profiler is active.
 ON_DEVICE, UNDER_WAY = "time on the device", "under way"
 
-#: The resource of a pilot during which images of other environments were built.
+#: The resource that marks a pilot during which images of other environments were built.
 BESIDE_BUILDS = "beside_builds"
-#: The resource with the most CPUs that a launch could use, by the quotas of its control groups.
+#: The resource with the number of CPUs that a launch could use at most, because of the quotas of its control groups.
 CPU_QUOTA = "cpu_quota"
 
 #: The resource with the number of other launches that started at the same time, each on its own CPU.
@@ -208,7 +210,7 @@ BESIDE_STARTS = "beside_starts"
 
 
 class Role(StrEnum):
-    """Purpose of a launch. Only `measure` and `control` launches enter a statistic."""
+    """The purpose of a launch. Only launches with the role `measure` or `control` are used in results."""
 
     PILOT = "pilot"
     MEASURE = "measure"
@@ -218,7 +220,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One timed batch: seconds, number of steps, and CPU seconds of the process (None if unknown)."""
+    """One timed batch of steps: its seconds, its number of steps, and the process's CPU seconds (None if unknown)."""
 
     seconds: SampleSeconds
     steps: Some
@@ -226,9 +228,9 @@ class Sample:
 
 
 class Samples(Sequence[Sample]):
-    """Samples in columns of numbers, which take a fifth of the memory of their objects.
+    """Samples, stored as columns of numbers. They need 20 % of the memory that Sample objects would need.
 
-    `cpu_seconds` is None if no sample has them. If some samples have none, their number is NaN.
+    `cpu_seconds` is None if no sample has CPU seconds. If only some samples have none, their value is NaN.
     """
 
     __slots__ = ("cpu_seconds", "seconds", "steps")
@@ -241,7 +243,7 @@ class Samples(Sequence[Sample]):
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> "Samples":
-        """Return the columns of samples."""
+        """Return the samples stored as columns."""
         return samples if isinstance(samples, Samples) else cls(samples)
 
     def __len__(self) -> int:
@@ -270,7 +272,10 @@ class Samples(Sequence[Sample]):
 
 
 class Numbers(Mapping[str, float]):
-    """Numbers by name, in a third of the memory of a dictionary. `places`, the place of each name, can be shared."""
+    """Numbers by name. They need a third of the memory of a dictionary.
+
+    `places` maps names to indices of `numbers`, and can be shared between objects.
+    """
 
     __slots__ = ("numbers", "places")
 
@@ -306,7 +311,7 @@ class Numbers(Mapping[str, float]):
 
 
 class _Computed:
-    """The slots of values that are computed once for a launch; `timed_part` belongs to `harness.analysis.rounds`."""
+    """Slots for values that are computed once per launch. `harness.analysis.rounds` uses the slot `timed_part`."""
 
     __slots__ = ("_centre", "_steps", "timed_part")
 
@@ -315,22 +320,22 @@ class _Computed:
     timed_part: Any
 
     def store(self, name: str, value: Of) -> Of:
-        """Store a value in its slot, also in a frozen launch, and return it."""
+        """Store a value in a slot, although the launch is frozen, and return the value."""
         object.__setattr__(self, name, value)
         return value
 
 
 @dataclass(frozen=True, slots=True)
 class Seen(_Computed):
-    """Record of one process that executed a cell, whether it succeeded or not.
+    """The record of one process that executed a cell, whether it succeeded or not.
 
     - `phases`: seconds by name, in order. `phases_cpu`: CPU seconds of the process in each phase, if it reports them.
-    - `samples`: the timed samples. `alone`: samples of an interleaved launch without interleaving, for a check.
-    - `memory`: pairs of the calls made and the bytes that the process then held, in the order of the calls.
-    - `error`: the problem, in one line. `stderr`: the end of the process's standard error.
-    - `not_kept`: a line for each refused artifact, the first 20.
+    - `samples`: the timed samples. `alone`: samples that an interleaved launch took sequentially, for a check.
+    - `memory`: pairs of a number of calls, and the bytes that the process used after them, in the order of the calls.
+    - `error`: the problem, in one line. `stderr`: the end of the process's standard error output.
+    - `not_kept`: a line for each artifact that wasn't saved, for the first 20.
     - `observations`: values of the scenario that aren't times.
-    - `resources`: the numbers of docs/dev/worker-protocol.md about CPU, memory and GPU.
+    - `resources`: CPU, memory and GPU usage, as in docs/dev/worker-protocol.md.
     - `gpus`: the GPUs that the work ran on.
     - `pins`: the packages installed in the environment. `image`: the id of the image, or the hash of the lock.
     """
@@ -359,9 +364,9 @@ class Seen(_Computed):
 
     @property
     def ended_under_profiler(self) -> bool:
-        """Whether the process failed in TensorFlow's profiler, after all samples were taken.
+        """Whether the process failed while TensorFlow's profiler was active, after all samples were taken.
 
-        Without the profiler, such a launch may succeed.
+        Without the profiler, a new launch may succeed.
         """
         return self.status in BROKEN and self.observations.get(ON_DEVICE) == UNDER_WAY
 
@@ -378,14 +383,14 @@ class Outcome(Seen):
 class Launch(Seen):
     """One line of launches.jsonl: the record of a launch, and its position in the run.
 
-    - `round`: 0 is the pilot. `attempt`: the repetition of that round of that group, from 0.
+    - `round`: 0 is the pilot round. `attempt`: how often this round of the group was already repeated, from 0.
     - `order`: the launch's position in the round.
     - `started`: the instant in ISO 8601, UTC.
-    - `block`: for interleaved launches, which of them were measured together, from 0.
-    - `places`: for interleaved launches, the position of sample i in turn i, from 0. Otherwise empty.
+    - `block`: the block of an interleaved launch, from 0. Launches of the same block were measured together.
+    - `places`: for each sample of an interleaved launch, its position in the turn, from 0. Otherwise empty.
     - `seconds`: how long the launch took, measured from outside: from the request until its files were copied out.
       The removal of the container and other launches' turns aren't included. Launches that start at the same time have
-      equal shares of that time, so that the sum is wall-clock time.
+      equal shares of the time of this start, so that the sum over launches is wall-clock time.
     - `artifacts`: paths, relative to the run's folder.
     """
 
@@ -405,7 +410,7 @@ class Launch(Seen):
 
     @property
     def only_observed(self) -> bool:
-        """Whether the launch succeeded and timed nothing, because its scenario only observes."""
+        """Whether the launch succeeded without timing anything, because its scenario only makes observations."""
         return self.status is Status.OK and not self.samples and bool(self.observations)
 
     @property

@@ -1,6 +1,6 @@
-"""Ranges of the numbers that a worker sends and that the files of a run contain.
+"""Valid ranges of the numbers that a worker sends and that the files of a run contain.
 
-They are much wider than measured values, and narrow enough that their sums, squares and ratios are finite.
+The ranges are much wider than measured values need, but sums, squares and ratios of valid numbers are finite.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Within:
-    """The allowed range of a number in a stored dataclass, with both ends. Infinity and NaN are never allowed."""
+    """The valid range of a number in a stored dataclass, including both ends. Infinity and NaN are never valid."""
 
     least: float
     most: float
@@ -24,7 +24,7 @@ class Within:
     def __contains__(self, value: float) -> bool:
         return self.least <= value <= self.most
 
-    # how the store reads it
+    # pydantic uses this range when it validates a stored document
     def __get_pydantic_core_schema__(self, source: Any, handler: "GetCoreSchemaHandler") -> "CoreSchema":
         schema: Any = handler(source)
         schema.update(ge=self.least, le=self.most)
@@ -32,7 +32,7 @@ class Within:
         return core_schema
 
 
-#: Seconds of one sample: from 1 ns, the resolution of clocks, to four months.
+#: Seconds of one sample: from 1 ns, which is the resolution of clocks, to four months.
 SAMPLE = Within(1e-9, 1e7)
 #: Seconds of a phase, a launch or a budget: up to thirty years.
 LENGTH = Within(0.0, 1e9)
@@ -44,15 +44,15 @@ BYTES = Within(0, 2**63 - 1)
 AMOUNT = Within(0.0, 2.0**64)
 #: Rounds and attempts.
 ROUNDS = Within(0, 1_000_000)
-#: CPU numbers: the highest NR_CPUS of the kernel.
+#: CPU numbers: up to the highest NR_CPUS of the kernel.
 CPUS = Within(0, 8192)
 #: Shares, such as a margin.
 SHARE = Within(1e-6, 1.0)
 
-#: The smallest amount other than zero: 1 / 5e-324 would be infinite.
+#: The smallest valid amount other than zero. The inverse of a much smaller number, such as 5e-324, is infinite.
 LEAST = 1e-30
-#: The largest absolute number in an observation or a fingerprint, and the deepest nesting. Both are far more than
-#: results need, and the depth is far less than a JSON writer supports.
+#: MOST: the largest absolute value of a number in an observation or a fingerprint. DEPTH: the deepest valid nesting.
+#: Results need much less than either, and a JSON writer supports a much larger depth.
 MOST, DEPTH = 1e100, 32
 
 SampleSeconds = Annotated[float, SAMPLE]
@@ -67,7 +67,7 @@ Cpu = Annotated[int, CPUS]
 
 
 def find_problem(value: object, depth: int = DEPTH) -> str:
-    """Return the problem of a JSON value from a scenario, as a clause, or "" if it is valid."""
+    """Return why a JSON value from a scenario isn't valid, as a clause, or "" if it is valid."""
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return ""

@@ -1,4 +1,4 @@
-"""Profiles of a launch's first call or of later calls, made by cProfile."""
+"""Profiles of a launch's first call or of its later calls, recorded by cProfile."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,21 +9,22 @@ SCHEMA = 1
 
 
 class Part(StrEnum):
-    """Profiled part: the first call, which builds, or later calls, which do the work."""
+    """The profiled part of a launch: the first call, which includes the build, or later calls."""
 
     FIRST_CALL = "first call"
     STEADY = "steady"
 
     @property
     def file(self) -> str:
-        """Name of the artifacts without the ending: `.pstats` for people, `.json` for harness."""
+        """The name of the artifacts without the suffix, which is `.pstats` for tools and `.json` for harness."""
         return self.value.replace(" ", "-")
 
 
 class Caller(NamedTuple):
-    """One caller of a function: its place among the profile's functions, the number of calls, and seconds.
+    """One caller of a function: its index in the profile's functions, its number of calls of the function, and seconds.
 
-    `own` is the time in the called function itself during these calls. `cumulative` includes the functions it called.
+    `own` is the time in the called function itself during these calls. `cumulative` includes the functions that it
+    called.
     """
 
     place: int
@@ -35,8 +36,8 @@ class Caller(NamedTuple):
 class Function(NamedTuple):
     """One function of a profile. If it is written in C, `file` is `~`, and `name` describes it.
 
-    `calls` is the number of calls, `primitive` without recursion. `own` are the seconds in the function itself, and
-    `cumulative` the seconds including the functions it called.
+    `calls` is the number of calls, and `primitive` is the number without recursive calls. `own` is the time in the
+    function itself, in seconds. `cumulative` includes the functions that it called.
     """
 
     file: str
@@ -53,9 +54,9 @@ class Function(NamedTuple):
 class Profile:
     """One profile: the number of `calls`, the `steps` per call, the total `seconds`, and the functions.
 
-    `plain_seconds` is the time of the same number of calls without the profiler, if it is known. `stacks` are samples
-    of the stack during separate later calls: seconds, and the places of the functions, the outermost first. Functions
-    written in C are missing.
+    `plain_seconds` is the time of the same number of calls without the profiler, if it is known. `stacks` contains
+    samples of the stack during separate later calls: seconds, and the indices of the functions, the outermost first.
+    Stacks don't contain functions that are written in C.
     """
 
     part: Part
@@ -69,5 +70,5 @@ class Profile:
 
     @property
     def own(self) -> float:
-        """Seconds in all functions, the whole for shares. It is less than `seconds` by the profiler's own time."""
+        """The seconds in all functions. Shares are relative to it. `seconds` also includes the profiler's own time."""
         return sum(function.own for function in self.functions)

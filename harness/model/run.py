@@ -1,4 +1,4 @@
-"""Runs: one invocation of the matrix, with its plan and its machine."""
+"""Runs: the record of one measurement, with its plan and its machine."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,27 +15,29 @@ from harness.model.texts import joined
 
 SCHEMA = 1
 
-#: The version of the rules for verdicts in docs/explanation/statistics.md. Runs without a version have the first.
+#: The version of the rules for verdicts in docs/explanation/statistics.md. Runs without a version have version 1. These
+#: are the differences of earlier versions:
 #:
-#: 1. Four rounds, no residual as a prior, nothing subtracted from the time.
-#: 2. CPU contention was subtracted only if ticks showed it.
-#: 3. The residual was from all cells except one with another variability than the others.
-#: 4. A comparison learned from its two cells for any variability. Intervals didn't allow for a wrong correction of CPU
-#:    contention. A clock that falls in every launch counted as a trend.
+#: 1. A verdict needed four rounds, the residual wasn't used as a prior, and nothing was subtracted from times.
+#: 2. CPU contention was subtracted only if the kernel's ticks showed it.
+#: 3. The residual came from all cells, except a cell that varied more or less than the others.
+#: 4. The residual always included the two cells of a comparison, even if their variability differed. Intervals didn't
+#:    include the possible error of the CPU contention correction. A clock speed that fell in every launch counted as a
+#:    trend.
 RULES = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Cells that are compared with one another.
+    """Cells that are compared with each other.
 
     - `name`: unique in a plan.
-    - `device`: `cpu` or `gpu`, or both with a comma if cells on both are compared.
-    - `axes`: the values that all cells share.
-    - `control`: the baseline cell; None if nothing is compared, or if nothing depends on the A/A control.
+    - `device`: `cpu` or `gpu`, or both with a comma if cells on both devices are compared.
+    - `axes`: the axis values that all cells share.
+    - `control`: the baseline cell; None if nothing is compared.
     - `controlled`: every round launches the baseline cell twice, so that the run shows the difference between two
       identical cells. One such group is enough for a run.
-    - `piloted`: round 0 launches some of its cells, if the plan has a round 0.
+    - `piloted`: the pilot round (round 0) launches some of its cells, if the plan has a pilot round.
     - `machine`: in a merged run, the id of the machine that measured the group; otherwise empty.
     - `of`: the compared quantities other than the time per step, such as phases and peak memory.
     """
@@ -58,14 +60,14 @@ class Group:
 
     @property
     def slots(self) -> list[tuple[Cell, Role]]:
-        """Launches of one round: every cell, and the control once more."""
+        """The launches of one round: every cell, and the control cell a second time if the group is controlled."""
         measured = [(cell, Role.MEASURE) for cell in self.cells]
         return [*measured, (self.control, Role.CONTROL)] if self.control and self.controlled else measured
 
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """A cell that can't be measured, as known before any launch, with the reason and advice."""
+    """A cell that can't be measured, with the reason and advice. Both are known before any launch."""
 
     cell: Cell
     reason: str
@@ -74,12 +76,12 @@ class Unavailable:
 
 @dataclass(frozen=True, slots=True)
 class StandIn:
-    """A substitute: the run measures `environment` instead of `role`, which the GPU model `card` can't run.
+    """A fallback: the run measures `environment` instead of `role`, which the GPU model `card` can't run.
 
-    If `card` is empty, this machine can't make `role`. `reason` is a clause. `is_itself_too`: the suite has
-    `environment` as well. `pins` are the packages of `role`, by which headers pick axis values. `passed_over` are
-    earlier substitutes of the suite's list that this machine can't have, with the reason as a sentence. `caveat` is a
-    sentence about what the substitute can't show, or empty.
+    If `card` is empty, this machine can't create `role`. `reason` is a clause. `is_itself_too`: the suite also contains
+    `environment` as itself. `pins` are the packages of `role`, by which headers pick axis values. `passed_over`
+    contains fallbacks that the suite prefers but this machine can't get, each with the reason as a sentence. `caveat`
+    is a sentence about what the fallback can't show, or empty.
     """
 
     environment: str
@@ -92,8 +94,8 @@ class StandIn:
     caveat: str = ""
 
 
-def stood_in(stand_ins: Sequence[StandIn]) -> str:
-    """Return a paragraph about the substitute environments and the reasons, or "" if there are none."""
+def describe_fallbacks(stand_ins: Sequence[StandIn]) -> str:
+    """Return a paragraph about the fallback environments and the reasons, or "" if there are none."""
     places: dict[tuple[str, str], dict[str, list[str]]] = {}
     for substitute in stand_ins:
         places.setdefault((substitute.card, substitute.reason), {}).setdefault(substitute.environment, []).append(
@@ -119,7 +121,7 @@ def stood_in(stand_ins: Sequence[StandIn]) -> str:
 
 
 class StopReason(StrEnum):
-    """Reason why a group got no further rounds."""
+    """The reason why a group got no further rounds."""
 
     ROUNDS = "rounds"
     PRECISION = "precision"
@@ -139,10 +141,10 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """Part `number` (from 1) of `of` parts of a plan. The other parts run elsewhere.
+    """A part of a plan: part `number` (from 1) of `of` parts. The other parts run elsewhere.
 
-    `plan` is the digest of the whole plan (harness/plan/shards.py), which all its shards share. `elsewhere` maps the
-    other groups to their shards.
+    `plan` is the digest of the whole plan (harness/plan/shards.py), which is the same in all shards. `elsewhere` maps
+    the groups of other shards to the numbers of their shards.
     """
 
     number: int
@@ -156,26 +158,26 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Plan of a run: groups of cells in order, the number of rounds, and the seed that orders each round.
+    """The plan of a run: groups of cells in order, the number of rounds, and the seed that orders each round.
 
-    - `rounds`: the highest number of measured rounds.
-    - `precision`: 0.02 for ± 2 %. A group ends as soon as each of its comparisons has this precision or a settled
+    - `rounds`: the largest number of measured rounds.
+    - `precision`: 0.02 for ± 2 %. A group ends as soon as each of its comparisons has this precision or a clear
       verdict.
-    - `budget_seconds`: launching time after which all groups end. The groups advance equally, or one after the other
+    - `budget_seconds`: the time after which all groups end. Groups advance equally, or one after the other
       (runner/schedule.py; for claims, runner/budget.py).
-    - `budget_is_wish`: every group gets the rounds that a verdict needs, even if that takes longer. True for the budget
-      of a suite.
-    - `margin`: 0.03: two cells with a smaller difference count as the same.
+    - `budget_is_wish`: every group gets the rounds that a verdict needs, even if that takes longer than the budget.
+      True for the budget of a suite.
+    - `margin`: 0.03 for 3 %. Two cells with a smaller difference count as the same.
     - `profile_calls`: nothing is measured (`rounds` is 0). Every cell has one launch, which profiles its first call and
       this number of later calls.
-    - `interleave`, `clock`: how the cells of a round are measured, and which time.
-    - `stand_ins`: substitutes for environments of a suite.
-    - `compiled`: a short description for each environment that the GPUs don't run natively: the driver compiles its
-      GPU code, or it is tried although it can't run.
+    - `interleave`, `clock`: how the cells of a round are measured, and which time is measured.
+    - `stand_ins`: the fallbacks for environments of a suite.
+    - `compiled`: a short description for each environment that the GPUs don't run natively. Either the driver compiles
+      its GPU code, or it is tried although it probably can't run.
     - `lock_clocks`: the locked clock of the GPUs: MHz, or BASE_CLOCK; empty if the run doesn't lock clocks.
-    - `piloted`: round 0 is launched. A small run with fixed lengths may omit it.
+    - `piloted`: the plan has a pilot round (round 0). A small run with fixed lengths may omit it.
     - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a
-      `precision`, a group ends when it has answered each of them as well as it can (analysis/sizing.py).
+      `precision`, a group ends when the intervals of these claims are narrow enough (analysis/sizing.py).
     - `shard`: the part of a larger plan; None for a whole plan.
     """
 
@@ -201,28 +203,28 @@ class Plan:
 
     @property
     def devices(self) -> list[Device]:
-        """The devices of its cells, including unavailable ones. The first one is the baseline."""
+        """The devices of all cells, including unavailable cells. The first device is the baseline."""
         names = [name for group in self.groups for name in group.device.split(",")]
         return [Device(name) for name in dict.fromkeys([*names, *(entry.cell.device for entry in self.unavailable)])]
 
     @property
     def ends_early(self) -> bool:
-        """Whether a group ends before `rounds` if its intervals are narrow enough."""
+        """Whether a group ends before `rounds` rounds if its intervals are narrow enough."""
         return self.precision is not None or bool(self.claims)
 
     @property
     def is_spent_by_group(self) -> bool:
-        """Whether its budget is spent group by group, rather than round by round over all groups."""
+        """Whether the budget is spent on one group after the other, rather than round by round on all groups."""
         return bool(self.claims) and self.budget_seconds is not None
 
     @property
     def single_steps(self) -> list[str]:
-        """Names of the groups whose samples are single steps."""
+        """The names of the groups whose samples are single steps."""
         return [group.name for group in self.groups if group.times_single_steps]
 
     @property
     def compiled_code(self) -> str:
-        """Description of the environments with GPU code that the driver compiles; empty if there are none."""
+        """A description of the environments that the GPUs don't run natively; empty if there are none."""
         names: dict[str, list[str]] = {}
         for name, way in self.compiled.items():
             names.setdefault(way, []).append(name)
@@ -234,10 +236,11 @@ class Plan:
         return [cell for group in self.groups for cell in group.cells]
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
-        """Return the cells and roles that round `number` of the group launches; 0 is the pilot.
+        """Return the cells and roles that round `number` of the group launches; 0 is the pilot round.
 
-        Two pilots of the control show how much launches of one cell differ. This determines how long launches warm up
-        and measure. If these lengths are fixed, or if launches are interleaved, the second pilot isn't useful.
+        Two pilots of the control cell show how much launches of one cell differ. This helps to determine how long
+        launches warm up and measure. If these lengths are fixed, or if launches are interleaved, there is no second
+        pilot.
         """
         if number or not (self.piloted and group.piloted):
             return group.slots if number else []
@@ -247,39 +250,40 @@ class Plan:
     def in_turns(self, group: Group) -> bool:
         """Return whether the launches of a round of the group are interleaved.
 
-        Percentiles need hundreds of single steps without breaks. The first steps after a switch are slower.
+        Percentiles need hundreds of single steps without breaks, because the first steps after a switch to another
+        process are slower. So groups with percentiles aren't interleaved.
         """
         return self.interleave is Interleave.TURNS and len(group.slots) > 1 and not group.times_single_steps
 
     def launches(self, number: int) -> int:
-        """Return the highest number of launches in round `number` of all groups; 0 is the pilot."""
+        """Return the largest number of launches in round `number` of all groups; 0 is the pilot round."""
         return sum(len(self.slots(group, number)) for group in self.groups)
 
     @property
     def all_launches(self) -> int:
-        """Highest number of launches of the pilot and all rounds, without repetitions."""
+        """The largest number of launches in the pilot round and all other rounds, without repetitions."""
         return self.launches(0) + self.rounds * self.launches(1)
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The machine that measured: a random id that is stored on it, and the name that a user gave it."""
+    """A machine that measured: a random id that is stored on the machine, and the name that a user gave it."""
 
     id: str
     name: str = ""
 
     @property
     def shown(self) -> str:
-        """Its name, or its id if it has no name."""
+        """The machine's name, or its id if it has no name."""
         return self.name or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """One machine of a merged run: its identity, backend and limits, from the runs on that machine.
+    """One machine of a merged run: its identity, backend and limits, as in the runs on that machine.
 
-    `label` names the machine in the merged run: its cells have this value of the axis MACHINE. `runs` are the ids of
-    its runs.
+    `label` is the machine's name in the merged run: the value of the axis MACHINE in its cells. `runs` are the ids of
+    the runs on the machine.
     """
 
     machine: Machine
@@ -297,21 +301,22 @@ class Run:
     - `started`: ISO 8601, UTC. `command`: the command line.
     - `folder`: the run's folder, relative to the folder in which the command was started.
     - `reference`: the baseline environment.
-    - `host`: facts for a reader.
+    - `host`: facts about the machine, for readers.
     - `images`: the id of the image, or the hash of the lock, for each environment. If the run has an environment on
-      both devices, its name means the CPU, here and in `pins`, and `NAME:gpu` the GPU.
-    - `sources`: for each scenario, the hash of its files and the kit's. A changed scenario can't be resumed.
-    - `own`, `kit`: hashes of each scenario's own files, and of the kit's; empty in older runs.
-    - `scripts`: the text of each scenario from outside the project, so that anybody with the report can repeat the run.
-    - `stops`: how each group ended.
-    - `rules`: the version of RULES.
+      both devices, `NAME` is the environment on the CPU, and `NAME:gpu` the one on the GPU. The same holds for `pins`.
+    - `sources`: for each scenario, a hash of its files and of the kit's files. A run can't be resumed if a scenario
+      has changed.
+    - `own`, `kit`: hashes of each scenario's own files, and of the kit's files; empty in older runs.
+    - `scripts`: the text of each scenario from outside the project, so that others can repeat the run.
+    - `stops`: the reason why each group ended.
+    - `rules`: the version of the rules for verdicts (RULES).
     - `machine`: None in older runs, and if the machine can't store an id.
     - `slots`: the number of worker slots that measured groups at the same time.
-    - `looks`: the rounds of each group each time the run was continued beyond its plan, oldest first.
+    - `looks`: for each time the run was continued beyond its plan, the rounds that each group then had; oldest first.
 
-    A run that was merged from several machines' runs has `machines`. Its scenarios and cells have the axis MACHINE, its
-    groups name their machine, `host` is empty, and `backend` is the first machine's. `merged` are the ids of the merged
-    runs. `absent` maps each missing shard, such as 3/5, to its groups.
+    A run that was merged from the runs of several machines has `machines`. Its scenarios and cells have the axis
+    MACHINE, its groups have the id of their machine, `host` is empty, and `backend` is the first machine's backend.
+    `merged` contains the ids of the merged runs. `absent` maps each missing shard, such as 3/5, to its groups.
     """
 
     id: str
@@ -363,5 +368,5 @@ class Run:
 
     @property
     def shown_folder(self) -> str:
-        """The run's folder for commands. If it wasn't recorded, it is the usual one."""
+        """The run's folder, for use in commands. If it wasn't recorded, it is `results/` and the run's id."""
         return self.folder or f"results/{self.id}"

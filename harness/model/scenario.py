@@ -1,4 +1,4 @@
-"""Scenarios, as described by the headers of their files; their cells, which are measured; and suites of cells."""
+"""Scenarios as described by the headers of their files, cells (the combinations that are measured), and suites."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,8 @@ from harness.model.issues import Issue
 #: The axis name that headers use for the environments themselves.
 ENVIRONMENT = "environment"
 
-#: The axis of a scenario generated from two versions of one scenario (harness/catalog/versions.py), and its values.
+#: The axis of a scenario that was generated from two versions of one scenario (harness/catalog/versions.py), and the
+#: axis's values.
 SIDE, BEFORE_AND_AFTER = "side", ("base", "head")
 
 #: The axis of scenarios in a merged run of several machines. No header can declare it.
@@ -24,51 +25,51 @@ MACHINE = "on machine"
 #: The axis with the number of CPU cores of a launch. harness pins launches, so scenarios need no code for it.
 CPUS = "cpus"
 
-#: The axis of a run on the CPU and on a GPU (--device cpu,gpu). Its value repeats the `device` of a cell. No header can
+#: The axis of a run on the CPU and on a GPU (--device cpu,gpu). Its value is the `device` of the cell. No header can
 #: declare it.
 DEVICE = "device"
 
 #: The folders of a project's scenarios, relative to its top: its own scenarios, and scenarios for upstream issues.
 FOLDERS = (PurePosixPath("scenarios"), PurePosixPath("scenarios/upstream"))
 
-#: The suite of a run that names neither a suite nor a scenario.
+#: The suite that is measured if neither a suite nor a scenario is requested.
 DEFAULT_SUITE = "headline"
 
-#: Quantities of comparisons and claims other than phases: the time per step, the highest memory use of the process, the
-#: additional memory after each call, and the observation with that name.
+#: Quantities of comparisons and claims other than phases: the time per step, the peak memory of the process, the memory
+#: that each call retains, and the number of traces (an observation with this name).
 STEP, PEAK, GROWTH, TRACES = "step", "peak memory", "memory growth", "traces"
 
 #: Percentiles of the time of single steps, with their shares. A launch has one value of each.
 PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 
-#: Prefix for the names of numbers that a plain script prints, in its own units. They are observations.
+#: The prefix for the names of numbers that a plain script prints. These numbers are observations in the script's units.
 PRINTED = "printed: "
 
-#: Phases of a plain script other than its imports: the whole script, if steps of it are timed, and the script without
-#: TensorFlow's import. They are parts of the timed work.
+#: Phases of a plain script other than its imports. WHOLE: the whole script, if its steps are timed. OWN: the script
+#: without TensorFlow's import. Both are parts of the timed work.
 WHOLE, OWN = "whole script", "own work"
 
-#: The kit's observations of a plain script: the printed output, the numbers in it and their units, and pairs of seconds
-#: and bytes of memory, if a launch was still running near its time limit.
+#: The kit's observations of a plain script: the printed output, the numbers in the output, and the numbers' units. For
+#: a launch that was still running near its time limit, RESIDENT has pairs of seconds and bytes of memory.
 OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT = "output", "printed", "printed units", "resident memory"
 
 Axes = Mapping[str, str]
 
-#: Values that have no meaning without the name of their axis.
+#: Axis values that texts show together with the name of their axis, because they have no meaning without it.
 BARE = {"on", "off", "keep", "default"}
 
 
 def has_values(when: Axes, axes: Axes) -> bool:
-    """Return whether `axes` has every value of `when`."""
+    """Return whether `axes` contains all axis values of `when`."""
     return all(axes.get(name) == value for name, value in when.items())
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """A condition of cells: with the axis values `when`, they need the PEP 508 requirements `requires`.
+    """A condition for cells with the axis values `when`: their environment must satisfy `requires` (PEP 508).
 
-    Otherwise the cells are not available. If `devices` isn't empty, they also need one of these devices. `reason` is a
-    sentence, and `advice` names an alternative.
+    If `devices` isn't empty, the cells also need one of these devices. Cells that don't meet the condition are not
+    available. `reason` explains why, and `advice` suggests an alternative.
     """
 
     requires: Sequence[str] = ()
@@ -80,7 +81,7 @@ class Need:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """Environments that satisfy `requires` enter a comparison with these axis values."""
+    """The axis values with which environments that satisfy `requires` are compared."""
 
     requires: Sequence[str]
     axes: Axes
@@ -91,10 +92,10 @@ class Comparison:
     """A comparison of cells in a table.
 
     Along an axis, the value `plus` is compared with `against`, or with every other value if `against` is empty. Along
-    `environment`, each environment is compared with the run's baseline, and `pick` chooses axis values by environment.
-    With `percent`, the report also shows each difference in percent, as the source does: positive if `plus`, or the
-    environment, is faster. `of` is the compared quantity: STEP, a percentile, PEAK, GROWTH, TRACES, a PRINTED number,
-    or a phase.
+    `environment`, each environment is compared with the run's baseline, and `pick` selects axis values for each
+    environment. With `percent`, the report also shows each difference in percent, as the source does: positive if
+    `plus`, or the environment, is faster. `of` is the compared quantity: STEP, a percentile, PEAK, GROWTH, TRACES, a
+    PRINTED number, or a phase.
     """
 
     name: str
@@ -108,16 +109,16 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A numeric axis, with the unit of its values, which may be empty."""
+    """A numeric axis. The unit of its values may be empty."""
 
     unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """A statement of the source: in cells with the axis values `when`, the observation has this JSON `value`.
+    """A statement in the source: in cells with the axis values `when`, the observation has this JSON `value`.
 
-    The statement applies to environments that satisfy the PEP 508 requirements `requires`.
+    The statement applies to environments that satisfy `requires` (PEP 508 requirements).
     """
 
     observation: str
@@ -128,7 +129,7 @@ class Expectation:
 
 @dataclass(frozen=True, slots=True)
 class ClaimSide:
-    """A side of a claim: an environment, by name or as requirements for `-e`, and axis values."""
+    """A side of a claim: axis values, and an environment (a name, or requirements as for `-e`)."""
 
     environment: str
     axes: Axes = field(default_factory=dict)
@@ -138,14 +139,15 @@ class ClaimSide:
 class Claim:
     """A claim of an upstream issue: the quantity `of` is higher for `worse` than for `better`.
 
-    Exactly one of three fields has the claimed range, lowest and highest:
+    Exactly one of three fields has the lowest and the highest claimed value:
 
     - `ratio`: value(worse) / value(better).
     - `seconds`: the time that `worse` takes. Such a claim has no `better`.
     - `bytes`: the bytes that each call of `worse` leaks. Such a claim has no `better`.
 
-    `reported` is the claim in plain words, `when` has axis values of both sides, `hardware` is the reporter's, `fixed`
-    is the release with the fix according to a source, and `visible` are the devices on which the issue is visible.
+    `reported` is the claim in plain words. `when` contains axis values of both sides. `hardware` is the reporter's
+    hardware. `fixed` is the release with the fix, according to a source. `visible` contains the devices on which the
+    issue is visible.
     """
 
     issue: Issue
@@ -163,15 +165,15 @@ class Claim:
 
     @property
     def range(self) -> tuple[float, float]:
-        """The claimed range: ratio, seconds or bytes."""
+        """The lowest and the highest claimed value: a ratio, seconds or bytes."""
         return self.ratio or self.seconds or self.bytes or (1.0, 1.0)
 
     def needed(self, margin: float) -> float:
-        """Return the largest half-width of an interval, on the log scale, that answers the claim; `margin` is a share.
+        """Return the largest half width of an interval, on the log scale, with which the claim can be decided.
 
-        It depends only on the claim: half of the distance from the margin to the lowest claimed value, within
-        CLAIM_PRECISION. So an interval around 1 doesn't reach the claim, and an interval around the claim doesn't reach
-        the margin. (For memory growth, it is half of the lowest claimed value, in bytes.)
+        It is half of the distance from `margin` (a share) to the lowest claimed value, within CLAIM_PRECISION. So an
+        interval around 1 doesn't reach the claim, and an interval around the claim doesn't reach the margin. This
+        doesn't apply to memory growth, whose intervals are in bytes.
         """
         least, most = map(math.log1p, CLAIM_PRECISION)
         if self.ratio is None:
@@ -183,14 +185,15 @@ class Claim:
 class Scenario:
     """One scenario file, as described by its header.
 
-    - `axes`: each axis with its values, in order. `default`: the only value of an axis unless others are selected.
+    - `axes`: each axis with its values, in order. `default`: the value of an axis that is used unless others are
+      selected.
     - `environ`: the axes that are environment variables rather than arguments. An empty value unsets the variable.
-    - `sweeps`: the axes of increasing numbers. In `axes` and in cells, these numbers are text.
+    - `sweeps`: the axes whose values are increasing numbers. In `axes` and in cells, these numbers are text.
     - `settings`: the axes that the kit or harness applies (harness/model/settings.py).
     - `data_handling`: globs of functions, by module and name, that a profile counts as data handling.
-    - `uses_keras`: the file mentions Keras.
-    - `claims`: claims of upstream issues.
-    - `files`: files in the same folder that go into each launch.
+    - `uses_keras`: whether the file mentions Keras.
+    - `claims`: the claims of upstream issues that the scenario checks.
+    - `files`: other files in the same folder that each launch gets.
     - `script`: the name of the plain script or notebook that the scenario runs, or empty.
     """
 
@@ -218,7 +221,7 @@ class Scenario:
 
     @cached_property
     def compared_axes(self) -> tuple[str, ...]:
-        """Compared axes in the header's order, including the axes of claims. They are the columns of a table."""
+        """The compared axes in the header's order, including those of claims. Their values are columns of a table."""
         along = {comparison.along for comparison in self.compare}
         picked = {axis for comparison in self.compare for pick in comparison.pick for axis in pick.axes}
         claimed = {
@@ -232,19 +235,19 @@ class Scenario:
 
     @cached_property
     def quantities(self) -> tuple[str, ...]:
-        """Compared quantities other than the time per step, in the header's order."""
+        """The compared quantities other than the time per step, in the header's order."""
         return tuple(dict.fromkeys(entry.of for entry in self.compare if entry.of != STEP))
 
     @cached_property
     def row_axes(self) -> tuple[str, ...]:
-        """Axes that aren't compared. They name a group, and a row of a table."""
+        """The axes that aren't compared. Each combination of their values is a group, and a row of a table."""
         return tuple(axis for axis in self.axes if axis not in self.compared_axes)
 
     def claimed(self, claim: Claim, device: Device, environment: str = "") -> "tuple[Cell, Cell | None]":
-        """Return the cells of a claim: worse, and better (None if the claim has no such side).
+        """Return the cells of both sides of a claim: worse, and better (None if the claim has no better side).
 
-        An `environment` replaces the environment of the worse side. It also replaces the one of the better side if both
-        sides have the same.
+        An `environment` replaces the environment of the worse side. If both sides have the same environment, it also
+        replaces the better side's.
         """
         worse, better = claim.worse, claim.better
         worse_environment = environment or worse.environment
@@ -257,12 +260,12 @@ class Scenario:
         return cell(worse_environment, worse), cell(held, better) if better else None
 
     def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
-        """Return the axis values of a claim's side, in the header's order: stated, default, or first value."""
+        """Return all axis values of a claim's side: the stated ones, otherwise the default, otherwise the first one."""
         named = {**self.default, **claim.when, **side.axes}
         return {axis: named.get(axis, next(iter(values), "")) for axis, values in self.axes.items()}
 
     def combinations(self, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Return all combinations of `values` (axis to chosen values), in the header's order, without excluded ones."""
+        """Return all combinations of the values of each axis, in the header's order, without excluded combinations."""
         chosen = [values[axis] for axis in self.axes]
         combinations = (dict(zip(self.axes, combination, strict=True)) for combination in product(*chosen))
         return [axes for axes in combinations if not any(has_values(excluded, axes) for excluded in self.exclude)]
@@ -270,7 +273,10 @@ class Scenario:
 
 @dataclass(frozen=True)
 class Cell:
-    """Scenario × one value per axis × environment × device. An axis DEVICE determines the device."""
+    """One combination to measure: a scenario, an environment, a device, and a value of each axis.
+
+    If the cell has the axis DEVICE, its value determines the device.
+    """
 
     scenario: str
     environment: str
@@ -283,16 +289,16 @@ class Cell:
 
     @cached_property
     def key(self) -> tuple[str, str, str, tuple[tuple[str, str], ...]]:
-        """Hashable identity of the cell, which doesn't depend on the order of the axes.
+        """A hashable identity of the cell, which doesn't depend on the order of the axes.
 
-        A cell is the same in a run on one device and in a run on both.
+        It is the same in a run on one device and in a run on both devices.
         """
         axes = sorted(pair for pair in self.axes.items() if pair[0] != DEVICE)
         return (self.scenario, self.environment, self.device.value, tuple(axes))
 
     @property
     def anywhere(self) -> "Cell":
-        """The cell without the axes of its run alone: MACHINE, and DEVICE, which repeats `device`."""
+        """The cell without the axes that only depend on the kind of run: MACHINE and DEVICE."""
         if MACHINE not in self.axes and DEVICE not in self.axes:
             return self
         return replace(self, axes={axis: value for axis, value in self.axes.items() if axis not in (MACHINE, DEVICE)})
@@ -314,9 +320,9 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class SuitePart:
-    """Cells of one scenario: the chosen values of each named axis, and all values (or the default) of the others.
+    """Cells of one scenario, with the selected values of `axes`. Other axes have their default, or all values.
 
-    `environments` are names or globs. If it is empty, the cells run in all environments of the run.
+    `environments` contains names or globs. If it is empty, the cells run in all environments of the run.
     """
 
     scenario: str
@@ -329,8 +335,8 @@ class Suite:
     """The cells of `--suite NAME`: the union of its parts, in its environments.
 
     `rounds`, `budget`, `warmup` and `measure` are defaults for the options with these names, in the options' format.
-    Without a default, they are None or empty. `instead` maps an environment to names and globs of its substitutes for a
-    GPU that can't run it, in order of preference.
+    Without a default, they are None or empty. `instead` maps an environment to names and globs of its fallbacks for a
+    machine that can't run it, in order of preference.
     """
 
     name: str

@@ -1,11 +1,11 @@
-"""Axes that every scenario has without a line in its header: settings, cores, devices and process variables.
+"""Axes that every scenario has without declaring them: settings, cores, devices and environment variables.
 
-The worker's kit applies settings, which have fixed values. The number of cores (CPUS), the device (DEVICE) and process
-variables, such as `KERAS_BACKEND`, are *free axes*: they have the requested values, and harness applies them to the
-process of a launch.
+Settings have fixed values, and the worker's kit applies them. The number of cores (CPUS), the device (DEVICE) and
+environment variables of the process, such as `KERAS_BACKEND`, are *free axes*: they have the requested values, and
+harness applies them to the process of a launch.
 
-If a scenario declares an axis with the same name, its function gets that axis, and the setting or free axis isn't
-available there. Cells have these axes only if somebody requested them.
+If a scenario declares an axis with the same name, the scenario's function gets this axis, and the setting or free axis
+isn't available in this scenario. Cells have these axes only if somebody requested them.
 """
 
 import re
@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from harness.model.errors import UsageError
 from harness.model.scenario import CPUS, DEVICE, STEP, Comparison, Scenario
 
-#: The value that changes nothing: the default of the release.
+#: The value of a setting that leaves the release's default unchanged.
 AS_IT_COMES = "default"
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One setting: a description, and its values. A comparison of two values describes the first one."""
+    """One setting: a description, and its values. In a comparison, the first value is compared with the others."""
 
     about: str
     values: Sequence[str]
@@ -46,17 +46,17 @@ def values(name: str) -> tuple[str, ...]:
 
 
 def is_variable(name: str) -> bool:
-    """Return whether an axis is a process variable, by its name."""
+    """Return whether an axis is an environment variable. This follows from its name."""
     return bool(re.fullmatch("[A-Z][A-Z0-9_]*", name))
 
 
 def is_free(name: str) -> bool:
-    """Return whether an axis has any values that are requested: cores, devices and process variables."""
+    """Return whether an axis is a free axis: cores, the device, or an environment variable."""
     return name in (CPUS, DEVICE) or is_variable(name)
 
 
 def free_values(name: str, typed: Sequence[str]) -> list[str]:
-    """Return the requested values of a free axis, each once. Numbers of cores increase.
+    """Return the requested values of a free axis without duplicates. Numbers of cores are sorted.
 
     Raises UsageError for an invalid number of cores.
     """
@@ -69,26 +69,27 @@ def free_values(name: str, typed: Sequence[str]) -> list[str]:
 
 
 def open_to(scenario: Scenario, asked: Iterable[str] = ()) -> list[str]:
-    """Return the settings available in a scenario, and the free axes of `asked`.
+    """Return the settings that are available in a scenario, and the free axes among `asked`.
 
-    Names of the scenario's own axes aren't available.
+    A name that the scenario uses for its own axis isn't available.
     """
     named = [*SETTINGS, *filter(is_free, asked)]
     return [name for name in named if name not in scenario.axes or name in scenario.settings]
 
 
 def in_order(name: str, chosen: Iterable[str]) -> list[str]:
-    """Return the chosen values of a setting, each once, in the order of `values`."""
+    """Return the chosen values of a setting without duplicates, in the order of `values`."""
     kept = set(chosen)
     return [value for value in values(name) if value in kept]
 
 
 def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Scenario:
-    """Return the scenario with an axis for each requested setting or free axis. `asked` maps its name to the values.
+    """Return the scenario with an axis for each requested setting or free axis. `asked` maps their names to values.
 
-    The axis also has the values from the header. If there are several, and the header has no comparison along the axis,
-    comparisons are added. For a setting, the first value in the setting's order is compared with the others. For a free
-    axis, each other value is compared with the first one. Comparisons of devices come before the header's.
+    If the scenario already has a setting, the values are added to it. If an axis has several values, and the header has
+    no comparison along it, comparisons are added. For a setting, the first value in the setting's order is compared
+    with the others. For a free axis, each other value is compared with the first one. Comparisons of devices come
+    before the header's comparisons.
     """
     axes = dict(scenario.axes)
     for name, chosen in asked.items():
@@ -114,7 +115,7 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
 
 
 def _from_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Comparison]:
-    """Return comparisons of each other value with the first one, in the step and in what else the header compares."""
+    """Return comparisons of each other value with the first one, in the time per step and the header's quantities."""
     first, *others = levels
     return [
         Comparison(

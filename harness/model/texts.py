@@ -1,13 +1,14 @@
-"""Text for people: counts, lists, lists of CPUs, misspelled names."""
+"""Text for readers: counts, numbers, lists, CPU lists, and suggestions for misspelled names."""
 
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-#: The most names that an error lists. If there are more, it shows the nearest.
+#: LISTED: the largest number of names that an error lists. NEAREST: the number of most similar names that it lists if
+#: there are more names.
 LISTED, NEAREST = 12, 4
 
-#: The longest range of CPUs: the highest NR_CPUS of the kernel.
+#: The longest valid range of CPUs: the highest NR_CPUS of the kernel.
 _LONGEST = 8192
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -16,11 +17,11 @@ _PLURALS = {"is": "are", "was": "were", "has": "have", "differs": "differ"}
 
 
 def escape(text: str, keep: str = "") -> str:
-    r"""Return the text with unprintable characters escaped, such as `\x1b`, except for the ones in `keep`.
+    r"""Return the text with unprintable characters escaped, such as `\x1b`, except for the characters in `keep`.
 
-    Unprintable are control characters, characters that change the text's direction, and invalid code points. Every
+    Control characters, characters that change the text's direction, and invalid code points are unprintable. Every
     string from outside, such as an axis value, a title or an error, goes through this function before a terminal shows
-    it. So it can't add lines to the output.
+    it. So such a string can't add lines to the output.
     """
     if text.isprintable():
         return text
@@ -30,23 +31,23 @@ def escape(text: str, keep: str = "") -> str:
 
 
 def remove_password(address: str) -> str:
-    """Return an address without a user name and a password."""
+    """Return a URL without its user name and password."""
     return re.sub(r"(?<=://)[^/\s]*@", "", address)
 
 
 def has_password(text: str) -> bool:
-    """Return whether a text has an address with a password."""
+    """Return whether a text contains a URL with a password."""
     return re.search(r"://[^/\s:@]*:[^/\s]*@", text) is not None
 
 
 def escape_json(text: str) -> str:
     r"""Return a JSON document with unprintable characters in its strings escaped, such as `\u202e`.
 
-    JSON itself escapes only C0. A parser reads the same document.
+    A JSON writer only escapes control characters below U+0020. The result means the same document.
     """
-    # outside strings there are only line feeds
-    acts = {char for char in set(text) if not (char.isprintable() or char == "\n")}
-    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _utf_16(char))) for char in acts})
+    # line feeds are only between strings
+    unprintable = {char for char in set(text) if not (char.isprintable() or char == "\n")}
+    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _utf_16(char))) for char in unprintable})
 
 
 def _utf_16(char: str) -> Iterator[int]:
@@ -62,14 +63,14 @@ def counted(count: int, noun: str, verb: str = "") -> str:
 
 
 def format_number(value: float) -> str:
-    """Return three significant digits, with thousands apart: 0.0123, 5.52, 552, 12,300."""
+    """Return three significant digits, with a separator for thousands: 0.0123, 5.52, 552, 12,300."""
     return format_decimals(value, count_decimals(value))
 
 
 def format_decimals(value: float, decimals: int) -> str:
-    """Return a number with `decimals` decimals, negative to round before the point.
+    """Return a number with this number of decimals. If it is negative, digits before the decimal point are rounded.
 
-    Numbers from 10¹² on, and below 10⁻¹⁰, are `1.17·10¹²` and `1.17·10⁻¹¹`, if `decimals` doesn't round them to 0.
+    Numbers of at least 10¹² become `1.17·10¹²`. Numbers below 10⁻¹⁰ become `1.17·10⁻¹¹`, unless they are rounded to 0.
     """
     is_tiny = abs(value) < 1e-10 and decimals > 10
     if value and math.isfinite(value) and (is_tiny or abs(value) >= 1e12):
@@ -80,13 +81,16 @@ def format_decimals(value: float, decimals: int) -> str:
 
 
 def count_decimals(value: float) -> int:
-    """Return the number of decimals for three significant digits; negative if digits before the point are rounded."""
+    """Return the number of decimals for three significant digits, which may be negative (see `format_decimals`)."""
     rounded = abs(float(f"{value:.2e}"))
     return 2 - math.floor(math.log10(rounded)) if 0.0 < rounded < math.inf else 2
 
 
 def format_plain(value: float, digits: int = 12, thousands: str = "") -> str:
-    """Return a number as a command accepts it, without thousands and needless zeros: `1170`, `0.5`, `0.00001`."""
+    """Return a number in the form that commands accept, without needless zeros: `1170`, `0.5`, `0.00001`.
+
+    It has `digits` significant digits. `thousands` is a separator for thousands, by default none.
+    """
     rounded = float(f"{value:.{digits}g}")
     if not rounded or not math.isfinite(rounded):
         return f"{abs(rounded):.0f}" if rounded == 0.0 else f"{rounded:f}"
@@ -95,21 +99,21 @@ def format_plain(value: float, digits: int = 12, thousands: str = "") -> str:
 
 
 def format_exact(value: float) -> str:
-    """Return a number with its first 10 digits, with thousands apart: `0.5`, `12`, `1,234,567`."""
+    """Return a number with up to 10 significant digits and a separator for thousands: `0.5`, `12`, `1,234,567`."""
     return format_plain(value, 10, ",") if abs(value) < 1e12 else format_number(value)
 
 
 def format_duration(seconds: float) -> str:
-    """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
+    """Return a duration with about two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
     for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
         value = seconds / length
         if value < below:
             return f"{trim_zeros(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
-    raise ValueError(f"no length of time: {seconds}")
+    raise ValueError(f"{seconds} isn't a valid duration")
 
 
 def trim_zeros(text: str) -> str:
-    """Return a number without zeros at the end of its decimals."""
+    """Return a formatted number without zeros at the end of its decimals."""
     return text.rstrip("0").rstrip(".") if "." in text and "·" not in text else text
 
 
@@ -120,12 +124,12 @@ def format_ordinal(number: int) -> str:
 
 
 def joined(names: Sequence[str]) -> str:
-    """Join names to a list in a sentence: `a`, `a and b`, `a, b and c`."""
+    """Join names for a sentence: `a`, `a and b`, `a, b and c`."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def parse_cpus(text: str) -> frozenset[int]:
-    """Parse a list of CPUs, which may be empty. Raises ValueError, with a clause, if the list is invalid."""
+    """Parse a list of CPUs such as `0-3,8`, which may be empty. Raises ValueError, with a clause, if it is invalid."""
     cpus: set[int] = set()
     for part in filter(None, map(str.strip, text.split(","))):
         first, dash, last = part.partition("-")
@@ -138,7 +142,7 @@ def parse_cpus(text: str) -> frozenset[int]:
 
 
 def format_cpu_list(numbers: Iterable[int]) -> str:
-    """Format CPU numbers as ranges: `0-3, 8`. Without numbers, the text is empty."""
+    """Format CPU numbers as ranges: `0-3, 8`; empty without numbers."""
     spans: list[list[int]] = []
     for number in sorted(numbers):
         if spans and number == spans[-1][-1] + 1:
@@ -149,13 +153,13 @@ def format_cpu_list(numbers: Iterable[int]) -> str:
 
 
 def find_nearest(typed: str, names: Iterable[str]) -> str | None:
-    """Return the name that is most similar to the given one, or None if none is similar."""
+    """Return the name in `names` that is most similar to `typed`, or None if no name is similar."""
     best = max(names, key=lambda name: _rate_likeness(typed, name), default=None)
     return best if best is not None and _rate_likeness(typed, best)[1] >= 0.5 else None
 
 
 def list_valid_names(typed: str, names: Sequence[str], listing: str) -> str:
-    """Return a sentence with the valid names. If there are many, it has the nearest, and the command that lists all."""
+    """Return a sentence with the valid names. If there are many, it has similar ones and the command `listing`."""
     if len(names) <= LISTED:
         return f"There are: {', '.join(names) or 'none'}."
     near = sorted(names, key=lambda name: _rate_likeness(typed, name), reverse=True)[:NEAREST]
@@ -166,10 +170,10 @@ def _rate_likeness(typed: str, name: str) -> tuple[bool, float]:
     from difflib import SequenceMatcher
 
     ratio = SequenceMatcher(a=normalize_name(typed), b=normalize_name(name)).ratio()
-    # swapped letters are a more frequent mistake than an additional letter
+    # a name with the same letters comes first, because swapped letters are a more frequent mistake than an added letter
     return ratio >= 0.5 and sorted(normalize_name(typed)) == sorted(normalize_name(name)), ratio
 
 
 def normalize_name(name: str) -> str:
-    """Return a name in lower case, with `_` for each space and dash, to compare names as a reader does."""
+    """Normalize a name for comparisons: lower case, with `_` for each space and dash."""
     return re.sub(r"[\s_-]", "_", name.casefold())

@@ -1,4 +1,4 @@
-"""Check which cells can run before any image is built, and suggest alternatives for the others."""
+"""Decides which cells can run, before any image is built, and suggests alternatives for the others."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -13,17 +13,17 @@ from harness.model.texts import counted, joined
 from harness.plan import settings
 from harness.plan.gpus import Fit, Support, can_try, fit
 
-#: The most environments that a sentence lists.
+#: The largest number of environments that a sentence lists.
 _FEW = 3
 
-#: How an environment runs that can't run, according to the catalogue.
+#: The support of an environment that is launched although it can't run according to the catalog.
 TRIED = "tried anyway"
 
-#: The process variable that selects the backend of Keras 3, and the package of each backend except TensorFlow.
+#: The environment variable that selects the backend of Keras 3, and the package of each backend except TensorFlow.
 KERAS_BACKEND = "KERAS_BACKEND"
 _BACKENDS = {"jax": "jax", "torch": "torch", "openvino": "openvino"}
 
-#: Why a cell cannot run, in a clause, and what to do, in a sentence or empty.
+#: The reason why a cell can't run (a clause), and advice (a sentence, or empty).
 Reason = tuple[str, str]
 
 
@@ -37,13 +37,14 @@ def split(
     host: GpuHost = CPU_ALONE,
     anyway: Collection[str] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Return the cells that can run, and those that can't, with the reason and the advice.
+    """Return the cells that can run, and the cells that can't, with reasons and advice.
 
-    The checks run in this order: the scenario's work runs on the device, the environment has an image for the device,
-    its GPU code runs on the GPUs, its packages are what the scenario needs, and its release has the settings.
-    `environments` has the catalogue's environments and the cells' by name. `requirements` has the environments on the
-    cells' devices, by their names there. Every launch on GPUs gets all of `cards`. Without them, or if `host` has no
-    information about the GPUs, the GPU check is skipped. The environments `anyway` pass it as far as they have CUDA.
+    The checks are, in this order: the scenario's work runs on the device, the environment has an image for the device,
+    its GPU code runs on the GPUs, it has the packages that the scenario needs, and its release supports the settings.
+    `environments` contains the environments of the catalog and of the cells. `requirements` contains the environments
+    of the cells on their devices, by their names in the run (Requirement.name). Every launch on GPUs gets all of
+    `cards`. The GPU check is skipped if there are no `cards`, or if `host` has no information about the GPUs. The
+    environments in `anyway` only need CUDA to pass the GPU check.
     """
 
     devices = {cell.device for cell in cells}
@@ -72,7 +73,7 @@ def split(
         )
 
     def setting(cell: Cell) -> Reason | None:
-        return settings.refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
+        return settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
 
     able, unable = list(cells), []
     for check in (work, device, gpu, packages, setting):
@@ -104,7 +105,7 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
-        if environment.gpu_image:  # the lock doesn't list what the image adds: the launch shows it
+        if environment.gpu_image:  # the lock doesn't list the image's own packages; the launch shows whether they fit
             missing = [package for package in missing if installed(normalise(Wanted(package).name), pins)]
         if missing:
             packages = " and ".join(missing)
@@ -113,7 +114,7 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
 
 
 def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
-    """Return why Keras doesn't have the backend that a cell selects, because another package is missing."""
+    """Return why Keras doesn't have the backend that a cell selects; None if it has, or if no backend is selected."""
     backend, name = cell.axes.get(KERAS_BACKEND, ""), requirement.environment.exact
     package = _BACKENDS.get(backend, "")
     if not package:
@@ -129,7 +130,7 @@ def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
 def _explain_no_device(environment: Environment, device: Device, catalog: Iterable[Environment]) -> Reason | None:
     if device in environment.devices:
         return None
-    reason = f"the catalogue lists no GPU code for {environment.name}"
+    reason = f"the catalog lists no GPU code for {environment.name}"
     if environment.gpu_image:
         reason = f"{environment.name} is NVIDIA's image {environment.gpu_image}, which is made for GPUs"
     other = find_nearest_with(device, environment, catalog)
@@ -137,7 +138,10 @@ def _explain_no_device(environment: Environment, device: Device, catalog: Iterab
 
 
 def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environment]) -> Environment | None:
-    """Return the environment of the nearest release that has the device, or None. The older one of two wins."""
+    """Return the environment of the nearest release that supports the device, or None.
+
+    If two releases are equally near, the older one wins.
+    """
     own = to.release
 
     def distance(environment: Environment) -> list[int]:
@@ -150,7 +154,7 @@ def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environ
 def assess_on_gpus(
     environment: Environment, catalog: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost
 ) -> Fit:
-    """Return how an environment runs on the GPUs. If it can't, the advice names one that can."""
+    """Return how an environment runs on the GPUs. If it can't, the advice names an environment that can."""
     own_fit = fit(environment, cards, host)
     if not own_fit.is_impossible:
         return own_fit
@@ -158,11 +162,11 @@ def assess_on_gpus(
     other = find_nearest_on(cards, host, environment, known)
     newer = find_nearest_on(cards, replace(host, driver="", cuda=None), environment, known)
     if newer and newer.release[0] == environment.release[0] and (not other or other.release[0] != newer.release[0]):
-        # the same major version would run with a newer driver
+        # with a newer driver, an environment of the same major version would run
         mend = fit(newer, cards, host).advice
         own_fit = replace(own_fit, advice=f"{mend} Then use {newer.name}." if newer != environment else mend)
     if other is None:
-        nowhere = "No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."
+        nowhere = "No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."
         return replace(own_fit, advice=own_fit.advice or nowhere)
     other_fit = fit(other, cards, host)
     which = f"{other.name} ({other_fit.support})." if other_fit.effort else f"{other.name}."
@@ -172,16 +176,17 @@ def assess_on_gpus(
 def find_nearest_on(
     cards: Sequence[Gpu], host: GpuHost, to: Environment, catalog: Iterable[Environment]
 ) -> Environment | None:
-    """Return the environment to use on these GPUs instead of one that can't run there, or None.
+    """Return the best environment on these GPUs as an alternative to `to`, which can't run on them; or None.
 
     Environments that run natively (at least most kernels) come before those that the driver compiles. Then the same
-    major version of TensorFlow comes before another, and the nearest release first. The newer one of two wins.
+    major version of TensorFlow comes before another, and nearer releases come first. If two releases are equally near,
+    the newer one wins.
     """
     major, minor, _ = to.release
 
     def rank(environment: Environment) -> tuple[int, bool, int, int, str]:
         its_major, its_minor, _ = environment.release
-        # a later major version starts where the earlier one ended
+        # a later major version continues where the earlier one ended
         far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
         return fit(environment, cards, host).effort, its_major != major, far, -its_minor, environment.name
 
@@ -194,7 +199,7 @@ def find_nearest_on(
 
 
 def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
-    """Return the environments that run on the GPUs. Those that aren't native come last, and are marked."""
+    """Return the names of the environments that run on the GPUs. If one doesn't run well, its support follows."""
     fits = [
         (environment.name, fit(environment, cards, host))
         for environment in catalog
@@ -207,7 +212,7 @@ def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environ
 
 
 def describe_gpu_support(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
-    """Return a sentence about the number of environments that run on the GPUs."""
+    """Return a sentence with the number of environments that run on the GPUs, and their names if they are few."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
     able = list_names_on(cards, host, with_gpu)
     models = joined(list(dict.fromkeys(card.name for card in cards)))
@@ -218,7 +223,10 @@ def describe_gpu_support(chosen: Iterable[Environment], cards: Sequence[Gpu], ho
 
 
 def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:
-    """Return the support of each environment that isn't simply native, by name. If it can't run, it is tried anyway."""
+    """Return the support of each environment that isn't completely native, by name.
+
+    An environment that can't run gets TRIED and the reason, because it is launched anyway.
+    """
     fits = {environment.name: fit(environment, cards, host) for environment in environments}
     return {
         name: f"{TRIED}: {own_fit.reason}" if own_fit.is_impossible else own_fit.support.value
@@ -230,7 +238,7 @@ def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], hos
 def list_gpu_rows(
     chosen: Iterable[Environment], catalog: Mapping[str, Environment], cards: Sequence[Gpu], host: GpuHost
 ) -> list[dict[str, Any]]:
-    """Return a row for each environment with GPU code: name, support on the GPUs, reason and advice."""
+    """Return a table row for each environment with GPU code: name, support on the GPUs, reason and advice."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
     fits = [(environment, assess_on_gpus(environment, catalog.values(), cards, host)) for environment in with_gpu]
     return [

@@ -1,4 +1,4 @@
-"""The cells for claims of upstream issues: both sides in the claimed environments and in others."""
+"""The cells that check claims of upstream issues: both sides, in the claimed environments and in others."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -11,20 +11,20 @@ from harness.model.run import Unavailable
 from harness.model.scenario import Cell, Claim, Scenario, Suite, SuitePart
 from harness.model.texts import joined
 
-#: The tag of every scenario of upstream issues; another one is its family.
+#: The tag of every scenario for upstream issues. Its other tags are its families.
 UPSTREAM = "upstream"
 
-#: A claim, with the scenario whose header has it.
-Asked = tuple[Scenario, Claim]
+#: A claim, with the scenario whose header contains it.
+ScenarioClaim = tuple[Scenario, Claim]
 
 
-def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Asked]:
+def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[ScenarioClaim]:
     """Return the claims of the requested issues, without duplicates, in the order of the request.
 
-    An issue is T#40261, its URL, or only its number if no other repository here has that number. Raises UsageError
-    for invalid text, and for an issue that no scenario has a claim of.
+    An issue is specified as T#40261, as its URL, or only as its number if scenarios don't have issues of several
+    repositories with this number. Raises UsageError for invalid text, and for an issue that no scenario checks.
     """
-    by_issue: dict[Issue, list[Asked]] = {}
+    by_issue: dict[Issue, list[ScenarioClaim]] = {}
     for scenario in scenarios:
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
@@ -32,7 +32,7 @@ def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Ask
 
 
 def find_issue(typed: str, known: Collection[Issue]) -> Issue:
-    """Return the requested one of the `known` issues. Raises UsageError if it is unknown."""
+    """Return the requested issue, which must be one of the `known` issues. Raises UsageError for other issues."""
     alone = typed.strip().lstrip("#")
     matching = [candidate for candidate in known if alone == str(candidate.number)]
     if len(matching) > 1:
@@ -46,8 +46,8 @@ def find_issue(typed: str, known: Collection[Issue]) -> Issue:
     return meant
 
 
-def rename_environments(wanted: Iterable[Asked], names: Mapping[str, str]) -> list[Asked]:
-    """Return the claims with renamed environments, also in their scenarios. `names` maps old to new names."""
+def rename_environments(wanted: Iterable[ScenarioClaim], names: Mapping[str, str]) -> list[ScenarioClaim]:
+    """Return the claims, and their scenarios, with renamed environments. `names` maps old names to new names."""
 
     def of(claim: Claim) -> Claim:
         worse = replace(claim.worse, environment=names.get(claim.worse.environment, claim.worse.environment))
@@ -59,23 +59,23 @@ def rename_environments(wanted: Iterable[Asked], names: Mapping[str, str]) -> li
     return [(replace(scenario, claims=[*map(of, scenario.claims)]), of(claim)) for scenario, claim in wanted]
 
 
-def list_cells(pair: Asked, others: Iterable[str], device: Device) -> list[Cell]:
-    """Return the cells of a claim: in the claimed environment, and in each of the `others` instead."""
+def list_cells(pair: ScenarioClaim, others: Iterable[str], device: Device) -> list[Cell]:
+    """Return the cells of a claim in the claimed environment, and in each of the `others`."""
     scenario, claim = pair
     places = (scenario.claimed(claim, device, environment) for environment in ["", *others])
     return list(dict.fromkeys(cell for place in places for cell in place if cell))
 
 
 def make_suite(
-    wanted: Sequence[Asked],
+    wanted: Sequence[ScenarioClaim],
     others: Sequence[str],
     environments: Iterable[str],
     missing: Mapping[str, HarnessError],
     device: Device,
 ) -> tuple[Suite, list[Unavailable]]:
-    """Return a suite of exactly the cells that the claims need, and the cells that can't be measured, with reasons.
+    """Return a suite with exactly the cells that the claims need, and the cells that can't be measured, with reasons.
 
-    The cells are in the claimed environments and in the `others`. The suite's environments have the order of
+    Cells are measured in the claimed environments and in the `others`. The suite's environments have the order of
     `environments`. `missing` maps environments that can't be created to their errors.
     """
     covered: dict[Cell, None] = {}
@@ -106,7 +106,7 @@ def make_suite(
 
 
 def find_newest(environments: Mapping[str, Environment]) -> str:
-    """Return the name of the catalogue's environment of the newest release, the first one of several."""
+    """Return the name of the catalog's environment with the newest release; if there are several, the first one."""
     releases = [
         environment for environment in environments.values() if not environment.asked and not environment.gpu_image
     ]

@@ -1,13 +1,14 @@
-"""Fallbacks for environments of a suite that this machine can't run: its GPUs, or its lack of a Python interpreter.
+"""Fallbacks for environments of a suite that can't run on this machine, because of its GPUs or a missing interpreter.
 
-A suite lists fallbacks in order of preference. A name is used if this machine can run it. Among the matches of a glob,
-environments whose interpreter is here come first. Then the one that keeps most of the cells is used, and then the
-oldest release. An environment without the packages that the cells need is skipped.
+A suite lists fallbacks in order of preference, as names or globs. The first one that this machine can run is used. If
+a glob matches several environments, environments whose Python interpreter is available come first. Among these, the one
+with the most cells is used, and then the oldest release. An environment without the packages that the cells need is
+skipped.
 
-On GPUs, environments with machine code for the GPUs come before those that the driver compiles, also in a list of
-names. A fallback has the same major version of TensorFlow, replaces only one environment, and keeps the order of
-releases: otherwise, the run would answer another question than the suite. If no fallback keeps the order, the cells are
-measured in an environment that the suite has too.
+On GPUs, environments with machine code for the GPUs come before those that the driver compiles, even if the suite
+prefers the latter. A fallback has the same major version of TensorFlow, replaces only one environment, and keeps the
+order of releases. Otherwise, the run would answer a question that differs from the suite's question. If no fallback
+keeps the order, the cells are measured in an environment that the suite also contains as itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ from harness.plan.availability import split
 from harness.plan.gpus import fit
 from harness.plan.selection import resolve
 
-#: The first release with Keras's present training loop (`Model.train_step`, from TensorFlow's release notes).
+#: The first release with Keras's present training loop (`Model.train_step`), according to TensorFlow's release notes.
 _NEW_LOOP = (2, 2, 0)
 
 
@@ -39,12 +40,12 @@ def find_fallbacks(
     host: GpuHost = CPU_ALONE,
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """Return the first usable fallback of each environment of the `cells` that can't run on this machine.
+    """Return the best fallback for each environment of the `cells` that can't run on this machine.
 
-    `instead` is from the suite. `locked` returns an environment of the catalogue with its lock for the cells' device,
-    and `supply` whether this machine has the environment's interpreter. `absent` maps environments that this machine
-    can't get to the reason, and they are skipped. If nothing is known about the GPUs of a run on GPUs, the result is
-    empty.
+    `instead` contains the suite's fallbacks. `locked` returns an environment of the catalog with its lock for the
+    cells' device. `supply` returns whether this machine has the environment's Python interpreter. `absent` maps
+    environments that this machine can't get to the reason; they are skipped. If the run is on GPUs, and nothing is
+    known about them, there are no fallbacks.
     """
     present = {cell.environment for cell in cells}
     device = cells[0].device if cells else Device.CPU
@@ -58,7 +59,7 @@ def find_fallbacks(
         return device in catalog[name].devices and fits(name) and supply(locked(name)) is not Supply.NONE
 
     def kept(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
-        """Return the cells that have the packages that they need in an environment."""
+        """Return the cells that can run in the environment `name`, by scenario and axis values."""
         moved = [replace(cell, environment=name) for cell in own_cells]
         able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
         return [(cell.scenario, cell.axes) for cell in able]
@@ -80,7 +81,7 @@ def find_fallbacks(
         return _Candidates(catalog[role], len(own_cells), ranks, passed)
 
     def judged(role: str) -> tuple[str, str]:
-        """Return the GPU that can't run an environment, if it is one, and the reason."""
+        """Return the GPU that can't run the environment (empty if the interpreter is missing), and the reason."""
         unfit = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
         return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _explain_no_python(catalog[role]))
 
@@ -105,16 +106,16 @@ def find_fallbacks(
     ]
 
 
-#: How well a fallback fits: its effort on the GPUs, its place in the suite's list, whether its interpreter is here, the
-#: number of lost cells, and its release and name.
+#: The rank of a fallback, lowest first: its effort on the GPUs, its place in the suite's list, whether its interpreter
+#: is available, the number of cells that it can't run, its release, and its name.
 _Rank = tuple[int, int, Supply, int, tuple[int, int, int], str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Candidates:
-    """The fallbacks of an environment with this number of cells, by name.
+    """The possible fallbacks for the environment `of`, which has a number of `cells`.
 
-    `absent` are the fallbacks that this machine can't get, each with its place in the suite's list and the reason.
+    `absent` contains the fallbacks that this machine can't get, each with its place in the suite's list and the reason.
     """
 
     of: Environment
@@ -123,16 +124,16 @@ class _Candidates:
     absent: Mapping[str, tuple[int, str]]
 
     def passed_before(self, name: str) -> dict[str, str]:
-        """Return the fallbacks that this machine can't get although the suite doesn't prefer `name`, with reasons."""
+        """Return the fallbacks that the suite prefers to `name` but this machine can't get, with reasons."""
         return {other: reason for other, (place, reason) in self.absent.items() if place <= self.ranks[name][1]}
 
 
 def _choose_on_gpus(
     roles: Sequence[_Candidates], catalog: Mapping[str, Environment], others: Sequence[str]
 ) -> dict[str, str]:
-    """Return the fallback of each environment on GPUs: together, they lose the fewest cells and keep the order.
+    """Return the fallback for each environment on GPUs: they lose the fewest cells and keep the order of releases.
 
-    `others` are the environments of the run that need no fallback.
+    `others` contains the environments of the run that need no fallback.
     """
 
     def able(role: _Candidates) -> list[str]:
@@ -157,26 +158,26 @@ def _choose_on_gpus(
 
 
 def replace_environments(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
-    """Return the environments, with fallbacks instead of the replaced ones, without duplicates."""
+    """Return the environments without duplicates, with their fallbacks if they have one."""
     places = {stand_in.role: stand_in.environment for stand_in in taken}
     return list(dict.fromkeys(places.get(name, name) for name in names))
 
 
 def replace_cells(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
-    """Return the cells in the fallbacks of their environments, without duplicates."""
+    """Return the cells without duplicates, each in the fallback of its environment if there is one."""
     places = {stand_in.role: stand_in.environment for stand_in in taken}
     moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
     return list(dict.fromkeys(moved))
 
 
 def _explain_no_python(environment: Environment) -> str:
-    """Return why an environment without an interpreter can't be made, as a clause."""
-    return f"Python {environment.python} is missing, and uv has no download of it"
+    """Return why an environment can't be created without an interpreter, as a clause."""
+    return f"Python {environment.python} is missing, and uv can't download it"
 
 
-def _describe_caveat(role: Environment, substitute: Environment) -> str:
-    """Return a sentence about what the substitute can't show, or an empty text."""
-    if role.release[0] == 2 and role.release < _NEW_LOOP <= substitute.release:
+def _describe_caveat(role: Environment, fallback: Environment) -> str:
+    """Return a sentence about what the fallback can't show, or an empty text."""
+    if role.release[0] == 2 and role.release < _NEW_LOOP <= fallback.release:
         return (
             f"Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast {role.name} trains. "
             "The CPU (without --gpu) and GPUs up to compute capability 7.5, such as T4 and V100, do."

@@ -1,7 +1,7 @@
-"""Check whether an environment runs on a GPU: the GPU code of its wheel and cuDNN, the GPU, and the driver.
+"""Decides whether an environment runs on a GPU, from the GPU code in its wheel and cuDNN, the GPU, and the driver.
 
-Sources: NVIDIA's "CUDA Compatibility" and its compatibility guides by architecture; TensorFlow's release notes and
-issues for observed failures.
+Sources: NVIDIA's "CUDA Compatibility", NVIDIA's compatibility guide for each architecture, and, for observed failures,
+TensorFlow's release notes and issues.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from harness.model.environment import Device, Environment
 from harness.model.gpu import Capability, Gpu, GpuCode, GpuHost, format_version
 from harness.model.run import Plan
 
-#: The compute capabilities that x86-64 machines have, from the oldest that the catalogue has code for.
+#: The compute capabilities of GPUs in x86-64 machines, from the oldest one for which the catalog has code.
 CAPABILITIES: Sequence[Capability] = (
     *((3, 5), (3, 7), (5, 0), (5, 2), (6, 0), (6, 1), (7, 0), (7, 5)),
     *((8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (10, 3), (12, 0)),
@@ -22,12 +22,13 @@ CAPABILITIES: Sequence[Capability] = (
 AMPERE: Capability = (8, 0)
 BLACKWELL: Capability = (10, 0)
 
-#: The CUDA whose compilers and libraries first supported a capability (its release notes), from the catalogue's oldest
-#: CUDA 11 on. Code for 8.0 also runs on 8.6 and 8.9 with an older CUDA, whose cuDNN and cuBLAS don't know these GPUs.
+#: The first CUDA version whose compilers and libraries support a capability (according to CUDA's release notes). Only
+#: versions from the catalog's oldest CUDA 11 on matter. Code for 8.0 also runs on 8.6 and 8.9 with an older CUDA
+#: version, but the cuDNN and cuBLAS of that version don't support these GPUs.
 _FIRST_CUDA: Mapping[Capability, tuple[int, int]] = {(8, 6): (11, 1), (8, 9): (11, 8)}
 
-#: The oldest driver that runs a CUDA (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
-#: CUDA 11.0, each release has a driver. From 11.1 on, a release runs on the first driver of its major version.
+#: The oldest driver for a CUDA version (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
+#: CUDA 11.0, each version needs its own driver. From 11.1 on, the first driver of the major version is enough.
 _DRIVERS: Mapping[tuple[int, ...], str] = {
     (10, 0): "410.48",
     (10, 1): "418.39",
@@ -38,18 +39,18 @@ _DRIVERS: Mapping[tuple[int, ...], str] = {
     (13,): "580.65.06",
 }
 
-#: The CUDA whose drivers first knew a version of PTX (PTX ISA, "Release Notes"), before 7.0 and after 8.5. Between
-#: them the minor versions are the same: PTX 8.3 came with CUDA 12.3.
+#: The CUDA version whose drivers first supported a version of PTX (PTX ISA, "Release Notes"), for PTX before 7.0 and
+#: after 8.5. In between, both have the same minor version: PTX 8.3 came with CUDA 12.3.
 _PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
     **{(6, 3): (10, 0), (6, 4): (10, 1), (6, 5): (10, 2)},
     **{(8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9), (9, 0): (13, 0)},
 }
 
 
-#: The first CUDA that loads, and compiles, code when it is first needed (CUDA's programming guide, "Lazy Loading").
+#: The first CUDA version that loads and compiles code only when needed (CUDA's programming guide, "Lazy Loading").
 _LAZY_LOADING = (12, 2)
 
-#: Why a release can't run on a GPU without a container, as a clause.
+#: The reason why a release can't run on a GPU without a container, as a clause.
 _NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
 
 
@@ -67,7 +68,7 @@ class Support(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """How an environment runs on a GPU. If it isn't native, the reason (a clause) and the advice (a sentence).
+    """How an environment runs on a GPU. If it isn't native, `reason` is a clause, and `advice` is a sentence.
 
     If `advice` is empty, only another environment or another GPU helps.
     """
@@ -78,17 +79,17 @@ class Fit:
 
     @property
     def is_impossible(self) -> bool:
-        """Whether it cannot run at all."""
+        """Whether the environment can't run on the GPU at all."""
         return self.support is Support.CANNOT
 
     @property
     def is_native(self) -> bool:
-        """Whether it starts at once; single kernels may still be compiled when they are first needed."""
+        """Whether the environment starts at once. Some kernels may still be compiled when they are first needed."""
         return self.support in {Support.NATIVE, Support.PARTLY, Support.OLDER}
 
     @property
     def effort(self) -> int:
-        """0 for an environment that the GPUs run well; higher numbers are worse."""
+        """0 if the environment runs well on the GPU; higher numbers are worse."""
         return 0 if self.support in {Support.NATIVE, Support.PARTLY} else self.rank
 
     @property
@@ -102,21 +103,21 @@ def judge(
 ) -> Fit:
     """Return how the environment runs on a GPU of this compute capability.
 
-    `driver` is the driver's version (`535.104.05`), and `driver_cuda` is the newest CUDA version that it supports. If
-    they are empty or None, the driver isn't checked. A newer driver never makes the result worse.
+    `driver` is the driver's version (`535.104.05`), and `driver_cuda` is the newest CUDA version that the driver
+    supports. If they are empty or None, the driver isn't checked. A newer driver never makes the result worse.
     """
     reason = _no_code(environment, capability) or _no_cudnn(environment, capability)
     if reason and not (environment.is_unread and code_of(environment).machine):
         return Fit(Support.CANNOT, reason)
     oldest, numbers = minimum_driver(environment), _version(driver)
-    # a version without numbers may not be older
+    # a version without numbers doesn't count as older
     if oldest and numbers and numbers < _version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, but this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
     if reason:
         return Fit(
             Support.UNREAD,
-            f"{environment.exact} is newer than the catalogue, whose newest release can't run here: {reason}",
+            f"{environment.exact} is newer than the catalog, whose newest release can't run here: {reason}",
             "The launches show whether this wheel runs on the GPU.",
         )
     if _is_older(environment, capability):
@@ -133,7 +134,7 @@ def judge(
 
 
 def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
-    """Return how an environment runs if every launch gets all of these GPUs: as on the worst of them.
+    """Return how an environment runs if every launch gets all of these GPUs: the worst result of a single GPU.
 
     If nothing is known about the machine's GPUs, the result is native.
     """
@@ -145,14 +146,14 @@ def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
 
 
 def can_try(environment: Environment, host: GpuHost) -> bool:
-    """Return whether a launch of the environment would have CUDA, whatever the GPUs."""
+    """Return whether a launch of the environment would have CUDA on this machine. Its GPUs don't matter."""
     return environment.has_packaged_cuda or not host.needs_packages
 
 
 def find_first_starts(plan: Plan) -> list[str]:
     """Return the environments whose GPU code the driver compiles at the first start, in the order of the plan.
 
-    Code that CUDA loads lazily is compiled in parts.
+    Environments whose code is loaded lazily aren't included, because the driver compiles such code in parts.
     """
     on_gpu = [cell for cell in plan.cells if cell.device is Device.GPU]
     loaded = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
@@ -160,15 +161,15 @@ def find_first_starts(plan: Plan) -> list[str]:
 
 
 def _no_code(environment: Environment, capability: Capability) -> str:
-    """Return why no driver helps, as a clause, or an empty text if one may help."""
+    """Return why the GPU code can't run with any driver, as a clause, or an empty text if it may run."""
     code, where = code_of(environment), f"compute capability {format_version(capability)}"
     if not code.machine:
-        return "the catalogue lists no GPU code for it"
+        return "the catalog lists no GPU code for it"
     if code.runs_on(capability):
         return ""
     if _version(environment.cuda) < (11,) and capability >= AMPERE:
-        # CUDA 10's cuBLAS and cuDNN have no code for them either. TensorFlow 2.3's release notes say "over 30 minutes"
-        # of its own code alone; tensorflow issue 44200 says 30 to 35 minutes of 1.14 on an RTX 3090.
+        # cuBLAS and cuDNN in CUDA 10 have no code for these GPUs either. TensorFlow 2.3's release notes mention "over
+        # 30 minutes" for TensorFlow's own code; for 1.14 on an RTX 3090, tensorflow issue 44200 mentions 30 to 35
         return (
             f"CUDA {environment.cuda} is older than GPUs of {where}. On such GPUs, it took half an hour to start, "
             "stopped responding, or computed wrong results"
@@ -181,9 +182,9 @@ def _no_code(environment: Environment, capability: Capability) -> str:
 
 
 def _no_cudnn(environment: Environment, capability: Capability) -> str:
-    """Return why its cuDNN doesn't run there, as a clause, or an empty text if it does or isn't known.
+    """Return why the image's cuDNN doesn't run on the GPU, as a clause, or an empty text if it runs or isn't known.
 
-    PTX doesn't count: cuDNN has PTX of its newest capability only, for GPUs that are newer than all of its code.
+    PTX doesn't count: cuDNN only has PTX for its newest capability, for GPUs that are newer than all of its code.
     """
     code = GpuCode.parse(environment.cudnn_code)
     if not code.machine or code.runs_on(capability):
@@ -204,7 +205,7 @@ def code_of(environment: Environment) -> GpuCode:
 
 
 def _on_blackwell(environment: Environment, capability: Capability) -> str:
-    """Return why an environment without code for a GPU from Blackwell on doesn't run there, as a clause."""
+    """Return why an environment without code for a Blackwell GPU (or a newer one) doesn't run on it, as a clause."""
     code = f"it has no code for compute capability {format_version(capability)}"
     if environment.release < (2, 16):
         older = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
@@ -221,7 +222,7 @@ def _on_blackwell(environment: Environment, capability: Capability) -> str:
 
 
 def _is_older(environment: Environment, capability: Capability) -> bool:
-    """Return whether CUDA in an environment's image is older than the GPU. Packages have a newer one than the build."""
+    """Return whether CUDA in an environment's image is older than the GPU. CUDA in packages is new enough."""
     return bool(environment.cuda_image) and _version(environment.cuda)[:2] < _FIRST_CUDA.get(capability, ())
 
 
@@ -232,7 +233,7 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
     else:
         missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < made_by:
-        # compatibility within a major version is of machine code: PTX needs a driver that knows its CUDA
+        # drivers of a major version run its machine code, but PTX needs a driver that supports the PTX's CUDA version
         cuda, limit = (
             format_version((made_by[0], made_by[1])),
             f"the driver supports only CUDA {format_version(driver_cuda)}",
@@ -263,22 +264,22 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
 
 
 def _cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
-    """Return the CUDA whose drivers first supported the PTX in `ptx_alone`, or () without a version there."""
+    """Return the CUDA version whose drivers first supported the PTX in `ptx_alone`, or () if it has no version."""
     version = _version(ptx_alone.rpartition(" ")[2])
     major, minor = version or (0, 0)
     return _PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:
-    """Return the oldest driver that runs the environment's CUDA, or an empty text if it isn't known."""
+    """Return the oldest driver for the environment's CUDA version, or an empty text if it isn't known."""
     cuda = _version(environment.cuda)
     return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
 
 
 def describe(environment: Environment) -> str:
-    """Return the compute capabilities that run it, for a table: `3.5-8.9, compiled 9.0`. Empty without GPU code.
+    """Return the compute capabilities on which the environment runs: `3.5-8.9, compiled 9.0`; empty without GPU code.
 
-    A GPU for which the driver compiles single kernels at first use counts as native.
+    If the driver only compiles some kernels at first use, the capability counts as native.
     """
 
     def way(capability: Capability) -> Support:

@@ -1,4 +1,4 @@
-"""Cells to groups, groups to seeded rounds, and rounds to turns."""
+"""Groups of cells, the seeded random order of launches in rounds and turns, and blocks of launches."""
 
 import itertools
 import random
@@ -14,9 +14,9 @@ Slot = TypeVar("Slot")
 
 
 def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: str) -> list[Group]:
-    """Return the groups of cells that are compared: they differ only in environment and compared axes.
+    """Return the groups of cells. The cells of a group differ only in the environment and in compared axes.
 
-    Each group's control is its first cell in the environment `reference`.
+    The control of a group is its first cell in the environment `reference`.
     """
     groups: dict[str, list[Cell]] = {}
     for cell in cells:
@@ -36,10 +36,10 @@ def group(cells: Sequence[Cell], scenarios: Mapping[str, Scenario], reference: s
 
 
 def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]) -> list[Cell]:
-    """Return the cells with nothing to compare them with, because the other `selected` cells of the group can't run.
+    """Return the cells that can't be compared, because the other `selected` cells of their group can't run.
 
-    If a scenario has statements of its source, a cell alone can show whether they are true. This doesn't apply to runs
-    that compare devices.
+    A single cell is still useful if its scenario has statements from its source, because the cell shows whether they
+    are true. So such cells aren't returned, except in runs that compare devices.
     """
     sizes = Counter(name_group(cell, scenarios[cell.scenario]) for cell in selected)
     left = Counter(name_group(cell, scenarios[cell.scenario]) for cell in cells)
@@ -52,7 +52,7 @@ def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: 
 
 
 def is_of_launches(quantity: str) -> bool:
-    """Return whether each launch has its own value of the quantity, even without timed steps."""
+    """Return whether every launch has a value of the quantity, even without timed steps."""
     return quantity not in (STEP, GROWTH, TRACES) and not quantity.startswith(PRINTED)
 
 
@@ -63,14 +63,15 @@ def name_group(cell: Cell, scenario: Scenario) -> str:
 
 
 def device_of(cell: Cell, scenario: Scenario) -> str:
-    """Return the device of the cell's group: the device of the cell, or `cpu,gpu` if devices are compared."""
+    """Return the device of the cell's group: the cell's device, or `cpu,gpu` if devices are compared."""
     return ",".join(scenario.axes[DEVICE]) if DEVICE in scenario.compared_axes else cell.device.value
 
 
 def find_control(cells: Sequence[Cell], reference: str) -> Cell | None:
-    """Return the cell that the group's others are compared with, which the A/A control launches twice per round.
+    """Return the cell that other cells of the group are compared with. It is launched twice per round as A/A control.
 
-    It is the first one of the environment `reference`, otherwise the first of all. It is None for a single cell.
+    It is the first cell in the environment `reference`, otherwise the first of all cells. The result is None if there
+    is a single cell.
     """
     if len(cells) < 2:
         return None
@@ -78,10 +79,10 @@ def find_control(cells: Sequence[Cell], reference: str) -> Cell | None:
 
 
 def keep_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
-    """Return the groups with the A/A control in the smallest one alone, and in those that look at memory growth.
+    """Return the groups. Only the smallest one, and groups in which memory growth is compared, keep the A/A control.
 
-    The control shows how the machine and harness treat two identical cells. One group is enough for that, and the
-    saved launches are worth more in further rounds. Memory growth needs a control in the same group.
+    The control shows how much two identical cells differ. One group is enough for this, and further rounds are more
+    useful than more controls. Memory growth needs a control in the same group.
     """
 
     def looks_at_growth(candidate: Group) -> bool:
@@ -96,10 +97,10 @@ def keep_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario])
 
 
 def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slot]:
-    """Return the order of a group's launches in round `number`: a shuffle drawn from the seed.
+    """Return a group's launches in the order of round `number`: a random order that depends on the seed.
 
-    With a fixed order, drift would look like a difference. Each round of each group draws separately, so a repeated
-    round has the same order.
+    With a fixed order, drift would look like a difference between cells. The order only depends on the seed, the group
+    and the round, so a repeated round has the same order.
     """
     shuffled = list(slots)
     random.Random(f"{seed}/{group}/{number}").shuffle(shuffled)
@@ -107,12 +108,12 @@ def order(seed: int, group: str, number: int, slots: Sequence[Slot]) -> list[Slo
 
 
 def order_turn(seed: int, group: str, number: int, members: int, turns: int) -> list[list[int]]:
-    """Return the order of the members (0-based) in each turn of round `number`.
+    """Return the order of the members (numbered from 0) in each turn of round `number`.
 
-    In as many turns as members (twice as many if their number is odd), each member has each position, and follows each
-    other member, equally often: the rows of E. J. Williams, "Experimental designs balanced for the estimation of
-    residual effects of treatments", Australian Journal of Scientific Research A 2, 1949. Which member is which, and
-    the order of the rows, are drawn from the seed.
+    The design is balanced: after as many turns as there are members (twice as many if their number is odd), each member
+    has had each position equally often, and has followed each other member equally often. It consists of the rows in E.
+    J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments", Australian
+    Journal of Scientific Research A 2, 1949. The seed determines which member is which, and the order of the rows.
     """
     draw = random.Random(f"{seed}/{group}/{number}/turns")
     zigzag = [(place + 1) // 2 if place % 2 else (members - place // 2) % members for place in range(members)]
@@ -127,9 +128,9 @@ def order_turn(seed: int, group: str, number: int, members: int, turns: int) -> 
 
 
 def split(items: Sequence[Slot], sizes: Sequence[float], room: float) -> list[list[Slot]]:
-    """Split items into the fewest parts of about equal length, each with a total size of at most `room`.
+    """Split items into the smallest number of about equally long parts whose total sizes are at most `room`.
 
-    A part of a single item may be larger.
+    If a single item is larger than `room`, it is a separate part.
     """
     for parts in range(1, max(1, len(items))):
         ends = [round(len(items) * part / parts) for part in range(parts + 1)]

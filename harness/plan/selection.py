@@ -1,4 +1,4 @@
-"""Selections and suites to cells: names and globs are resolved, and axes combined."""
+"""Selection of cells: resolves names and globs in selections and suites, and combines axis values."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -13,10 +13,10 @@ from harness.model.scenario import CPUS, ENVIRONMENT, Cell, Scenario, Suite, Sui
 from harness.model.settings import open_to
 from harness.model.texts import find_nearest, list_valid_names, normalize_name
 
-#: How many cells a run has at most: at a second each, a launch of every one takes more than a day.
+#: The largest number of cells in a run. At one second per launch, one launch of each cell would take more than a day.
 CELLS = 100_000
 
-#: The commands that list all names of a kind.
+#: The commands that list all valid names, by kind of name.
 _LISTINGS = {
     "scenario": "harness scenarios list",
     "suite": "harness scenarios list",
@@ -29,7 +29,7 @@ Point = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Requested patterns of environments and scenarios, and of values by axis. Empty means no filter."""
+    """The requested patterns for environments, scenarios, and the values of axes. Empty means that all are selected."""
 
     suite: str = ""
     environments: Sequence[str] = ()
@@ -39,7 +39,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Everything that can be selected, by name."""
+    """The environments, scenarios and suites that can be selected."""
 
     environments: Sequence[str]
     scenarios: Mapping[str, Scenario]
@@ -49,8 +49,8 @@ class Catalog:
 def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[str]:
     """Return the `names` that each pattern matches, in the order of the patterns, without duplicates.
 
-    Case is ignored, and `-`, `_` and spaces are equal: `op-by-op` finds `op_by_op`. Raises UsageError with the nearest
-    names for a pattern that matches nothing.
+    Case is ignored, and `-`, `_` and spaces are equivalent: `op-by-op` finds `op_by_op`. Raises UsageError, with the
+    most similar names, for a pattern that matches nothing.
     """
     chosen: dict[str, None] = {}
     for pattern in patterns:
@@ -64,13 +64,13 @@ def resolve(patterns: Iterable[str], names: Sequence[str], kind: str) -> list[st
 
 
 def _normalize_pattern(pattern: str) -> str:
-    """Return a pattern as `normalize_name` does for a name, but keep ranges such as `[0-5]`."""
+    """Normalize a pattern like a name (`normalize_name`), but keep ranges such as `[0-5]`."""
     parts = re.split(r"(\[[^\]]+\])", pattern)
     return "".join(part.casefold() if part.startswith("[") else normalize_name(part) for part in parts)
 
 
 def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:
-    """Return the error for an unknown name. `kind` is its kind, such as `value of the axis mode`."""
+    """Return the error for an unknown name. `kind` says what the name stands for, such as `value of the axis mode`."""
     lines = LINES if kind == ENVIRONMENT else ()
     near, newest = find_nearest(typed, [*names, *lines]), _find_newest(typed, names)
     hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
@@ -80,19 +80,19 @@ def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageErro
 
 
 def _find_newest(typed: str, names: Sequence[str]) -> str | None:
-    """Return the newest release of the `names` if the requested one is newer: `tf2.21` for `tf2.99`."""
+    """Return the newest release in `names` if the requested release is newer: `tf2.21` for `tf2.99`."""
     newest = max(names, key=_release, default="")
     return newest if _release(typed) > _release(newest) > (0, 0) else None
 
 
 def _release(name: str) -> tuple[int, int]:
-    """Return the release in an environment's name, such as `tf2.21`, or (0, 0)."""
+    """Return the release in an environment's name, such as (2, 21) for `tf2.21`, or (0, 0) for other names."""
     match = re.fullmatch(r"tf(\d+)\.(\d+)", name)
     return (int(match[1]), int(match[2])) if match else (0, 0)
 
 
 def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
-    """Parse `AXIS=VALUE[,VALUE…]`, and join the values of each axis. Raises UsageError for a text without `=`."""
+    """Parse texts such as `AXIS=VALUE,VALUE` to the values of each axis. Raises UsageError for an invalid text."""
     axes: dict[str, list[str]] = {}
     for text in texts:
         axis, equals, values = text.partition("=")
@@ -103,10 +103,10 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
 
 
 def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list[Cell], list[str]]:
-    """Return the selected cells, and the selected environments with the reference first.
+    """Return the selected cells, and the selected environments with the baseline first.
 
-    Cells have the order of suites, scenarios and axes, and the environment varies fastest. Raises UsageError for an
-    unknown name, and NothingSelectedError with the filter that left no cell.
+    Cells are sorted by suite, scenario and axes, and the environment varies fastest. Raises UsageError for an unknown
+    name, and NothingSelectedError, with the filter that excluded the last cells, if no cell remains.
     """
     suite = _suite(selection, catalog)
     scenarios = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
@@ -159,9 +159,9 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
 def remove_broken(
     selection: Selection, catalog: Catalog, broken: Collection[str]
 ) -> tuple[Selection, Catalog, list[str]]:
-    """Return the selection and the catalogue without the `broken` scenarios, and all selected scenarios.
+    """Return the selection and the catalog without the `broken` scenarios, and the names of all selected scenarios.
 
-    `catalog` has the scenarios that can be read. Raises UsageError for a name that is in neither.
+    `catalog` contains the valid scenarios. Raises UsageError for a name that is neither valid nor in `broken`.
     """
     chosen = resolve(selection.scenarios or ["*"], [*catalog.scenarios, *broken], "scenario")
     suite = catalog.suites.get(selection.suite)
@@ -189,7 +189,10 @@ def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
 def _match_filters(
     axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], everything: Sequence[Scenario]
 ) -> dict[str, list[str]]:
-    """Return the values that the patterns match, by axis, in the selected scenarios with the axis, otherwise in all."""
+    """Return the values that the patterns of each axis match.
+
+    They are values in the selected scenarios with the axis. If none of these has the axis, all scenarios are used.
+    """
     filters = {}
     for axis, patterns in axes.items():
         having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
@@ -202,7 +205,10 @@ def _match_filters(
 
 
 def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
-    """Return the combinations of a suite's part. An axis with a default has only that value unless it is `selected`."""
+    """Return the combinations of axis values in a part of a suite.
+
+    An axis with a default only has this value, unless the part or the request (`selected`) names the axis.
+    """
     values = {}
     for axis, levels in scenario.axes.items():
         if axis in part.axes:
@@ -222,11 +228,11 @@ def _require_nonempty(kept: list[Point], name: str, before: list[Point], axis: s
         return kept
     values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
     occurring = list(dict.fromkeys(value for value in values if value is not None))
-    lacking = ", or lack this axis" if None in values else ""
+    without_axis = ", or no such axis" if None in values else ""
     had = (
-        f"They have {axis} {', '.join(occurring)}{lacking}."
+        f"They have {axis} {', '.join(occurring)}{without_axis}."
         if occurring
-        else (f"No scenario with the axis {axis} is selected.")
+        else f"No scenario with the axis {axis} is selected."
     )
     whole = (
         f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
@@ -242,25 +248,25 @@ def _require_nonempty(kept: list[Point], name: str, before: list[Point], axis: s
 def check_suites(
     catalog: Catalog, broken: Collection[str], findings: Findings, only: Collection[str] | None = None
 ) -> None:
-    """Note each name in the catalogue's suites that matches nothing, or only in the parts of the scenarios `only`.
+    """Add a finding for each name in the catalog's suites that matches nothing.
 
-    Parts of `broken` scenarios can't be checked.
+    If `only` is given, only the parts with these scenarios are checked. Parts with `broken` scenarios can't be checked.
     """
     for suite in catalog.suites.values():
         if only is None:
             named = _check(
                 (suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings
             )
-            check_stand_ins(suite, named, catalog.environments, findings)
+            check_fallbacks(suite, named, catalog.environments, findings)
         for number, part in enumerate(suite.parts):
             if part.scenario not in broken and (only is None or part.scenario in only):
                 _check_part((suite.name, "select", number), part, catalog, findings)
 
 
-def check_stand_ins(suite: Suite, named: Collection[str], environments: Sequence[str], findings: Findings) -> None:
-    """Note invalid fallbacks of a suite. `named` are the suite's environments in the catalogue.
+def check_fallbacks(suite: Suite, named: Collection[str], environments: Sequence[str], findings: Findings) -> None:
+    """Add a finding for each invalid fallback of a suite. `named` contains the suite's environments in the catalog.
 
-    There are no cycles: an environment is replaced only if it can't run, and by one that can.
+    Cycles are valid, because an environment that can't run is only replaced by one that can.
     """
     for role, patterns in suite.instead.items():
         key = (suite.name, "instead", role)
@@ -300,7 +306,7 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
 
 
 def _check(key: Key, patterns: Sequence[str], names: Sequence[str], kind: str, findings: Findings) -> list[str]:
-    """Return the names that the patterns match, and note each pattern that matches nothing."""
+    """Return the names that the patterns match, and add a finding for each pattern that matches nothing."""
     matched = []
     for pattern in patterns:
         try:

@@ -1,6 +1,7 @@
-"""Settings and free axes: the scenarios that get an axis for them, and the cells that can't have one.
+"""Settings and free axes: adds them to scenarios as axes, and finds cells that can't have a setting.
 
-The releases' sources show which settings they have. scenarios/kit/settings.py applies settings and checks the effect.
+The source code of releases shows which settings they have. scenarios/kit/settings.py applies settings, and checks that
+they take effect.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,37 +23,37 @@ from harness.model.settings import (
 from harness.plan.gpus import AMPERE
 from harness.plan.selection import Catalog, Selection, resolve
 
-#: The first TensorFlow release with the switch of TF32, with Keras's policies, and with a switch that also makes the
-#: operations of a CPU deterministic.
+#: The first TensorFlow release with a switch for TF32, with Keras's precision policies, and with a switch that makes
+#: operations deterministic on a CPU too.
 _TF32, _POLICIES, _CPU_DETERMINISM = (2, 4), (2, 1), (2, 8)
 
 
-def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
-    """Return the catalogue with the settings of the selection and of the suite as axes of the scenarios.
+def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
+    """Return the catalog with the settings in the selection and in the suite as axes of the scenarios.
 
-    Free axes of the selection, such as the number of cores, become axes too.
+    Free axes in the selection, such as the number of cores, become axes too.
 
     A selected setting applies to each part of a suite that has at most one value of the setting. If a part compares
-    several values, the selection filters them. If only some parts of a scenario have a setting, the others get the
-    value `default`. Raises UsageError for an unknown value of a setting, and for an invalid number of cores.
+    several values, the selection filters them. If only some parts with a scenario have a setting, the other parts get
+    the value `default`. Raises UsageError for an unknown value of a setting, and for an invalid number of cores.
     """
     suite = catalog.suites.get(selection.suite)
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
     meant = [catalog.scenarios[name] for name in chosen]
     typed = {
-        name: _meant(name, patterns, meant)
+        name: _resolve_values(name, patterns, meant)
         for name, patterns in selection.axes.items()
         if name in SETTINGS or (is_free(name) and any(name in open_to(scenario, [name]) for scenario in meant))
     }
     typed = {name: resolved for name, resolved in typed.items() if resolved}
     if suite is None:
-        extended = _extended({name: [typed] for name in chosen}, catalog, typed)
+        extended = _extend_scenarios({name: [typed] for name in chosen}, catalog, typed)
         return replace(catalog, scenarios={**catalog.scenarios, **extended})
-    parts = [_asking(part, typed, catalog) for part in suite.parts]
+    parts = [_add_selected(part, typed, catalog) for part in suite.parts]
     by_scenario: dict[str, list[Mapping[str, Sequence[str]]]] = {}
     for part in parts:
         by_scenario.setdefault(part.scenario, []).append(part.axes)
-    extended = _extended(by_scenario, catalog, typed)
+    extended = _extend_scenarios(by_scenario, catalog, typed)
     return replace(
         catalog,
         scenarios={**catalog.scenarios, **extended},
@@ -60,10 +61,10 @@ def with_asked(selection: Selection, catalog: Catalog) -> Catalog:
     )
 
 
-def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
-    """Return the values of a setting that the patterns match. A scenario's axis of the same name may match too.
+def _resolve_values(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = ()) -> list[str]:
+    """Return the values of a setting that the patterns match. For a free axis, the patterns are its values.
 
-    A free axis has the patterns as values.
+    If a scenario declares an axis with the name of the setting, the patterns may match values of that axis too.
     """
     if is_free(name):
         return free_values(name, patterns)
@@ -71,21 +72,23 @@ def _meant(name: str, patterns: Sequence[str], scenarios: Iterable[Scenario] = (
     return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
 
 
-def _asking(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
-    """Return a suite's part with the selected settings that it doesn't compare, and with resolved values."""
+def _add_selected(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
+    """Return a part of a suite with resolved values, and with the selected settings that it doesn't compare."""
     scenario = catalog.scenarios.get(part.scenario)
     free = open_to(scenario, typed) if scenario else []
-    named = {name: _meant(name, patterns) if name in free else patterns for name, patterns in part.axes.items()}
+    named = {
+        name: _resolve_values(name, patterns) if name in free else patterns for name, patterns in part.axes.items()
+    }
     meant = {name: chosen for name, chosen in typed.items() if name in free and len(named.get(name, ())) <= 1}
     return replace(part, axes={**named, **meant})
 
 
-def _extended(
+def _extend_scenarios(
     by_scenario: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog, typed: Iterable[str]
 ) -> dict[str, Scenario]:
-    """Return the scenarios with an axis for each setting of their parts, with `default` if some parts don't set it.
+    """Return the scenarios with an axis for each setting in their parts. It has `default` if some parts don't set it.
 
-    `typed` are the names in the selection, of which the free axes become axes too.
+    `typed` contains the names in the selection. Free axes among them become axes too.
     """
     extended = {}
     for scenario in (catalog.scenarios[name] for name in by_scenario if name in catalog.scenarios):
@@ -93,14 +96,14 @@ def _extended(
         for name in open_to(scenario, typed):
             value_lists = [part[name] for part in by_scenario[scenario.name] if name in part]
             if value_lists:
-                lacking = len(value_lists) < len(by_scenario[scenario.name]) and name not in scenario.axes
-                by_setting[name] = [value for listed in value_lists for value in listed] + [AS_IT_COMES] * lacking
+                is_partial = len(value_lists) < len(by_scenario[scenario.name]) and name not in scenario.axes
+                by_setting[name] = [value for listed in value_lists for value in listed] + [AS_IT_COMES] * is_partial
         extended[scenario.name] = with_settings(scenario, by_setting)
     return extended
 
 
 def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
-    """Return the suite with the value `default` in parts without a setting that other parts of the scenario have."""
+    """Return the suite. A part gets the value `default` for each setting that only parts with its scenario have."""
 
     def complete(part: SuitePart) -> SuitePart:
         scenario = scenarios.get(part.scenario)
@@ -112,8 +115,10 @@ def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[s
     return replace(suite, parts=[complete(part) for part in suite.parts])
 
 
-def refusal(cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]) -> tuple[str, str] | None:
-    """Return why the cell can't have one of its settings (a clause) and the advice (a sentence), or None."""
+def explain_refusal(
+    cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
+) -> tuple[str, str] | None:
+    """Return why the cell can't have one of its settings (a clause) and advice (a sentence); None if it can."""
     judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic, "cuda_loading": _cuda_loading}
     for name in scenario.settings:
         value = cell.axes[name]

@@ -1,6 +1,7 @@
-"""Shards of a plan, each a run on another machine: assign groups, and check that shards are from one plan.
+"""Shards of a plan: assigns groups to shards, and identifies the plan that shards come from.
 
-Shards have whole groups, because the cells of a group are compared with each other.
+Each shard is a run on another machine. Shards contain whole groups, because the cells of a group are compared with each
+other.
 """
 
 import hashlib
@@ -14,11 +15,11 @@ from harness.model.run import Group, Plan, Shard
 
 
 def assign_shards(groups: Sequence[str], of: int) -> dict[str, int]:
-    """Return the shard of each group, from 1 to `of`: the one whose hash with the group's name is the highest.
+    """Return the shard of each group, from 1 to `of`. It is the shard whose hash with the group's name is the highest.
 
-    The result is the same on every machine, and doesn't depend on other groups. If you add a shard, a group stays or
-    moves to the new one. (Rendezvous hashing: D. G. Thaler and C. V. Ravishankar, "Using name-based mappings to
-    increase hit rates", IEEE/ACM Transactions on Networking 6, 1998.)
+    The result is the same on every machine, and doesn't depend on other groups. If you add a shard, a group stays in
+    its shard or moves to the new one. This is rendezvous hashing: D. G. Thaler and C. V. Ravishankar, "Using name-based
+    mappings to increase hit rates", IEEE/ACM Transactions on Networking 6, 1998.
     """
 
     def weight(group: str, number: int) -> bytes:
@@ -28,11 +29,12 @@ def assign_shards(groups: Sequence[str], of: int) -> dict[str, int]:
 
 
 def balance_shards(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
-    """Return the shard of each group, so that shards take about equally long.
+    """Return the shard of each group, so that all shards take about the same time. `seconds` has each group's duration.
 
-    The longest group comes first, and each goes to the shard with the least time so far. For a group without a
-    duration (None), the median of the others is used. (R. L. Graham, "Bounds on multiprocessing timing
-    anomalies", SIAM Journal on Applied Mathematics 17, 1969: at most 4/3 of the best there is.)
+    Groups are assigned in descending order of duration, each to the shard with the least time so far. For a group
+    without a duration (None), the median of the others is used. The longest shard takes at most 4/3 of the best
+    possible time (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17,
+    1969).
     """
     measured = [duration for duration in seconds.values() if duration is not None]
     usual = statistics.median(measured) if measured else 1.0
@@ -53,9 +55,9 @@ def list_aspects(
     sources: Mapping[str, str],
     packages: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """Return the properties that all shards of a plan share, as JSON values. The keys are phrases for messages.
+    """Return the properties that are the same in all shards of a plan, as JSON values. The keys are used in messages.
 
-    The groups of a shard and its machine (memory, CPU and GPU numbers) aren't included.
+    A shard's groups and the properties of its machine (memory, CPU and GPU numbers) aren't included.
     """
     return {
         "the version of harness": harness,
@@ -87,12 +89,15 @@ def cells_of(groups: Sequence[Group]) -> dict[str, list[str]]:
 
 
 def plan_digest(properties: Mapping[str, Any], groups: Mapping[str, Sequence[str]], *, without: str = "") -> str:
-    """Return 16 hexadecimal digits that identify a plan, from the shared properties without one, and all cells."""
+    """Return 16 hexadecimal digits that identify a plan. They depend on `properties` and on the cells of all groups.
+
+    `without` is a property that is left out.
+    """
     document = [{name: value for name, value in properties.items() if name != without}, groups]
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def shard(plan: Plan, number: int, of: int, places: Mapping[str, int], digest: str) -> Shard:
-    """Return the record of a shard for its run, with the shards of the other groups of the `plan`."""
+    """Return the record of a shard for its run. `places` contains the shards of all groups of the `plan`."""
     names = [group.name for group in plan.groups]
     return Shard(number, of, digest, {name: places[name] for name in names if places[name] != number})

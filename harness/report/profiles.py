@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import (
     HANDED_ON,
-    Filed,
+    ClassifiedFunctions,
     FunctionChange,
     FunctionClass,
     FunctionTime,
@@ -23,7 +23,7 @@ from harness.analysis.profiles import (
 )
 from harness.model.launch import Launch, Status
 from harness.model.profile import Part, Profile
-from harness.model.run import Run, stood_in
+from harness.model.run import Run, describe_fallbacks
 from harness.model.scenario import STEP, Cell
 from harness.model.texts import counted, format_plain
 from harness.report import escape, flamegraphs, format, names
@@ -100,7 +100,7 @@ class ProfileReport:
         return [section for section in all_sections if section.blocks]
 
     def _head(self) -> Iterator[Block]:
-        taken = stood_in(self.run.plan.stand_ins)
+        taken = describe_fallbacks(self.run.plan.stand_ins)
         if taken:
             yield Text(taken, where=FILES | Where.TERMINAL)
         yield self._calls() if self.cells else Text("No cell has a profile.", where=FILES)
@@ -320,7 +320,7 @@ def _move_columns(side: str, other: str) -> list[Column[FunctionChange]]:
     ]
 
 
-_CLASSES: list[Column[Filed]] = [
+_CLASSES: list[Column[ClassifiedFunctions]] = [
     Column("the source's class", lambda group: group.kind.value, is_label=True),
     Column("functions", lambda group: str(group.functions), is_number=True),
     Column("own, ms", lambda group: _milliseconds(group.own), is_number=True),
@@ -330,7 +330,7 @@ _CLASSES: list[Column[Filed]] = [
 ]
 
 
-def _describe_misfiled(group: Filed) -> str:
+def _describe_misfiled(group: ClassifiedFunctions) -> str:
     where = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
     verb, pronoun = ("is", "it") if group.building == 1 else ("are", "they")
     return (

@@ -54,7 +54,7 @@ from harness.plan.availability import TRIED, list_compiled, list_names_on, split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import Support, find_first_starts
 from harness.plan.groups import find_lone_cells, group, is_of_launches, keep_one_control, name_group
-from harness.plan.selection import Catalog, Selection, check_stand_ins, remove_broken, resolve, select
+from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
 from harness.store.folder import RunFolder, uncollected
@@ -261,7 +261,7 @@ def plan(
     cells, taken = selected, list[StandIn]()
     # with both devices, each environment is compared with itself, so nothing replaces it on one of them
     if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not claimed):
-        check_stand_ins(
+        check_fallbacks(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
         findings.check()
@@ -369,7 +369,7 @@ def _drop_lone_cells(
 
 
 def _supply(
-    request: LaunchRequest, project: Project, claimed: Sequence[claims.Asked]
+    request: LaunchRequest, project: Project, claimed: Sequence[claims.ScenarioClaim]
 ) -> Callable[[Requirement], Supply]:
     """Return a function that checks whether this machine has the interpreter of an environment.
 
@@ -512,7 +512,7 @@ def _round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | Non
     return by_name
 
 
-def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.Asked]) -> Plan:
+def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.ScenarioClaim]) -> Plan:
     """Return the plan with its rounds, lengths and precision, from the request, or otherwise from the suite.
 
     Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
@@ -561,7 +561,7 @@ def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
-def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.Asked], plan: Plan) -> Group:
+def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim], plan: Plan) -> Group:
     """Return the group without a control and a pilot if its claims don't need them.
 
     The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
@@ -604,7 +604,7 @@ def _interleave(request: Request, limits: Limits) -> Interleave:
     return Interleave.LAUNCHES
 
 
-def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.Asked]:
+def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog) -> list[claims.ScenarioClaim]:
     """Return the requested claims of the selected scenarios. Raises UsageError."""
     if request.claims and request.suite:
         raise UsageError("--claim and --suite can't be combined: both select cells.", "Use one of them.")
@@ -613,8 +613,8 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
 
 
 def _add_claimed(
-    catalog: Mapping[str, Environment], claimed: Sequence[claims.Asked]
-) -> tuple[dict[str, Environment], list[claims.Asked], dict[str, HarnessError]]:
+    catalog: Mapping[str, Environment], claimed: Sequence[claims.ScenarioClaim]
+) -> tuple[dict[str, Environment], list[claims.ScenarioClaim], dict[str, HarnessError]]:
     """Return the catalog with the environments of claims' requirements, and the claims with the names of these.
 
     The last value has the errors of environments that couldn't be made. The other claims are still measured.
@@ -685,7 +685,7 @@ def _with_axes(
     Several `devices` are an axis too.
     """
     axes = {**selection.axes, DEVICE: [device.value for device in devices]} if len(devices) > 1 else selection.axes
-    catalog = settings.with_asked(replace(selection, axes=axes), catalog)
+    catalog = settings.add_setting_axes(replace(selection, axes=axes), catalog)
     return catalog, with_cores(limits, request, catalog.scenarios.values(), os.sched_getaffinity(0))
 
 

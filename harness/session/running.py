@@ -41,7 +41,7 @@ from harness.model.environment import Device, Environment, Requirement, name_on
 from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits, Status
-from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, stood_in
+from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, describe_fallbacks
 from harness.model.texts import joined, remove_password
 from harness.plan.gpus import find_first_starts, fit
 from harness.plan.groups import find_control
@@ -398,7 +398,7 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
 
 
 def _say_stand_ins(plan: Plan, listener: Listener) -> None:
-    sentence = stood_in(plan.stand_ins)
+    sentence = describe_fallbacks(plan.stand_ins)
     if sentence:
         listener.say(sentence)
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.observations import Observed, Standing, are_equal, has_told, is_version, observations
+from harness.analysis.observations import Observed, Standing, are_equal, has_observations, is_version, observations
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.scenario import Expectation
@@ -39,9 +39,9 @@ def test_without_a_number_the_pilot_tells_unless_it_broke():
 
 def test_a_cell_has_told_once_a_launch_ended_ok():
     known = run([cell()])
-    assert has_told(cell(), lookup(known, [launch(cell(), number=0)]))
-    assert not has_told(cell(), lookup(known, [broken(cell(), Status.FAILED)]))
-    assert not has_told(cell(), lookup(known, []))
+    assert has_observations(cell(), lookup(known, [launch(cell(), number=0)]))
+    assert not has_observations(cell(), lookup(known, [broken(cell(), Status.FAILED)]))
+    assert not has_observations(cell(), lookup(known, []))
 
 
 @pytest.mark.parametrize(

@@ -82,8 +82,8 @@ def test_a_fix_is_searched_from_the_claimed_release_on(project):
     ("changes", "told"),
     [
         ({}, "Specify what to search for"),
-        ({"issue": "T#8"}, "No scenario has a claim of T#8"),
-        ({"issue": "eight"}, "is not a valid name of an issue"),
+        ({"issue": "T#8"}, "No scenario checks a claim of T#8"),
+        ({"issue": "eight"}, "is not a valid issue name"),
         ({"issue": "T#7", "axes": {"call": "model(x)"}}, "No claim of T#7 matches"),
     ],
 )

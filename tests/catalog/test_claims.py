@@ -134,7 +134,7 @@ WORSE, BETTER = (
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('issue = "K#13118"', 'issue = "K13118"', '"K13118" | Invalid `claim.issue` \'K13118\': expected an issue. \'K13118\' is not a valid name of an issue.'),
+        ('issue = "K#13118"', 'issue = "K13118"', '"K13118" | Invalid `claim.issue` \'K13118\': expected an issue. \'K13118\' is not a valid issue name.'),
         ('issue = "K#13118"', "issue = 13118", 'issue = 13118 | Invalid `claim.issue` 13118: expected a valid string. Example: issue = "T#33487"'),
         ('issue = "K#13118"', "", '[[tool.harness.claim]] | Missing `claim.issue`. Example: issue = "T#33487"'),
         ('reported = "predict leaks"', "", 'Missing `claim.reported`. Example: reported = "predict takes 100 times as long as a call of the'),

@@ -18,7 +18,7 @@ from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
 from harness.model.scenario import SuitePart
 from harness.plan.selection import Catalog, Selection, select
-from harness.plan.settings import with_asked
+from harness.plan.settings import add_setting_axes
 
 
 def test_part_a_is_there_whole(project: Project) -> None:
@@ -39,7 +39,7 @@ def test_every_suite_selects_cells_that_exist(project: Project) -> None:
     assert {"headline", "releases"} <= set(catalog.suites)
     for suite in catalog.suites:
         selection = Selection(suite=suite)
-        assert select(selection, with_asked(selection, catalog), Device.CPU)[0]
+        assert select(selection, add_setting_axes(selection, catalog), Device.CPU)[0]
 
 
 def test_the_kit_goes_in_beside_the_script(project: Project) -> None:

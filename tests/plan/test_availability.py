@@ -126,7 +126,7 @@ def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -
     without, older, newer = bare("tf2.9", "2.9.0", ""), bare("tf2.8", "2.8.0"), bare("tf2.10", "2.10.0")
     able, (missing,) = split([cell("tf2.9")], catalog={each.name: each for each in (without, newer)})
     assert able == []
-    assert missing.reason == "the catalogue lists no GPU code for tf2.9"
+    assert missing.reason == "the catalog lists no GPU code for tf2.9"
     assert missing.advice == "Use tf2.10."
     assert find_nearest_with(Device.GPU, without, [without, newer, older]) is older
     assert find_nearest_with(Device.GPU, newer, [without, newer, older]) is newer
@@ -166,7 +166,7 @@ def test_where_nothing_runs_that_is_said() -> None:
     able, unable = on_gpu(list(CATALOG), host(kepler))
     assert not able
     told = {each.advice.split(":")[0] for each in unable.values()}
-    assert told == {"No environment of the catalogue runs on this GPU. Measure on the CPU, or on another GPU."}
+    assert told == {"No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."}
 
 
 def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:

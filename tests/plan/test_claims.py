@@ -32,7 +32,7 @@ def of(*made: Claim, name: str = "step") -> Scenario:
 
 
 def selected(
-    wanted: Sequence[claims.Asked], *others: str, device: Device = Device.CPU, missing: Sequence[str] = ()
+    wanted: Sequence[claims.ScenarioClaim], *others: str, device: Device = Device.CPU, missing: Sequence[str] = ()
 ) -> tuple[list[str], list[Unavailable]]:
     """The selected cells, in words, and those that are not available."""
     errors = {name: CannotRunHereError(f"no {name}.", "Go on.") for name in missing}
@@ -98,9 +98,9 @@ def test_a_number_of_the_only_repository_that_has_it_is_enough() -> None:
 
 
 def test_an_issue_without_a_claim_is_told() -> None:
-    with pytest.raises(UsageError, match=r"No scenario has a claim of T#40262\.\n"):
+    with pytest.raises(UsageError, match=r"No scenario checks a claim of T#40262\.\n"):
         claims.find_issue("40262", KNOWN)
-    with pytest.raises(UsageError, match="'predict' is not a valid name of an issue") as refused:
+    with pytest.raises(UsageError, match="'predict' is not a valid issue name") as refused:
         claims.find_issue("predict", KNOWN)
     assert "T#33487" in refused.value.advice
 

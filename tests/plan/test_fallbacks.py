@@ -15,13 +15,13 @@ from harness.catalog.scenarios import find_scenarios, load_suites
 from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Gpu, GpuHost
-from harness.model.run import StandIn, stood_in
+from harness.model.run import StandIn, describe_fallbacks
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
-from harness.plan.settings import with_asked
+from harness.plan.settings import add_setting_axes
 from tests.cards import H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
 
@@ -44,7 +44,7 @@ def selected(suite: str) -> tuple[list[Cell], list[str]]:
 
 @cache
 def catalog(suite: str) -> Catalog:
-    return with_asked(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES))
+    return add_setting_axes(Selection(suite=suite), Catalog(list(KNOWN), SCENARIOS, SUITES))
 
 
 def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) -> GpuHost:
@@ -109,7 +109,7 @@ def test_what_no_older_release_runs_is_measured_in_the_next_one_and_said() -> No
     found = taken("seed", host(H100))
     places_taken = {each.role: each.environment for each in found}
     assert places_taken == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.5", "tf2.21": "tf2.18"}
-    assert "So this run does not compare tf2.5 and tf2.0." in stood_in(found)
+    assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
 
 
 @pytest.mark.parametrize("card", [RTX3090, H100])
@@ -170,7 +170,7 @@ def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_
 
 
 def test_a_missing_interpreter_is_told() -> None:
-    told = stood_in(in_python("3.11"))
+    told = describe_fallbacks(in_python("3.11"))
     assert "which this machine cannot run (Python 3.7 is missing, and" in told
     assert "So this run does not compare tf1.14 and tf2.0." in told
 
@@ -182,8 +182,8 @@ def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
 
 
 def test_it_is_said_what_stands_in_for_what_and_why() -> None:
-    assert stood_in(()) == ""
-    assert stood_in(taken("quick", host(RTX3090))) == (
+    assert describe_fallbacks(()) == ""
+    assert describe_fallbacks(taken("quick", host(RTX3090))) == (
         "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
         "10.0 is older than GPUs of compute capability 8.6. On such GPUs, it took half an hour to start, "
         "stopped responding, or computed "
@@ -291,4 +291,4 @@ def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
         host=known,
     )
     assert (found.environment, found.pins) == ("a", {"tensorflow": "2.0.0"})
-    assert "(the catalogue lists no GPU code for it)." in stood_in([found])
+    assert "(the catalog lists no GPU code for it)." in describe_fallbacks([found])

@@ -246,7 +246,7 @@ def test_the_gpus_of_an_environment_in_short(name: str, gpus: str) -> None:
 def test_without_gpu_code_there_is_no_gpu() -> None:
     bare = Environment("bare", "2.0.0", "3.8", "")
     assert describe(bare) == ""
-    assert judge(bare, (8, 0)).reason == "the catalogue lists no GPU code for it"
+    assert judge(bare, (8, 0)).reason == "the catalog lists no GPU code for it"
 
 
 def test_a_launch_that_is_given_two_cards_has_to_run_on_both() -> None:

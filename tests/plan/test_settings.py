@@ -12,7 +12,7 @@ from harness.model.errors import UsageError
 from harness.model.gpu import Gpu
 from harness.model.scenario import Cell, Scenario, Suite, SuitePart
 from harness.plan.selection import Catalog, Selection, select
-from harness.plan.settings import refusal, with_asked
+from harness.plan.settings import add_setting_axes, explain_refusal
 from tests.cards import A100, T4
 from tests.conftest import ROOT
 
@@ -31,7 +31,7 @@ CATALOG = Catalog(
 
 def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
     asked = Selection(**selection)  # type: ignore[arg-type]
-    cells, _ = select(asked, with_asked(asked, catalog), Device.CPU)
+    cells, _ = select(asked, add_setting_axes(asked, catalog), Device.CPU)
     return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
 
 
@@ -110,7 +110,7 @@ def why(environment: str, device: Device = Device.GPU, card: Gpu = A100, keras: 
         STEP, axes={name: [value] for name, value in axes.items()}, settings=list(axes), uses_keras=keras
     )
     cell = Cell("step", environment, device, axes)
-    found = refusal(cell, scenario, ENVIRONMENTS[environment], [card] if device is Device.GPU else [])
+    found = explain_refusal(cell, scenario, ENVIRONMENTS[environment], [card] if device is Device.GPU else [])
     return found[0] if found else ""
 
 

@@ -146,7 +146,7 @@ def test_an_environment_without_the_device_is_not_available_and_the_others_run(p
     assert {cell.environment for cell in prepared.plan.cells} == {"old"}
     assert [each.name for each in prepared.environments] == ["nvidias", "old"]
     prepared = plan(environments=["*"], gpu=True)
-    assert absent(prepared) == {"slim": "the catalogue lists no GPU code for slim"}
+    assert absent(prepared) == {"slim": "the catalog lists no GPU code for slim"}
 
 
 def test_the_reference_is_one_that_can_run(plan: Plan) -> None:
@@ -345,7 +345,7 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     assert done.returncode == 4, done.stderr
     assert "Nothing can be measured: none of the 2 cells is available." in done.stderr
     assert "GPU: unknown (the engine is on another machine)" in done.stdout
-    assert "not available: ways old fine fast: the catalogue lists no GPU code for old" in done.stdout
+    assert "not available: ways old fine fast: the catalog lists no GPU code for old" in done.stdout
     assert "2 cells not available" in done.stdout
 
 
@@ -574,9 +574,9 @@ def test_an_environment_without_one_of_the_devices_isnt_launched_on_the_other(pl
     planned = plan(**{**BOTH, "environments": ["slim"]})
     assert planned.cells == []
     on_gpu, on_cpu = planned.plan.unavailable
-    assert on_gpu.reason == "the catalogue lists no GPU code for slim"
+    assert on_gpu.reason == "the catalog lists no GPU code for slim"
     assert on_cpu.advice == "To measure this cell alone, pass -e slim -s ways --device cpu."
-    with pytest.raises(CannotRunHereError, match="the catalogue lists no GPU code for slim"):
+    with pytest.raises(CannotRunHereError, match="the catalog lists no GPU code for slim"):
         planned.refuse_nothing()
 
 

@@ -40,8 +40,8 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
         (["T#1001"], {"every": True}, "T#1001 and --all both select issues"),
         (["T#1001"], {"family": "calls"}, "T#1001 and --family both select issues"),
         ([], {"family": "cals"}, "Unknown family: 'cals'. Did you mean calls?"),
-        (["T#1002"], {}, r"No scenario has a claim of T#1002\."),
-        (["predict"], {}, "'predict' is not a valid name of an issue"),
+        (["T#1002"], {}, r"No scenario checks a claim of T#1002\."),
+        (["predict"], {}, "'predict' is not a valid issue name"),
     ],
 )
 def test_what_there_is_not_is_told(typed: list[str], options: dict[str, object], told: str) -> None:

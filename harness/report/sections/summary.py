@@ -17,7 +17,7 @@ from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict
 from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.launch import Clock, Status
-from harness.model.run import RULES, Run, StopReason, stood_in
+from harness.model.run import RULES, Run, StopReason, describe_fallbacks
 from harness.model.scenario import ENVIRONMENT, GROWTH, PEAK, PERCENTILES, PRINTED, STEP, TRACES, Cell
 from harness.model.texts import counted
 from harness.report import format, names
@@ -127,7 +127,7 @@ def _alerts(results: Results) -> Iterator[Block]:
 
     If a budget ended a run with all comparisons settled, that isn't a warning.
     """
-    taken = stood_in(results.run.plan.stand_ins)
+    taken = describe_fallbacks(results.run.plan.stand_ins)
     warnings = [
         *machines.describe_absent(results),
         *([taken] if taken else []),
