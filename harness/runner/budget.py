@@ -1,9 +1,9 @@
-"""The budget of a run with claims. It is spent group by group, so that the first claims get enough rounds.
+"""The budget of a run with claims. It is spent group by group, so that at least some claims get enough rounds.
 
 Cells of different groups aren't compared, so drift only matters within a group. First, each group gets the rounds that
-a verdict needs. The group that needs the shortest time for them comes first. Groups for which the remaining budget is
-too small aren't started. Then the groups whose intervals are still too wide for their claims continue, again starting
-with the group that needs the shortest time.
+a verdict needs, starting with the group that needs the shortest time for them. Groups for which the remaining budget is
+too small aren't started. After that, groups whose intervals are still too wide for their claims continue, again
+starting with the group that needs the shortest time.
 """
 
 import math
@@ -17,26 +17,26 @@ from harness.model.run import Group, Plan
 from harness.runner.rounds import RoundLog
 from harness.runner.stop_rules import Widths, find_largest_width, is_precise
 
-#: Assumed seconds of a launch, if few launches have ended.
+#: The assumed duration of a launch in seconds, if few launches have ended.
 USUAL_SECONDS = 4.0
 
-#: If its share of the budget is small, a group may still use this multiple of the usual time of its launches.
+#: A group may use this multiple of the usual duration of its launches, even if its share of the budget is smaller.
 PATIENCE = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class RoundRequest:
-    """The next part of a group: continue to round `rounds`, as long as all its launches take at most `seconds`."""
+    """A request to continue a group up to round `rounds`, as long as all its launches take at most `seconds`."""
 
     group: Group
     rounds: int
     seconds: float
 
 
-class Spending:
-    """Decides which group continues, from the launches so far and the budget of a run with claims.
+class GroupBudget:
+    """Decides which group of a run with claims continues, from the launches so far and the budget.
 
-    `widths` and `looks` are by group, as in analysis/sizing.py.
+    `widths` and `looks` are the functions and rounds of each group, as in analysis/sizing.py.
     """
 
     def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
@@ -53,7 +53,7 @@ class Spending:
         """Return the next rounds to measure; None if nothing more fits into the budget."""
         free = [group for group in self._groups.values() if self._is_open(group)]
         short = [group for group in free if self._rounds(group) < self._fewest(group)]
-        # first started groups that stay within their share, then the groups that settle a claim soonest
+        # started groups that stay within their share come first, then the groups that need the shortest time
         for group in sorted(short, key=lambda candidate: (not self._is_fair(candidate, short), self._price(candidate))):
             if errand := self._first(group, short):
                 return errand
@@ -81,7 +81,7 @@ class Spending:
         )
 
     def _widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
-        """Return the result of `widths`, from a cache if possible, because computing it takes some time."""
+        """Return the result of `widths` from a cache if possible, because computing it takes some time."""
         key = launches[0].group, len(launches)
         if key not in self._known_widths:
             self._known_widths[key] = self._measured(launches)
@@ -90,7 +90,7 @@ class Spending:
     def _first(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
 
-        A new group stops after its share of the budget, if it is more expensive than expected. Then other groups may
+        If a new group is more expensive than expected, it stops after its share of the budget, because other groups may
         finish sooner.
         """
         spent, left = self._spent(group), self._left
@@ -104,25 +104,25 @@ class Spending:
         return RoundRequest(group, self._target(group), allowed)
 
     def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
-        """Return whether a group was started and needs at most its share, so that it continues before new groups."""
+        """Return whether a group was started and needs at most its share of the budget, so that it continues first."""
         return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
-        """Return the group's share of the remaining seconds, in proportion to its launches."""
+        """Return the group's share of the remaining budget in seconds, in proportion to its launches per round."""
         return self._left * len(group.slots) / sum(len(other.slots) for other in short)
 
     def _target(self, group: Group) -> int:
-        """Return the round that settles a group or, if unknown, the first round with a verdict."""
+        """Return the round after which the group's intervals are next checked, or the first round with a verdict."""
         look = self._looks.get(group.name, 0)
         return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
 
     def _price(self, group: Group) -> float:
-        """Return the expected seconds of the rounds up to the group's target."""
+        """Return the expected duration, in seconds, of the rounds up to the group's target round."""
         rounds = self._target(group) - self._rounds(group)
         return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
 
     def _usual(self) -> float:
-        """Return the usual seconds of a launch: the median over groups, which one slow group doesn't change."""
+        """Return the usual duration of a launch in seconds: the median over groups, so one slow group has no effect."""
         seconds = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
         return statistics.median_low([USUAL_SECONDS, *seconds])
 
@@ -133,10 +133,10 @@ class Spending:
         return self._rounds_to_go(group) * self._last(group)
 
     def _rounds_to_go(self, group: Group) -> int:
-        """Return the expected number of rounds until the group's claims are settled; at least one."""
+        """Return the expected number of rounds (at least one) until the group's intervals are narrow enough."""
         rounds, ledger = self._rounds(group), self.ledgers[group.name]
         width = self._widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
-        # the width of an interval falls with the square root of the number of rounds
+        # the width of an interval is inversely proportional to the square root of the number of rounds
         needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
         return min(max(1, needed - rounds), self._plan.rounds - rounds)
 
@@ -155,7 +155,7 @@ class Spending:
         return self.ledgers[group.name].rounds(group)
 
     def _last(self, group: Group) -> float:
-        """Return the seconds of the group's last round, including its repetitions."""
+        """Return the duration of the group's last round in seconds, including its repetitions."""
         ledger = self.ledgers[group.name]
         return ledger.seconds(self._rounds(group), [group])
 

@@ -1,4 +1,4 @@
-"""Executes a plan with a backend, round by round, and stores each launch when it ends."""
+"""Execution of a plan with a backend, round by round. Each launch is stored when it ends."""
 
 import math
 import time
@@ -15,27 +15,27 @@ from harness.model.launch import FEWEST_TURNS, SHORT, Job, Launch, Role, Samplin
 from harness.model.run import Group, Plan
 from harness.model.scenario import Cell
 from harness.plan.groups import order, order_turn, split
-from harness.runner.budget import RoundRequest, Spending
+from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.launching import Launching, LaunchSlot, LaunchStore, Watch, share_seconds
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import Pairs, RunEstimate, Schedule, limit_to_budget, needed_budget
 from harness.runner.stop_rules import Widths
 
-#: Turns end early if the turns of the slowest launch have taken this multiple of the planned measurement time. But
-#: there are at least three turns.
+#: Interleaving ends early if the turns of the slowest launch have taken this multiple of the planned measurement time.
+#: But there are at least three turns.
 TURNS_PATIENCE = 2.0
 
-#: After its turns, a launch takes some samples alone, without interleaving. ALONE_SHARE is their number relative to the
-#: number of turns. STRETCHES is the number of parts in which they are taken, so that interference affects all cells. If
-#: there were at most FEW_TURNS turns, as with slow steps, it is one part.
+#: After its turns, a launch takes some sequential samples (without interleaving). ALONE_SHARE is their number relative
+#: to the number of turns. They are taken in STRETCHES parts, so that interference affects all cells. If there were at
+#: most FEW_TURNS turns, because steps are slow, they are taken in one part.
 ALONE_SHARE, STRETCHES, FEW_TURNS = 0.3, 3, 9
 
-#: Assumed memory of a launch, in bytes, if no pilot has measured it.
+#: The assumed memory use of a launch, in bytes, if no pilot has measured it.
 USUAL_MEMORY = 2.0**30
 
 
 class WalkListener:
-    """Receives the progress of a run, and ignores it. Override the methods that you need."""
+    """Receives the progress of a run. The methods do nothing; override the methods that you need."""
 
     def begin(self, cell: Cell, number: int) -> None:
         """Receive the start of a launch in round `number`; round 0 is the pilot."""
@@ -44,13 +44,13 @@ class WalkListener:
         """Receive a finished launch, after it was stored."""
 
     def skip(self, launches: int) -> None:
-        """Receive the number of skipped launches: they are stored already, unnecessary, or would fail again."""
+        """Receive the number of skipped launches, which are stored already, not needed, or would fail again."""
 
     def turn(self, number: int, turns: int) -> None:
-        """Receive the start of turn `number` of `turns`, in which the running launches measure one after another."""
+        """Receive the start of turn `number` of `turns`. In a turn, the running launches measure one after another."""
 
     def again(self, number: int, launches: int) -> None:
-        """Receive the repetition of round `number` because of CPU contention, and its number of launches."""
+        """Receive the start of the repetition of round `number`, which was noisy, and its number of launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Receive the estimated duration, after the pilots and after each round."""
@@ -58,14 +58,15 @@ class WalkListener:
 
 @dataclass(frozen=True, slots=True)
 class RunExecutor:
-    """Executes a plan; `run` measures it, and `profile` profiles its cells.
+    """Executes a plan: `run` measures its cells, and `profile` profiles them.
 
-    `requirements` are by their names. `widths` returns the widths of each group's intervals, if groups end by width,
-    and `looks` the first round at which to look, by group. `gpu_watch`, if given, monitors each launch on GPUs from
-    outside, and `watch` each other launch.
-    Interleaved launches use at most `memory` bytes together, as far as their pilots show. `pairs` are compared: if a
-    budget doesn't hold all of them, the first ones are measured. As many launches start at the same time as `starts`
-    has CPUs (see `machine.cpus.choose_starting_cpus`), one on each. `clock` returns seconds.
+    `requirements` contains the environments by their names in the run (Requirement.name). If groups end when their
+    intervals are narrow enough, `widths` returns the width of each group's widest interval, and `looks` contains the
+    first round after which a group's intervals are checked. `gpu_watch`, if given, monitors each launch on GPUs from
+    outside, and `watch` monitors each other launch. Interleaved launches together use at most `memory` bytes, according
+    to their pilots. `pairs` contains the compared cells: if the budget is too small for all pairs, the first pairs are
+    measured. If `starts` contains several CPUs (see `machine.cpus.choose_starting_cpus`), one launch starts on each of
+    them at the same time. `clock` returns seconds.
     """
 
     plan: Plan
@@ -84,11 +85,11 @@ class RunExecutor:
     gpu_watch: Watch | None = None
 
     def run(self, finished: list[Launch]) -> list[Launch]:
-        """Make the launches that `finished` doesn't contain, and return all launches, old and new.
+        """Execute the launches that `finished` doesn't contain, and return all launches, old and new.
 
-        runner/schedule.py decides which launches come next. With claims, the budget is spent on one group after the
-        other (runner/budget.py). An interrupted round is repeated completely, because its cells are compared with each
-        other.
+        runner/schedule.py decides which launches come next. In a run of claims, the budget is spent on one group after
+        the other (runner/budget.py). An interrupted round is repeated completely, because its cells are compared with
+        each other.
         """
         if self.plan.is_spent_by_group:
             return self._by_group(finished)
@@ -121,7 +122,7 @@ class RunExecutor:
         return ledger.launches
 
     def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
-        """Notify the listener of the number of launches in rounds that are skipped."""
+        """Notify the listener of the number of launches in skipped rounds."""
         numbers = range(1, self.plan.rounds + 1)
         self.listener.skip(
             sum(
@@ -133,7 +134,7 @@ class RunExecutor:
         )
 
     def _estimate(self, plan: Plan, ledger: RoundLog, schedule: Schedule) -> None:
-        """Notify the listener of the estimated duration, if there is one."""
+        """Notify the listener of the estimated duration, if it can be estimated."""
         estimate = schedule.estimate()
         kept = {*plan.cells}
         left_out = [cell for cell in self.plan.cells if cell not in kept]
@@ -153,9 +154,9 @@ class RunExecutor:
             self._round(group, number, ledger, sampling)
 
     def _by_group(self, finished: list[Launch]) -> list[Launch]:
-        """Spend the budget group by group (runner/budget.py), and notify the listener of skipped launches."""
+        """Execute the launches group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
-        spending = Spending(self.plan, self.widths, self.looks, finished)
+        spending = GroupBudget(self.plan, self.widths, self.looks, finished)
         self.listener.skip(spending.rounds_done())
         while errand := spending.next():
             ledger = spending.ledgers[errand.group.name]
@@ -166,7 +167,7 @@ class RunExecutor:
         return launches
 
     def _run_errand(self, errand: RoundRequest, ledger: RoundLog) -> None:
-        """Continue a group to the requested round, within the requested seconds. The first round is always measured."""
+        """Continue a group up to the requested round, within the requested time. The first round is always measured."""
         group = errand.group
         plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
         walk = replace(self, plan=plan)
@@ -179,7 +180,7 @@ class RunExecutor:
             walk._measure(group, number, ledger, sampling, ledger.seconds)
 
     def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent: float) -> bool:
-        """Return whether the budget is large enough to repeat this round and still measure all later rounds."""
+        """Return whether the budget is large enough to repeat this round and to measure all later rounds."""
         if self.plan.budget_seconds is None:
             return True
         whole = max(ledger.seconds(round_number, self.plan.groups) for round_number in (number - 1, number))
@@ -187,10 +188,10 @@ class RunExecutor:
         return spent + ledger.seconds(number, [group]) + later <= self.plan.budget_seconds
 
     def profile(self) -> list[Launch]:
-        """Launch every cell once under the profiler, and return these launches. They are part of no statistic.
+        """Launch every cell once with the profiler, and return these launches, which aren't used in results.
 
         The order of the cells is random, as in a round. If the machine becomes slower in between, the profiled seconds
-        change, but their shares hardly do.
+        change, but their shares hardly change.
         """
         return [
             launch
@@ -212,7 +213,7 @@ class RunExecutor:
             self.listener.skip(len(block) - len(needed))
             begun: list[Launching] = []
             starts = self._starts(group, len(needed))
-            # launches that aren't interleaved have one block each; the control comes next to its twin
+            # pilots, and launches that aren't interleaved, have block 0
             block_number = at if number and len(block) > 1 else 0
             for cell, role in needed:
                 sized = _sampling_of_launch(sampling, number, ledger, cell, alone=len(block) == 1)
@@ -226,7 +227,7 @@ class RunExecutor:
             for launch in launches:
                 ledger.add(launch)
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
-                # this one isn't the cell's first launch any more, so it runs without the profiler
+                # this launch isn't the cell's first launch, so it runs without TensorFlow's profiler
                 slot = LaunchSlot(group.name, number, attempt, place, launch.role, block_number)
                 sized = _sampling_of_launch(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
@@ -235,10 +236,10 @@ class RunExecutor:
     def _blocks(
         self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
     ) -> list[list[tuple[Cell, Role]]]:
-        """Return the launches of a round in starting order. Launches that run at the same time are in one list.
+        """Return the launches of a round in the order in which they start. Each list is a block, measured together.
 
-        If the launches of a group need more memory than is available, each block has the group's control cell, so that
-        its ratios don't depend on the block.
+        If the launches of a group need more memory than is available, there are several blocks. Each block then has the
+        group's control cell, so that cells of different blocks can be compared.
         """
         ordered = order(self.plan.seed, group.name, number, slots)
         if not number:
@@ -259,10 +260,10 @@ class RunExecutor:
     def _pilots(
         self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
     ) -> list[list[tuple[Cell, Role]]]:
-        """Return the pilots in this order. Pilots that start at the same time are in one list, one per environment.
+        """Return the pilots in the given order, as lists of pilots that start at the same time, one per environment.
 
         Only pilots that are certainly needed start together. Their memory use isn't known yet, so USUAL_MEMORY and the
-        number of CPUs limit their number.
+        number of CPUs limit how many start together.
         """
         first: dict[str, tuple[Cell, Role]] = {}
         later: list[list[tuple[Cell, Role]]] = []
@@ -278,7 +279,7 @@ class RunExecutor:
     def _starts(self, group: Group, launches: int) -> Sequence[int]:
         """Return the CPUs on which launches of the group start at the same time; empty if they start one by one.
 
-        If phases or the peak memory of launches are compared, each of them starts alone.
+        Launches start one by one if their phases or their peak memory are compared.
         """
         starts = () if group.of else self.starts[:launches]
         return starts if len(starts) > 1 else ()
@@ -295,13 +296,13 @@ class RunExecutor:
     ) -> Launching:
         """Return a launch that can be started. `thorough` adds checks that are needed once per cell.
 
-        `starts` are the CPUs of launches that start at the same time, and `place` is the position of this launch among
-        them. Without `starts`, the launch starts on the CPUs on which it is measured.
+        `starts` contains the CPUs on which launches start at the same time, and `place` is the position of this launch
+        among these launches. Without `starts`, the launch starts on the CPUs on which it is measured.
         """
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
         measured = job.limits.cpus or ()
         if starts:
-            # as in `_start`: the first launch starts on the measured CPU, and each other one on another CPU
+            # as in `_start`: the first launch starts on the measured CPU, and each other launch on a different CPU
             own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
             job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
         name = name_on(cell.environment, cell.device, self.requirements)
@@ -319,9 +320,9 @@ class RunExecutor:
     ) -> list[Launch]:
         """Start launches, interleave them, and end them. Each is stored when it ends. Return the stored launches.
 
-        `at_once` launches start at the same time, and then warm up one after the other. A turn is a list of indexes of
-        `launchings`, in the order in which they measure. Turns end when those of the slowest launch have taken
-        `longest` seconds. If a launch fails, the others continue.
+        `at_once` launches start at the same time, and then warm up one after the other. `turns` contains, for each
+        turn, the indices of `launchings` in the order in which they measure. Interleaving ends when the turns of the
+        slowest launch have taken `longest` seconds in total. If a launch fails, the others continue.
         """
         with ExitStack() as stack:
             remaining: list[Launching] = []
@@ -361,7 +362,7 @@ class RunExecutor:
         longest: float,
         end: Callable[[Launching], None],
     ) -> int:
-        """Interleave launches, and return the number of turns."""
+        """Interleave launches, and return the number of turns that they took."""
         for number, turn in enumerate(turns):
             waiting = [launchings[at] for at in turn if launchings[at].waits]
             slowest = max((member.turn_seconds for member in waiting), default=math.inf)
@@ -375,9 +376,9 @@ class RunExecutor:
         return len(turns)
 
     def _samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
-        """Return the sampling by group.
+        """Return the sampling of each group.
 
-        In round 0, it is the sampling of pilots. Later, it is the plan's sampling, completed by the pilots.
+        In round 0, it is the sampling of pilots. Later, it is the planned sampling, with lengths from the pilots.
         """
         names = [group.name for group in self.plan.groups]
         if number == 0:
@@ -393,10 +394,10 @@ def _start(
 ) -> None:
     """Start launches, up to `at_once` at the same time, until each has warmed up and waits, or has ended.
 
-    The backend starts the launches. This thread follows them one after the other, so that interruptions arrive in one
-    thread. The followed launch is first moved to the measured CPU. So busy other CPUs can't make a start slower than on
-    the measured CPU alone. When all have started, they warm up one at a time on the measured CPU, because the warm-up
-    affects the results.
+    The backend starts the launches. This thread then follows one launch after the other, so that interruptions arrive
+    in one thread. It first moves the launch to the measured CPU. So a start is never slower than on the measured CPU,
+    even if the other CPUs are busy. When all launches have started, they warm up one at a time on the measured CPU,
+    because the warm-up affects the results.
     """
     for place, launching in enumerate(launchings):
         if place and at_once > 1:
@@ -419,7 +420,7 @@ def _start(
 
 
 def _sampling_of_launch(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
-    """Return the sampling of a launch in round `number`. `alone`: it takes all samples without interleaving."""
+    """Return the sampling of a launch in round `number`. `alone`: the launch isn't interleaved."""
     calls = sampling.calls_per_sample or ledger.calls_per_sample(cell)
     sized = replace(sampling, calls_per_sample=calls) if number else sampling
     return replace(sized, turns=None) if alone else sized

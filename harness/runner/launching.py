@@ -16,7 +16,7 @@ from harness.model.backend import LaunchHandle
 from harness.model.launch import BESIDE_STARTS, Launch, Outcome, Role, Seen, Status
 from harness.model.scenario import Cell
 
-#: What to do about a launch that ended without a result.
+#: The advice for a launch that ended without a result, by its status.
 ADVICE = {
     Status.OK: "",
     Status.FAILED: "The error output of the launch is in details.md and report.html. To see all of it, run the "
@@ -67,7 +67,7 @@ class LaunchStore(Protocol):
 
 
 class LaunchMonitor(ExitStack):
-    """Monitor for one launch, which adds `facts` to the record of `watch`."""
+    """A monitor for one launch. It returns the resources that `watch` records, and the `facts`."""
 
     def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ class LaunchMonitor(ExitStack):
         return self
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the recorded resources, and the facts."""
+        """Return the recorded resources and the facts."""
         return {**(self._inner.resources(seen) if self._inner else {}), **self._facts}
 
 
@@ -105,9 +105,10 @@ class LaunchSlot:
 class Launching:
     """A launch in progress, as a context manager. At the end of the block, a launch that still runs is ended.
 
-    `hold` returns the backend's handle, and `clock` returns seconds. `turn_seconds` is the total duration of the turns
-    so far, and `seconds` the total duration so far, as in `Launch.seconds`. `waits` is true while the launch waits for
-    a command. If it starts at the same time as `others` (their number), it is measured on `cpus`.
+    `hold` returns a context manager for the backend's handle, and `clock` returns seconds. `turn_seconds` is the total
+    duration of the turns so far. `seconds` is the total duration of the launch so far, as in `Launch.seconds`. `waits`
+    is true while the launch waits for a command. `others` is the number of launches that start at the same time. If
+    there are any, `cpus` are the CPUs on which the launch is measured.
     """
 
     def __init__(
@@ -164,25 +165,25 @@ class Launching:
             self._held.move(self._cpus)
 
     def warm_up(self) -> None:
-        """Let a launch that started at the same time as others warm up, until it waits for its turns."""
+        """Let a launch that started at the same time as others warm up, until it waits for its first turn."""
         self.move()  # again, because a library may have moved its threads back
-        self._tell("measure")
+        self._send("measure")
 
     def turn(self, place: int) -> None:
         """Let the launch take one turn. `place` is its position in the turn, from 0."""
-        self.turn_seconds += self._tell("turn")
+        self.turn_seconds += self._send("turn")
         if self.waits:
             self._places.append(place)
 
     def alone(self, samples: int) -> None:
-        """Take samples without a break, while the other launches wait."""
-        self._tell(f"alone {samples}")
+        """Take samples without interleaving, while the other launches wait."""
+        self._send(f"alone {samples}")
 
     def end(self) -> None:
         """Let the launch run to its end."""
-        self._tell("end")
+        self._send("end")
 
-    def _tell(self, word: str) -> float:
+    def _send(self, word: str) -> float:
         """Send a command to the worker, and return the seconds until it waits again or has ended."""
         before = self.seconds
         with self._timed():
@@ -196,7 +197,7 @@ class Launching:
         self.seconds += self._clock() - begun
 
     def stored(self, folder: LaunchStore) -> Launch:
-        """Store the finished launch, then remove its leftovers, which may take long. Return the launch."""
+        """Store the finished launch, remove its leftovers, which may take a long time, and return the launch."""
         begun = self._clock()
         outcome = self._held.outcome()
         self._watching.close()
@@ -216,7 +217,7 @@ class Launching:
         return launch
 
     def interrupted(self, folder: LaunchStore) -> None:
-        """Store the launch as interrupted, unless it is stored already and only its leftovers remain."""
+        """Store the launch as interrupted, unless it is already stored and only its leftovers remain."""
         if not self._is_stored:
             folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 
@@ -224,7 +225,7 @@ class Launching:
         seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
         advice = GPU_LOST if outcome.resources.get("gpu_lost") else _find_advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
-            # TensorFlow's warnings in successful launches would be most of the file
+            # otherwise, TensorFlow's warnings in successful launches would be most of the file
             seen["stderr"] = ""
         return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)
 
@@ -237,7 +238,7 @@ def share_seconds(launchings: Sequence[Launching]) -> None:
 
 
 def _find_advice(outcome: Outcome, environment: str) -> str:
-    """Return the advice for a launch in an environment with this outcome."""
+    """Return the advice for a launch with this outcome."""
     missing = _NO_MODULE.search(outcome.error) if outcome.status is Status.FAILED else None
     if missing:
         return (

@@ -1,4 +1,4 @@
-"""The progress of a run. It follows only from the launches, so a resumed run continues as if it wasn't interrupted."""
+"""The progress of a run. It depends only on the launches, so a resumed run continues as if it wasn't interrupted."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from harness.model.scenario import Cell
 #: If this many measured launches of a cell fail in a row, it isn't launched again.
 GIVE_UP_AFTER = 2
 
-#: At most one in this many rounds is repeated because it was noisy.
+#: At most one in REPEAT_ONE_IN rounds is repeated because it was noisy.
 REPEAT_ONE_IN = 5
 
 
@@ -41,8 +41,8 @@ class RoundLog:
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """Return the cells and roles that round `number` of the group launches.
 
-        Cells that failed for good are left out, and so are cells that only observe if their pilot has recorded
-        everything, and pilots that aren't needed.
+        Three kinds of launches are left out: cells that failed repeatedly, cells that only make observations if their
+        pilot has recorded these, and pilots that aren't needed.
         """
         alive = {
             cell
@@ -52,7 +52,7 @@ class RoundLog:
         return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
-        """Return whether the newest attempt of this round has all its launches."""
+        """Return whether the newest attempt at this round has all its launches."""
         return self._made(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
@@ -69,30 +69,30 @@ class RoundLog:
     def is_to_repeat(self, group: Group, number: int) -> bool:
         """Return whether the round is complete and noisy, and may be repeated (see REPEAT_ONE_IN).
 
-        A round isn't repeated if most rounds of the group were noisy. The repetition would probably be noisy too, and a
+        A round isn't repeated if most rounds of the group were noisy: the repetition would probably be noisy too, and a
         new round gives more information. Interleaved rounds aren't repeated either, because interference affects all
-        their cells.
+        cells of such a round.
         """
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
         repeated = sum(self._repeats(group, earlier) for earlier in rounds)
-        noisy = sum(self._is_disturbed(group, earlier) for earlier in rounds)
+        noisy = sum(self._is_noisy(group, earlier) for earlier in rounds)
         is_usual = number > 2 and 2 * noisy > number
-        return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_disturbed(group, number)
+        return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_noisy(group, number)
 
     def in_turns(self, group: Group) -> bool:
-        """Return whether launches of the group are interleaved: as planned, unless the scenario fixes its calls."""
+        """Return whether launches of the group are interleaved: as planned, unless the scenario fixes the calls."""
         pilots = [pilot for cell in group.cells if (pilot := self.pilot(cell))]
         return self._plan.in_turns(group) and not (pilots and all(pilot.fixes_calls for pilot in pilots))
 
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Return whether a pilot of the cell is useful.
 
-        If all lengths are given, pilots have only two purposes: they read each environment from disk once, and show
-        whether a scenario times anything. Then one pilot per environment and scenario is enough. If a budget must be
-        kept, each group needs a pilot, because the time of its launches must be known. A cell that only records
-        observations needs no second pilot.
+        If the lengths of warm-up and measurement are fixed, pilots have only two purposes: they read each environment
+        from disk once, and show whether a scenario times anything. One pilot per environment and scenario is then
+        enough. If the budget is strict, each group needs a pilot, because the duration of its launches must be known. A
+        cell that only makes observations needs no second pilot.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
@@ -115,7 +115,7 @@ class RoundLog:
     def calls_per_sample(self, cell: Cell) -> int | None:
         """Return the calls per sample of the cell, from its first launch with samples; None if there is none.
 
-        Launches during builds don't count. Their steps are slower, so a sample would have too few calls.
+        Launches during builds of images don't count. Their steps are slower, so a sample would have too few calls.
         """
         counts = (launch.calls_per_sample for launch in self._cells[cell] if not launch.resources.get(BESIDE_BUILDS))
         return next((calls for calls in counts if calls), None)
@@ -125,18 +125,18 @@ class RoundLog:
         return max((launch.resources.get("max_rss_bytes", 0.0) for launch in self._cells[cell]), default=0.0)
 
     def pilot(self, cell: Cell) -> Launch | None:
-        """Return the cell's last pilot launch."""
+        """Return the cell's last pilot, or None."""
         pilots = [launch for launch in self._cells[cell] if launch.role is Role.PILOT]
         return pilots[-1] if pilots else None
 
     def seconds(self, number: int | None = None, groups: Iterable[Group] = ()) -> float:
-        """Return the total seconds of all launches, or of round `number` of some groups."""
+        """Return the total duration, in seconds, of all launches, or of the launches in round `number` of `groups`."""
         if number is None:
             return sum(launch.seconds for launch in self.launches)
         return sum(launch.seconds for group in groups for launch in self._rounds[group.name, number])
 
-    def _is_disturbed(self, group: Group, number: int) -> bool:
-        """Return whether the newest attempt of this round has a launch with interference."""
+    def _is_noisy(self, group: Group, number: int) -> bool:
+        """Return whether the newest attempt at this round has a launch with interference."""
         newest = self.attempts(group, number) - 1
         return any(
             describe_interference(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest

@@ -1,13 +1,14 @@
-"""Schedule of a run: the next rounds, and the end by rounds, precision or budget.
+"""The schedule of a run: decides which rounds come next, and when the rounds, the precision or the budget end the run.
 
 A verdict needs `FEWEST_ROUNDS` rounds. If the budget is large enough for these rounds of all groups, every group gets
-round r before any group gets round r + 1. Otherwise groups are finished one at a time, the cheapest first. So a run
-never ends without a group that has enough rounds.
+round r before any group gets round r + 1. Otherwise, groups are finished one at a time, the cheapest first, so that at
+least one group has enough rounds.
 
-The budget of a suite isn't strict: a slow machine exceeds it until every group has these rounds. A budget that was
-passed on the command line is kept, so groups may be left out.
+The budget of a suite isn't strict: a slow machine exceeds it until every group has these rounds. A budget on the
+command line is strict, so groups may be left out.
 
-All decisions follow from the launches and their durations. So a resumed run decides as an uninterrupted run would.
+All decisions depend only on the launches and their durations. So a resumed run makes the same decisions as an
+uninterrupted run.
 """
 
 import math
@@ -24,14 +25,14 @@ from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
 from harness.runner.stop_rules import Widths, open_groups, rounds_needed
 
-#: A budget may be exceeded by this share if that completes what a verdict needs.
+#: A budget may be exceeded by this share to complete the rounds that a verdict needs.
 TOLERANCE = 0.1
 
-#: The duration of an interleaved launch as a multiple of its measurement time. It also makes untimed calls between its
-#: samples, and takes some samples alone at the end.
+#: The duration of an interleaved launch as a multiple of its measurement time. The launch also makes untimed calls
+#: between its samples, and takes some sequential samples at the end.
 UNMEASURED = 2.0
 
-#: Smallest number of calls in a launch, even if they are long: three that alternate with other cells, and one alone.
+#: The smallest number of calls in a launch, even if calls are slow: three interleaved calls, and a sequential one.
 FEWEST_CALLS = 4
 
 #: The compared pairs of cells, by group, in the order of the tables.
@@ -40,7 +41,7 @@ Pairs = Mapping[str, Sequence[tuple[Cell, Cell]]]
 
 @dataclass(frozen=True, slots=True)
 class ScheduleStep:
-    """The next launches: round `number` of each of the `groups`."""
+    """The next launches: round `number` of each group in `groups`."""
 
     number: int
     groups: Sequence[Group]
@@ -50,12 +51,12 @@ class ScheduleStep:
 class RunEstimate:
     """The estimated duration of a run on this machine, from its launches so far.
 
-    - `round_seconds`: the seconds of one round of all groups
-    - `rounds`: the number of rounds that every measured group will have at least
-    - `seconds`: the seconds from the first launch to the end
-    - `needed`: if the budget is too small for a verdict on every comparison, a sufficient budget in seconds
-    - `left_out`: the cells that this budget doesn't allow
-    - `launches`: the number of further launches. With a precision, it follows from the widths of the intervals so far
+    - `round_seconds`: the duration of one round of all groups, in seconds.
+    - `rounds`: the number of rounds that each measured group will probably have.
+    - `seconds`: the time from the first launch to the end, in seconds.
+    - `needed`: if the budget is too small for a verdict on every comparison, a sufficient budget in seconds.
+    - `left_out`: the cells that aren't measured because the budget is too small.
+    - `launches`: the number of further launches. With a precision, it depends on the present widths of intervals.
     """
 
     round_seconds: float
@@ -67,7 +68,7 @@ class RunEstimate:
 
 
 class Schedule:
-    """Decides which launches come next, if the budget isn't spent on claims. `spent` returns the seconds so far."""
+    """Decides which launches come next, unless the budget is spent by group. `spent` returns the seconds so far."""
 
     def __init__(self, plan: Plan, ledger: RoundLog, widths: Widths, spent: Callable[[], float]) -> None:
         self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
@@ -79,14 +80,14 @@ class Schedule:
         short = [group for group in able if self._rounds(group) < self._fewest]
         if not short:
             return self._together(able)
-        # only after its first round is the cost of a group's rounds known
+        # the cost of a group's rounds is only known after its first round
         is_unknown = self._plan.budget_is_wish and not all(map(self._rounds, short))
         if is_unknown or sum(map(self._rest, short)) <= self._left:
             return self._lowest(short)
         return self._one(short)
 
     def estimate(self) -> RunEstimate:
-        """Return the estimated duration and number of rounds, from the durations of the launches so far."""
+        """Estimate the duration and the number of rounds, from the durations of the launches so far."""
         plan, budget = self._plan, self._plan.budget_seconds
         able = [group for group in plan.groups if self._can_go_on(group)]
         if plan.ends_early:
@@ -117,7 +118,7 @@ class Schedule:
         return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
 
     def _together(self, able: Sequence[Group]) -> ScheduleStep | None:
-        """Return the next round of all unsettled groups, if the budget allows it."""
+        """Return the next round of all groups that haven't ended, if the budget is large enough; otherwise None."""
         rounds = sorted({self._rounds(group) for group in able})
         for number in (count + 1 for count in rounds):
             names = open_groups(self._plan, self._ledger, number, self._widths)
@@ -128,12 +129,12 @@ class Schedule:
         return None
 
     def _lowest(self, groups: Sequence[Group]) -> ScheduleStep:
-        """Return the lowest missing round of all groups."""
+        """Return the earliest round that is missing in any group, with the groups that need it."""
         number = min(map(self._rounds, groups)) + 1
         return ScheduleStep(number, [group for group in groups if self._rounds(group) + 1 == number])
 
     def _one(self, short: Sequence[Group]) -> ScheduleStep | None:
-        """Return the next round of the group that finishes soonest, within the budget."""
+        """Return the next round of the group that finishes soonest; None if the budget is too small for it."""
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
         cheapest = min(short, key=self._rest)  # if several are equal, the first one in the plan
         has_numbers = any(map(self._rounds, self._plan.groups))
@@ -142,16 +143,16 @@ class Schedule:
         return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
 
     def _rest(self, group: Group) -> float:
-        """Return the seconds of the rounds that a verdict still needs."""
+        """Return the duration of the rounds that a verdict still needs, in seconds."""
         return (self._fewest - self._rounds(group)) * self._round_seconds(group)
 
     def _round_seconds(self, group: Group) -> float:
-        """Return the seconds of a round of the group, from its last round or its pilots."""
+        """Return the duration of a round of the group in seconds, from its last round or from pilots."""
         rounds, ledger = self._rounds(group), self._ledger
         if not rounds:
             return round_seconds(self._plan, ledger, group)
         launched = ledger.seconds()
-        # the time between launches isn't part of any launch, so scale with it
+        # the time between launches isn't part of any launch, so it is added in proportion
         between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
         return ledger.seconds(rounds, [group]) * between
 
@@ -167,11 +168,10 @@ class Schedule:
 def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
     """Return the plan with the groups and cells for which the budget allows the rounds that a verdict needs.
 
-    The budget of a suite, or one that is spent on claims, removes nothing; a suite's budget only becomes longer if a
-    CPU quota slows down the launches. Groups are taken by the cost of a round, the
-    cheapest first. The first group that is too expensive loses cells until the rest fits into the budget; the order of
-    its `pairs` says which stay. At least one pair is kept. Costs are estimated only from the pilots, so that the result
-    stays the same during the whole run.
+    The budget of a suite, or a budget that is spent on claims, removes nothing. A suite's budget becomes longer if a
+    CPU quota slows down the launches. Groups are chosen by the cost of a round, the cheapest first. The first group
+    that is too expensive loses cells until the others fit into the budget: its first `pairs` are kept, at least one.
+    Costs are estimated only from the pilots, so that the result stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -195,7 +195,10 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
 
 
 def _limit_group(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
-    """Return the group with the cells of its first pairs, with at most `launches` per round; None if no pair fits."""
+    """Return the group reduced to the cells of its first pairs, so that a round has at most `launches` launches.
+
+    The result is None if no pair fits. If `is_first`, the first pair is always kept.
+    """
     cells: set[Cell] = set()
     control = 1 if group.control and group.controlled else 0
     for pair in pairs or [(group.cells[0], group.cells[-1])]:
@@ -210,17 +213,18 @@ def _limit_group(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int
 
 
 def needed_budget(plan: Plan, ledger: RoundLog) -> float:
-    """Return the total seconds of the launches so far, plus the rounds that verdicts on all comparisons need."""
+    """Return the budget in seconds that verdicts on all comparisons need, including the pilots."""
     fewest = min(plan.rounds, FEWEST_ROUNDS)
     pilots = ledger.seconds(0, plan.groups)
     return pilots + sum(fewest * round_seconds(plan, ledger, group) for group in plan.groups)
 
 
 def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
-    """Return the estimated seconds of a round of a group that wasn't measured yet, from the pilots.
+    """Estimate the duration, in seconds, of a round of a group that wasn't measured yet, from the pilots.
 
-    The estimate assumes that a launch starts as fast as a pilot of its environment, preferably of its own group. Then
-    it warms up and measures for the planned times, or for the smallest number of calls if that takes longer.
+    The estimate assumes that a launch starts as fast as a pilot in the same environment, preferably of its own group.
+    After the start, it warms up and measures for the planned times, or for the smallest number of calls if that takes
+    longer.
     """
     pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
     if not pilots:
@@ -240,6 +244,6 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
 
 
 def _estimate_startup(pilot: Launch) -> float:
-    """Return the seconds of a pilot without its warm-up and measurement."""
+    """Return the duration of a pilot in seconds, without its warm-up and measurement."""
     own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
     return max(0.0, pilot.seconds - own)

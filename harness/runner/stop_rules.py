@@ -1,4 +1,4 @@
-"""Stop rules: a group ends by its number of rounds, or by the width of its intervals."""
+"""Stop rules: a group ends after its number of rounds, or when its intervals are narrow enough."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -9,14 +9,14 @@ from harness.model.launch import Launch
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.runner.rounds import RoundLog
 
-#: Returns the width of each group's widest interval: half its length on the log scale. It is 0 if every verdict is
-#: settled, and infinite before the first look. In a run with claims and without a precision, it is relative to the
-#: width that the claims need.
+#: A function that returns the width of each group's widest interval: half of the interval's length on the log scale. It
+#: is 0 if every verdict is clear, and infinite before intervals are first checked. In a run of claims without a
+#: precision, it is divided by the width that the claims need.
 Widths = Callable[[Sequence[Launch]], Mapping[str, float]]
 
 
 def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> frozenset[str]:
-    """Return the names of the groups that take part in round `number`."""
+    """Return the names of the groups that are measured in round `number`."""
     precise = _find_precise_groups(plan, ledger, widths) if number > 1 else frozenset()
     groups = [group for group in plan.groups if ledger.slots(group, number) and group.name not in precise]
     return frozenset(group.name for group in groups)
@@ -40,15 +40,15 @@ def _stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *
 
 
 def _observes(group: Group, ledger: RoundLog) -> bool:
-    """Return whether a cell of the group had nothing to time, and recorded its observations."""
+    """Return whether a cell of the group has nothing to time, and its pilot recorded the observations."""
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
 
 def _find_precise_groups(plan: Plan, ledger: RoundLog, widths: Widths) -> frozenset[str]:
     """Return the names of the groups whose intervals were narrow enough after their own last round.
 
-    Later rounds of other groups also change the intervals of a finished group. They aren't considered, so a finished
-    group never continues. Otherwise groups would continue if their intervals became wider and stop if they became
+    Later rounds of other groups also change the intervals of a finished group. These changes are ignored, so a finished
+    group never continues. Otherwise, groups would continue if their intervals became wider, and stop if they became
     narrower, which would reduce the coverage of the intervals.
     """
     if not plan.ends_early:
@@ -66,8 +66,9 @@ def _find_precise_groups(plan: Plan, ledger: RoundLog, widths: Widths) -> frozen
 def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     """Return the expected number of rounds after which a group ends.
 
-    It assumes that the width falls with the square root of the number of rounds. A group never ends before the first
-    look at verdicts, and after that never before the first look at widths.
+    The width of an interval is assumed to be inversely proportional to the square root of the number of rounds. A group
+    never ends before its verdicts are first checked. If they aren't clear then, it continues at least until the widths
+    of intervals are first checked.
     """
     rounds = ledger.rounds(group)
     width = ledger.widths.get((group.name, rounds), math.inf)
@@ -80,7 +81,7 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
 
 
 def is_precise(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bool:
-    """Return whether the complete rounds of a group reach the precision of the plan. Other groups don't affect this."""
+    """Return whether the complete rounds of a group have the plan's precision. Other groups don't affect the result."""
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
@@ -89,5 +90,5 @@ def is_precise(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bo
 
 
 def find_largest_width(plan: Plan) -> float:
-    """Return the largest width, as in `Widths`, at which a group ends."""
+    """Return the largest width (see `Widths`) at which a group ends."""
     return math.log1p(plan.precision) if plan.precision is not None else 1.0

@@ -1,6 +1,6 @@
-"""Consistency checks of a run's files: every referenced name exists, and all text is readable.
+"""Consistency checks of a run's files, for example that every name that they refer to is part of the run.
 
-The dataclasses of `harness.model` check types and ranges; this module checks relations between their fields. All
+The dataclasses in `harness.model` check types and ranges. This module checks relations between their fields. All
 functions raise ValueError with a clause.
 """
 
@@ -18,10 +18,10 @@ from harness.model.numbers import BYTES, DEPTH, LEAST, find_problem
 from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
-#: The pattern of the names of runs, environments and scenarios, which become names of files.
+#: The pattern of names that become file names: names of runs, environments and scenarios.
 _NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
 
-#: The facts of a machine that are numbers.
+#: The names of the facts about a machine that are numbers.
 _NUMBERS = re.compile(r"cores|cpus|index|pcie_(generation|width)(_most)?|.*_(bytes|watts)|.*(?<!locked)_sm_clock.*_mhz")
 
 #: The folder of artifacts in the folder of a run.
@@ -60,7 +60,7 @@ def check_run(run: Run) -> None:
 
 
 def launch_check(run: Run) -> Callable[[Launch], None]:
-    """Return a function that checks the launches of a run, one after the other."""
+    """Return a function that checks a launch of the run. It raises ValueError."""
     planned = {group.name: {cell.key for cell in group.cells} for group in run.plan.groups}
 
     def check(launch: Launch) -> None:
@@ -72,10 +72,10 @@ def launch_check(run: Run) -> Callable[[Launch], None]:
 
 
 def check_launch(launch: Launch) -> None:
-    """Check a launch by itself. Raises ValueError."""
+    """Check a launch without its run. Raises ValueError."""
     for values in (launch.phases, launch.phases_cpu, launch.resources):
         for name, value in values.items():
-            if 0.0 < value < LEAST:  # the type checks the ends of the range
+            if 0.0 < value < LEAST:  # the type only checks the ends of the range
                 raise ValueError(f"{name} is out of range")
     if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
         raise ValueError("the CPU time of a sample is out of range")
@@ -97,7 +97,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def check_instant(what: str, text: str) -> None:
-    """Check a time of ISO 8601. Raises ValueError."""
+    """Check that a text is a time in ISO 8601. Raises ValueError."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
@@ -159,7 +159,7 @@ def _check_environment(environment: Environment) -> None:
 def _check_scenario(scenario: Scenario) -> None:
     axes, whose = scenario.axes, f"of the scenario {scenario.name}"
     check_name(f"the file {whose}", scenario.path.name)
-    # a scenario with two versions has a folder of files for each
+    # a scenario with two versions has a folder with files for each version
     named = [*scenario.files, *filter(None, [scenario.script])]
     for part in (part for name in named for part in name.split("/")):
         check_name(f"a file {whose}", part)
@@ -207,7 +207,7 @@ def _check_sweep(values: Sequence[str], what: str) -> None:
     except ValueError:
         raise ValueError(f"{what} has a value that isn't a number") from None
     if not all(map(math.isfinite, numbers)) or not all(low < high for low, high in pairwise(numbers)):
-        raise ValueError(f"{what} does not increase")
+        raise ValueError(f"the values of {what} don't increase")
 
 
 def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:

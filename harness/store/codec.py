@@ -1,4 +1,4 @@
-"""Converts stored documents to dataclasses and back. The dataclasses of `harness.model` are the schema."""
+"""Conversion of stored documents to dataclasses and back. The dataclasses in `harness.model` are the schema."""
 
 import marshal
 import math
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Stored = TypeVar("Stored", Run, Launch, Profile, Summary)
 _Value = TypeVar("_Value")
 
-#: The newest schema of each kind that this version can read.
+#: The newest schema of each kind of document that this version of harness can read.
 _NEWEST: dict[type, int] = {
     Run: runs.SCHEMA,
     Launch: launches.SCHEMA,
@@ -43,7 +43,7 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
     return TypeAdapter(kind)
 
 
-#: The adapter of each kind. It is made once, because making it takes longer than reading a document.
+#: Returns the adapter for a kind of document. It is created once, because that takes longer than reading a document.
 _adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
@@ -52,7 +52,7 @@ def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
 
     Numbers that aren't finite become null.
     """
-    if isinstance(value, Launch):  # pydantic doesn't write the columns of a stored launch
+    if isinstance(value, Launch):  # pydantic can't write samples that are stored as columns
         value = replace(
             value,
             samples=tuple(value.samples),
@@ -66,7 +66,7 @@ def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
 
 
 def load(kind: type[Stored], data: bytes, where: object) -> Stored:
-    """Return a document of this kind. Raises UsageError with `where` for a corrupt document or a newer schema."""
+    """Parse a document of this kind. Raises UsageError (naming `where`) for a corrupt document or a newer schema."""
     from pydantic import ValidationError
 
     try:
@@ -74,7 +74,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         if first["type"] == "json_invalid":
-            raise DamagedError(where, f"it is not JSON that can be read: {first['ctx']['error']}") from None
+            raise DamagedError(where, f"it isn't valid JSON: {first['ctx']['error']}") from None
         place = ".".join(str(part) for part in first["loc"]) or "the document"
         raise DamagedError(where, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}") from None
     if value.schema > _NEWEST[kind]:
@@ -153,7 +153,7 @@ class LaunchCompactor:
 
 
 def load_profile(data: bytes, where: object) -> Profile:
-    """Return a profile of an untrusted script. Raises UsageError as `load`, and for invalid numbers."""
+    """Parse a profile, which comes from an untrusted script. Raises UsageError as `load`, and for invalid numbers."""
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
         raise DamagedError(where, "its calls or steps aren't a valid number")

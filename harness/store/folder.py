@@ -1,9 +1,9 @@
 """A run's folder: results/RUN with run.json, launches.jsonl, artifacts/, the reports and their charts/.
 
-`launches.jsonl` has one line per finished launch. A line is appended and synced before the next launch starts. All
-other files can be rebuilt from it and run.json.
+`launches.jsonl` has one line per finished launch. A line is appended and synced before the next launch starts. Reports
+can be rebuilt from run.json, launches.jsonl and the artifacts.
 
-The folder may come from somebody else. So nothing is read or written through a link in it, or outside of it.
+The folder may come from somebody else. So harness doesn't read or write through links in the folder, or outside of it.
 """
 
 import gc
@@ -32,13 +32,15 @@ from harness.store import codec
 from harness.store.checks import check_launch, check_run, launch_check
 from harness.store.signature import is_from_here, sign
 
-#: The number of slashes in the path of an artifact that isn't in a subfolder: artifacts/LAUNCH/NAME.
+#: The number of slashes in the path of an artifact that harness itself wrote: artifacts/LAUNCH/NAME. The scenario's
+#: artifacts are in subfolders.
 _OWN = 2
 
-#: Disk space that a new run needs, in bytes. A launch has some kilobytes, and at most 64 KiB of stderr.
+#: The disk space that a new run needs, in bytes. A launch needs some kilobytes, plus at most 64 KiB of error output.
 ROOM = 64 * 1024 * 1024
 
-#: Limits in bytes for reading run.json (1.3 MB for 10,000 cells), a line of launches.jsonl (3 KB), and a profile.
+#: The size limits, in bytes, for reading run.json (usually 1.3 MB for 10,000 cells), a line of launches.jsonl (usually
+#: 3 KB), and a profile.
 RUN_MOST, LINE_MOST, PROFILE_MOST = 256 * 1024**2, 64 * 1024**2, 256 * 1024**2
 
 
@@ -47,7 +49,7 @@ _RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
 
 
 class RunFolder:
-    """The folder of a run. Raises CannotRunHereError if the disk refuses a write, and leaves no partial file."""
+    """The folder of a run. If a file can't be written, raises CannotRunHereError, and leaves no incomplete file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -63,7 +65,9 @@ class RunFolder:
         try:
             str(path).encode()
         except UnicodeEncodeError:
-            raise UsageError(f"The name of the results folder {results} is not UTF-8.", "Choose another.") from None
+            raise UsageError(
+                f"The name of the results folder {results} is not UTF-8.", "Choose another folder with --results."
+            ) from None
         try:
             path.mkdir(parents=True)
             is_made = True
@@ -79,7 +83,8 @@ class RunFolder:
             if is_made:
                 shutil.rmtree(path, ignore_errors=True)
             raise CannotRunHereError(
-                f"The results folder {path} cannot be written: {error.strerror}.", "Choose another with --results."
+                f"The results folder {path} cannot be written: {error.strerror}.",
+                "Choose another folder with --results.",
             ) from None
         return cls(path)
 
@@ -91,7 +96,7 @@ class RunFolder:
         if not (path / "run.json").exists() and launches.is_file() and launches.stat().st_size:
             raise UsageError(
                 f"{path} is incomplete (run.json is missing): a merge was killed.",
-                f"Merge the runs again; to remove the folder: rm -r {shlex.quote(str(path))}",
+                f"Merge the runs again. To remove the folder: rm -r {shlex.quote(str(path))}",
             )
         if cls.is_unbegun(path):
             raise UsageError(
@@ -110,9 +115,9 @@ class RunFolder:
 
     @staticmethod
     def is_unbegun(path: Path) -> bool:
-        """Return whether a run in this folder has launched nothing.
+        """Return whether the run in this folder was killed before its first launch.
 
-        Then run.json is missing, and the folder has only files that a new run creates.
+        In this folder, run.json is missing, and there are no files except those that a new run creates.
         """
         if not path.is_dir():
             return False
@@ -127,13 +132,13 @@ class RunFolder:
         return True
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
-        """Write run.json completely or not at all. `signed` marks a run of this machine, which may be resumed here."""
+        """Write run.json completely or not at all. `signed` marks a run of this machine, which can be resumed here."""
         with self._writing("run.json") as path:
             data = codec.dump(run, indent=2) + b"\n"
             write_atomically(path, sign(data) if signed else data, synced=True)
 
     def read_run(self) -> Run:
-        """Return the run. Raises UsageError for a corrupt file."""
+        """Read and check run.json. Raises UsageError for a corrupt file."""
         path = self.path / "run.json"
         run = codec.load(Run, self._read(path.name, RUN_MOST), path)
         try:
@@ -154,7 +159,7 @@ class RunFolder:
     def read_launches(self, run: Run | None = None) -> list[Launch]:
         """Return the finished launches in the order in which they ended, without an incomplete last line.
 
-        With `run`, check that each launch fits to the run. Raises UsageError for a corrupt line.
+        With `run`, check that each launch belongs to the run. Raises UsageError for a corrupt line.
         """
         lines, check, launches = self._lines(), launch_check(run) if run else check_launch, list[Launch]()
         compactor = codec.LaunchCompactor()
@@ -208,7 +213,7 @@ class RunFolder:
     def _read(self, name: str, most: int) -> bytes:
         """Return the bytes of a file of the run.
 
-        Raises UsageError for a link, another kind of file, and a missing file.
+        Raises UsageError if the file is missing, is a link, or isn't a regular file.
         """
         try:
             return read(Path(name), within=self.path, most=most)
@@ -223,7 +228,7 @@ class RunFolder:
             if path.is_symlink():
                 raise UsageError(
                     f"{path} is a link. harness doesn't read or write through links in a run's folder.",
-                    "Remove it, if you know what it points to.",
+                    "Check where the link points to, and remove the link.",
                 )
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
@@ -252,7 +257,7 @@ class RunFolder:
     ) -> list[Path]:
         """Write the files of a report, including charts/NAME.svg, and remove the files of an older report.
 
-        Returns the paths without charts. If the disk refuses, the error names `again` as the command to repeat.
+        Returns the paths of the files except charts. If a file can't be written, the error suggests to run `again`.
         """
         charts: dict[str, str | bytes] = {}
         paths = []
@@ -270,7 +275,7 @@ class RunFolder:
         return paths
 
     def _write_charts(self, charts: Mapping[str, str | bytes], again: str) -> None:
-        """Replace the files in charts/ with these, by name; without any, remove the folder."""
+        """Replace the files in charts/ with `charts`, by name. Without charts, remove the folder."""
         with self._writing("charts", again) as path:
             for name, text in charts.items():
                 write_atomically(path / name, text)
@@ -283,9 +288,9 @@ class RunFolder:
 
     @contextmanager
     def _writing(self, name: str, again: str = "harness matrix --resume") -> Iterator[Path]:
-        """Yield the path of a file or folder of the run, to write it. An OSError becomes a CannotRunHereError.
+        """Yield the path of a file or folder of the run, for writing. An OSError becomes a CannotRunHereError.
 
-        `again` is the command that repeats the interrupted work, with the run's folder.
+        `again` is the command that repeats the interrupted work; the error adds the run's folder to it.
         """
         self._refuse_link(name)
         path = self.path / name
@@ -302,9 +307,9 @@ class RunFolder:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Disable the garbage collector in the block, and exclude its objects from later collections.
+    """Disable the garbage collector in the block, and exclude the objects that exist then from later collections.
 
-    Reading a run makes hundreds of thousands of objects, and hardly any of them becomes garbage.
+    Reading a run creates hundreds of thousands of objects, and hardly any of them becomes garbage.
     """
     was_enabled = gc.isenabled()
     gc.disable()

@@ -1,7 +1,7 @@
-"""Signs files with a secret of this user on this machine, to show whether a file was written here.
+"""Signatures of files, made with a secret of this user on this machine. They show whether a file was written here.
 
-Somebody who sends the folder of a run doesn't have the secret. So the requests in a received run.json can't be mistaken
-for requests of this user.
+Somebody who sends the folder of a run to this user doesn't have the secret. So requests in a received run.json can't be
+mistaken for requests of this user.
 """
 
 import hmac
@@ -15,30 +15,31 @@ from harness.files import create_file, get_data_dir, read
 #: The length of the secret in bytes. The hash has the same length.
 _LENGTH = 32
 
-#: The end of a JSON object on several lines, without and with a signature.
+#: The end of a JSON object with several lines: without a signature, and with a signature.
 _END = b"\n}\n"
 _SIGNED_END = re.compile(rb',\n  "signature": "([0-9a-f]{64})"\n}\n\Z')
 
 
 def sign(document: bytes) -> bytes:
-    """Return a JSON object (indented by two) with its signature as the last key: the HMAC-SHA-256 of the rest, in hex.
+    """Add a signature to a JSON object (indented by two), as its last key, and return the object.
 
-    The secret is created at its first use. If it can't be stored, the object is returned without a signature.
+    The signature is the HMAC-SHA-256 of the other keys, in hexadecimal digits. The secret is created at its first use.
+    If the secret can't be stored, the object is returned without a signature.
     """
     try:
-        signature = _signed(_secret(), document)
+        signature = _compute_signature(_load_secret(), document)
     except (OSError, ValueError):
         return document
     return document.removesuffix(_END) + f',\n  "signature": "{signature}"'.encode() + _END
 
 
 def is_from_here(document: bytes) -> bool:
-    """Return whether `sign` made this document, for this user on this machine."""
+    """Return whether this user signed the document with `sign` on this machine."""
     match = _SIGNED_END.search(document)
     if match is None:
         return False
     try:
-        expected = _signed(read(_path()), document[: match.start()] + _END)
+        expected = _compute_signature(read(_path()), document[: match.start()] + _END)
     except (OSError, ValueError):
         return False
     return hmac.compare_digest(expected.encode(), match[1])
@@ -48,14 +49,17 @@ def _path() -> Path:
     return get_data_dir() / "secret"
 
 
-def _signed(secret: bytes, data: bytes) -> str:
+def _compute_signature(secret: bytes, data: bytes) -> str:
     if len(secret) < _LENGTH:  # an incomplete secret could be guessed
         raise ValueError("The secret is too short.")
     return hmac.new(secret, data, "sha256").hexdigest()
 
 
-def _secret() -> bytes:
-    """Return the secret. If several processes create it at once, the first one wins. Raises OSError."""
+def _load_secret() -> bytes:
+    """Return the secret, which is created if it is missing. If several processes create it at once, the first one wins.
+
+    Raises OSError if it can't be stored.
+    """
     path = _path()
     if not path.exists():
         with create_file(path) as part:

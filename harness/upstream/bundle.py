@@ -1,4 +1,4 @@
-"""Bundle of a run: a script that needs no harness, its packages, and the text of an upstream issue."""
+"""The bundle of a run: a script that runs without harness, its packages, and the text of an upstream issue."""
 
 import getpass
 import json
@@ -29,7 +29,7 @@ from harness.upstream.bundle_subject import Axes, Subject, select, subject
 from harness.upstream.issue import TRACKERS, issue, list_commands, requirements, sentence
 from harness.upstream.standalone import make_standalone
 
-#: Names of users and machines that name nobody.
+#: Common names of users and machines, which don't identify anybody and aren't hidden.
 _NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
 
 
@@ -40,13 +40,14 @@ def write(
     environments: Sequence[str] = (),
     axes: Axes | None = None,
 ) -> list[Path]:
-    """Write the bundle of a run into its folder, as files and as one zip. Returns the paths of the text and of the zip.
+    """Write the bundle of a run into its folder, as files and as a zip file. Returns the paths of the text and the zip.
 
-    By default, the bundle is about the main comparison of the run. `scenarios`, `environments` and `axes` select other
-    cells: one or two. If they have no result, there is no text for an issue, and the path of the script is returned.
+    By default, the bundle is about the main comparison of the run. `scenarios`, `environments` and `axes` select one or
+    two other cells. If these have no result, there is no text for an issue, and the path of the script is returned
+    instead.
 
-    Raises UsageError for an unknown tracker, a folder that isn't a run's, and an invalid selection;
-    NothingSelectedError if the run has no result; CannotRunHereError if the files can't be written.
+    Raises UsageError for an unknown tracker, for a folder that doesn't contain a run, and for an invalid selection.
+    Raises NothingSelectedError if the run has no result, and CannotRunHereError if the files can't be written.
     """
     if tracker not in TRACKERS:
         raise UsageError(f"Invalid --for {tracker!r}.", f"Use {' or '.join(TRACKERS)}.")
@@ -66,7 +67,7 @@ def write(
     packed = BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
-            # one time for all: the same run makes the same file
+            # all files have the same time stamp, so that the same run always gives the same zip file
             archive.writestr(zipfile.ZipInfo(f"bundle/{name}", (1980, 1, 1, 0, 0, 0)), text)
     try:
         (folder / "bundle").mkdir(exist_ok=True)
@@ -79,7 +80,7 @@ def write(
 
 
 def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[str, str]:
-    """Return the files of a bundle by name, without names of this machine and its user."""
+    """Return the files of a bundle by name, without the names of this machine and its user."""
     run = results.run
     hide = _make_hider(folder)
     code = _code(run, about)
@@ -98,7 +99,7 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
 
 
 def _locked(run: Run, environment: Environment, device: Device) -> str:
-    """Return the packages of an environment, with the hashes of its lock file unless that has changed."""
+    """Return the packages of an environment. If the lock file hasn't changed since the run, they have hashes."""
     path = lock_file(Project.find(), environment, device)
     try:
         text = path.read_text(encoding="utf-8")
@@ -110,7 +111,10 @@ def _locked(run: Run, environment: Environment, device: Device) -> str:
 
 
 def _make_hider(folder: Path) -> Callable[..., str]:
-    """Return a function that removes folders and names of this machine and its user from a text, except some words."""
+    """Return a function that removes folders of this machine, and the names of the machine and its user, from a text.
+
+    Its second argument contains words that must stay.
+    """
     places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
     paths = {str(path) for place in places for path in (place, place.resolve()) if len(path.parts) > 1}
     names = {platform.node(), platform.node().partition(".")[0]}
@@ -128,13 +132,13 @@ def _make_hider(folder: Path) -> Callable[..., str]:
 
 
 def _words(code: str) -> set[str]:
-    """Return the names in a Python program, which must stay even if a user has the same name."""
+    """Return the names in a Python program. They must stay, even if the user has the same name."""
     tokens = tokenize.generate_tokens(StringIO(code).readline)
     return {token.string for token in tokens if token.type == tokenize.NAME}
 
 
 def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
-    """Return a JSON value without the paths of a machine. A path is reduced to its file name."""
+    """Return a JSON value without folders of this machine. A path is reduced to its file name."""
     if isinstance(value, dict):
         return {key: _remove_paths(element, hide) for key, element in value.items()}
     if isinstance(value, list):
@@ -146,7 +150,7 @@ def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
 
 
 def _code(run: Run, about: Subject) -> str:
-    """repro.py."""
+    """Return the text of repro.py."""
     scenario = about.worse.scenario
     text = run.scripts.get(scenario.name)
     project = Project.find()
@@ -180,7 +184,7 @@ def _code(run: Run, about: Subject) -> str:
 
 
 def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
-    """Return a notebook that creates the environments and runs repro.py, in plain Python, for Colab and others."""
+    """Return a notebook that creates the environments and runs repro.py. It is plain Python, for Colab and similar."""
     texts = {"repro.py": code, **required}
     environments = {environment.name: environment.python for environment in about.environments}
     bin_python = [f"{side.environment.name}/bin/python" for side in about.sides]
@@ -206,7 +210,7 @@ def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
     return json.dumps({"cells": documents, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5}, indent=1) + "\n"
 
 
-#: The cell that makes virtual environments: the release's own Python is rarely the notebook's.
+#: The notebook cell that creates virtual environments, because the notebook rarely has the release's Python version.
 _MAKE = """\
 import importlib.util
 import subprocess

@@ -1,4 +1,4 @@
-"""Subject of a bundle: one or two cells of a run, with their results."""
+"""The subject of a bundle: one or two cells of a run, with their results."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +18,10 @@ from harness.model.scenario import GROWTH, STEP, Cell, Scenario
 from harness.plan.selection import resolve
 from harness.report import format
 
-#: Values or globs by axis.
+#: Values or globs for each axis.
 Axes = Mapping[str, Sequence[str]]
 
-#: A nightly's packages, of which a form asks.
+#: The packages of nightly wheels. Forms for issues ask whether a nightly has the problem.
 _NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 #: Outcomes of claims that can't be the subject.
@@ -30,7 +30,7 @@ _NOTHING = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
 
 @dataclass(frozen=True)
 class IssueSide:
-    """A cell, its scenario and environment, the values of its rounds, and their mean (None without a value)."""
+    """A cell, its scenario and environment, its value in each round, and the mean of these values, or None."""
 
     cell: Cell
     scenario: Scenario
@@ -41,10 +41,10 @@ class IssueSide:
 
 @dataclass(frozen=True)
 class Subject:
-    """A comparison of `worse` with `better` by the quantity `of`.
+    """A comparison of the quantity `of` between `worse` and `better`.
 
-    `ratio`, with an interval of the confidence `level`, is None if there is no `better`, or no result. `claim` is the
-    result of an issue's claim about the two.
+    The interval of `ratio` has the confidence level `level`. `ratio` is None if there is no `better`, or no result.
+    `claim` is the result of an issue's claim about the two sides.
     """
 
     of: str
@@ -56,42 +56,42 @@ class Subject:
 
     @property
     def sides(self) -> list[IssueSide]:
-        """Return the one or two sides, the worse first."""
+        """The one or two sides, the worse one first."""
         return [self.worse, *([self.better] if self.better else [])]
 
     @property
     def has_results(self) -> bool:
-        """Return whether each side has a value."""
+        """Whether each side has a value."""
         return all(side.centre for side in self.sides)
 
     @property
     def is_shown(self) -> bool:
-        """Return whether the worse side is shown to take longer, or more."""
+        """Whether the value of the worse side is significantly larger."""
         if self.ratio is None or self.ratio.interval is None:
             return False
         return self.ratio.interval.low > (0.0 if isinstance(self.ratio, Difference) else 1.0)
 
     @property
     def is_turned(self) -> bool:
-        """Return whether the better side takes longer."""
+        """Whether the value of the better side is larger, so that the sides should be swapped."""
         equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
         return self.ratio is not None and self.ratio.value < equal
 
     @property
     def turned(self) -> "Subject":
-        """Return the comparison with the sides swapped."""
+        """The comparison with swapped sides."""
         assert self.better
         return replace(self, worse=self.better, better=self.worse, ratio=self.ratio and self.ratio.inverse)
 
     def label(self, side: IssueSide) -> str:
-        """Return the name of a side, from the differences of the sides: `predict`, `tf2.2`, `tf2.2, predict`."""
+        """Return a name for a side that shows how the sides differ: `predict`, `tf2.2`, or `tf2.2, predict`."""
         axes = [side.cell.axes[axis] for axis in side.cell.axes if not self._is_shared(axis)]
         is_named = len(self.environments) > 1 or not axes
         return ", ".join([*([side.environment.name] if is_named else []), *axes])
 
     @property
     def shared(self) -> list[str]:
-        """Return the common values of the sides: the environment if it is the same, and values of axes."""
+        """The properties that the sides have in common: the environment if it is the same, and axis values."""
         alone = [self.worse.environment.name] if len(self.environments) == 1 else []
         return [*alone, *(f"{axis} {value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
 
@@ -100,14 +100,15 @@ class Subject:
 
     @property
     def environments(self) -> list[Environment]:
-        """Return the environments of the sides, without duplicates."""
+        """The environments of the sides, without duplicates."""
         return list({side.environment.name: side.environment for side in self.sides}.values())
 
     def amount(self, value: float) -> str:
         """Format a value of the quantity with its unit."""
         match kind(self.of):
             case Quantity.BYTES:
-                return f"{'' if value >= 0 else '-'}{format.bytes_(abs(value))}{' a call' if self.of == GROWTH else ''}"
+                sign, per = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
+                return f"{sign}{format.bytes_(abs(value))}{per}"
             case Quantity.COUNT:
                 return format.number(value)
         factor, unit = next(((f, u) for f, u in ((1.0, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "µs"))
@@ -115,7 +116,7 @@ class Subject:
 
     @property
     def clause(self) -> str:
-        """Return the result in a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
+        """The result as a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
         worse, ratio = self.label(self.worse), self.ratio
         takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
         what = "" if self.of == STEP else f" {self.of}:"
@@ -138,9 +139,9 @@ class Subject:
 def subject(results: Results) -> Subject:
     """Return the main comparison of a run: a claim of an upstream issue, otherwise the first answer, otherwise a cell.
 
-    Claims that hold come first, each in the newest release in which it holds. A claim that holds nowhere must be
-    measured in its own environment. `worse` is the side that the claim calls worse; in an answer, it is the slower
-    side. Raises NothingSelectedError if the run has no result.
+    Claims that hold come first, each in the newest release in which it holds. For a claim that doesn't hold anywhere,
+    the result in the claimed environment is used. `worse` is the side that the claim calls worse; in an answer, it is
+    the slower side. Raises NothingSelectedError if the run has no result.
     """
     for claim_result in sorted(
         results.claims, key=lambda entry: not any(place.outcome.holds for place in entry.places)
@@ -171,7 +172,10 @@ def subject(results: Results) -> Subject:
 
 
 def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlace]:
-    """Return the places in which a claim holds, the newest release first and nightlies last, and then its own place."""
+    """Return the results of a claim: first the environments in which it holds, and then the claimed environment.
+
+    Among the former, newer releases come first, and nightlies last.
+    """
     releases = {environment.name: environment.release for environment in results.run.environments}
     wheels = find_nightlies(results)
     holding = [place for place in claim_result.places if place.outcome.holds]
@@ -180,9 +184,9 @@ def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlac
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:
-    """Return the subject of one or two cells of the run, selected by names and globs, also without a result.
+    """Return a subject of one or two cells of the run, selected by names and globs. They may have no result.
 
-    Raises UsageError for a name that the run doesn't have, and if no cell or more than two cells are selected.
+    Raises UsageError for a name that isn't in the run, and if no cell or more than two cells are selected.
     """
     cells = list(dict.fromkeys(results.run.plan.cells))
     filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
@@ -213,7 +217,10 @@ def _value(axis: str, cell: Cell) -> str:
 
 
 def move_subject(results: Results, about: Subject, name: str) -> Subject | None:
-    """Return the comparison in another environment: of both sides, or of the worse one if their environments differ."""
+    """Return the comparison in another environment; None if a side has no result there.
+
+    If the sides have different environments, only the environment of the worse side is replaced.
+    """
     cell = replace(about.worse.cell, environment=name)
     if about.better is None:
         return _subject(results, about.of, cell, None)
@@ -233,7 +240,7 @@ def find_nightlies(results: Results) -> list[str]:
 
 
 def _subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
-    """Return the subject of one or two cells; None if one of them has no result."""
+    """Return a subject of one or two cells; None if one of them has no result."""
     cells = [cell for cell in (one, other) if cell is not None]
     sides = [side for cell in cells if (side := _side(results, quantity, cell)) and side.centre]
     if len(sides) < len(cells):

@@ -1,4 +1,4 @@
-"""Text of an upstream issue, in the order of its form, and the commands that run its script."""
+"""The text of an upstream issue, with the fields of the issue form, and the commands that run the script."""
 
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +17,7 @@ from harness.report import format
 from harness.report.escape import make_fenced_block
 from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
-#: The most characters that an issue takes, with some left for what is written above it.
+#: The largest length of the text in characters. GitHub accepts somewhat longer issues, so that users can add text.
 MOST = 60_000
 
 _NONE = "none"
@@ -42,7 +42,7 @@ _ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("Standalone code to reproduce the issue", "code"),
         ("Relevant log output", "log"),
     ),
-    # .github/ISSUE_TEMPLATE/20-performance-issue.md, as it was until the folder was left out
+    # .github/ISSUE_TEMPLATE/20-performance-issue.md, from before the folder was removed
     "keras": (
         ("Have I written custom code", "custom"),
         ("OS platform and distribution", "os"),
@@ -61,14 +61,14 @@ _ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
     ),
 }
 
-#: Whose forms are known.
+#: The issue trackers whose forms are known.
 TRACKERS = tuple(_ORDERS)
 
 
 def issue(results: Results, about: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
-    """Return the text of the issue: the fields of the form in order. Too long fields are left to the attachment.
+    """Return the text of the issue, with the fields of the form in order. Fields that are too long are left out.
 
-    `hide` removes the names of this machine and its user from each field. `code` is shown unchanged.
+    They are in the attachment. `hide` removes the names of this machine and its user from each field except `code`.
     """
     fields = {key: hide(text) for key, text in _fields(results, about).items()}
     long = {"code": make_fenced_block(code, "python"), "log": make_fenced_block(hide(_log(about)), "text")}
@@ -129,7 +129,7 @@ def _environment_lines(environment: Environment) -> list[str]:
 
 
 def requirements(packages: Mapping[str, str]) -> str:
-    """Return pins of packages as a requirements file."""
+    """Return the text of a requirements file for packages and their versions."""
     return "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
 
 
@@ -159,7 +159,7 @@ def _is_in_containers(run: Run) -> bool:
 
 
 def _bases(run: Run) -> dict[str, str]:
-    """Return the digest of each environment's public base image, if this engine knows it."""
+    """Return the digest of each environment's public base image, if Docker Engine on this machine knows it."""
     if not _is_in_containers(run) or not run.images:
         return {}
     from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
@@ -219,7 +219,7 @@ def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[
 
 
 def _has_problem_in_nightly(results: Results, about: Subject) -> str:
-    """Return whether the newest nightly of the run has the problem too."""
+    """Return the form's answer to the question whether the newest nightly of the run has the problem too."""
     for name in reversed(find_nightlies(results)):
         nightly_subject = move_subject(results, about, name)
         if nightly_subject is not None:
@@ -249,9 +249,9 @@ def _current(results: Results, about: Subject) -> str:
         "each round.",
     ]
     if about.ratio is not None and about.ratio.interval is None:
-        lines.append("One round isn't enough for an interval. Measure more rounds before you paste this.")
+        lines.append("One round isn't enough for an interval. Measure more rounds before you submit this text.")
     elif about.better is not None and not about.is_shown:
-        lines.append(f"It is not shown that {about.label(about.worse)} takes longer.")
+        lines.append(f"The measurement doesn't establish that {about.label(about.worse)} takes longer.")
     lines += ["", *_claimed(about)] if about.claim else []
     lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
     return "\n".join(lines)
@@ -291,7 +291,7 @@ def _expected(about: Subject) -> str:
 
 
 def _packages(run: Run, about: Subject) -> str:
-    """Return what repro.py needs: the packages of each environment, and a setting that it doesn't have."""
+    """Return the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
     parts = [
         "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
         "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
@@ -307,7 +307,7 @@ def _packages(run: Run, about: Subject) -> str:
 
 
 def _log(about: Subject) -> str:
-    """Return the values of each round."""
+    """Return the values of each round as lines of text."""
     numbers = sorted({number for side in about.sides for number in side.values})
     return "\n".join(
         f"round {number}: "

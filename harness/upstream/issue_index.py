@@ -1,4 +1,4 @@
-"""Index of the upstream issues whose claims scenarios check, with the time that it takes to measure them."""
+"""An index of the upstream issues whose claims are checked by scenarios, with the time that measuring them takes."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ from harness.plan.claims import UPSTREAM
 from harness.plan.selection import make_unknown_error
 from harness.session.forecast import START
 
-#: Rounds of a claim if its effect is large, as most are.
+#: The number of rounds that most claims need, because most claimed effects are large.
 USUAL_ROUNDS = 3
 
 
@@ -31,7 +31,7 @@ USUAL_ROUNDS = 3
 class KnownIssue:
     """An issue, with all of its claims and their scenarios.
 
-    `took` is the duration of its launches in seconds, from docs/upstream.json, or 0 without a result there.
+    `took` is the duration of its launches in seconds, from docs/upstream.json, or 0 if this file has no result.
     """
 
     issue: Issue
@@ -40,17 +40,17 @@ class KnownIssue:
 
     @property
     def families(self) -> list[str]:
-        """Return the tags of its scenarios without UPSTREAM."""
+        """The tags of the issue's scenarios, except UPSTREAM."""
         return list(dict.fromkeys(tag for scenario, _ in self.claims for tag in scenario.tags if tag != UPSTREAM))
 
     @property
     def environments(self) -> list[str]:
-        """Return the environments of its claims."""
+        """The environments that the issue's claims name."""
         sides = (side for _, claim in self.claims for side in (claim.worse, claim.better) if side)
         return list(dict.fromkeys(side.environment for side in sides))
 
     def seconds(self, newest: str) -> float:
-        """Return the estimated time of its cells, also in the newest release, in seconds."""
+        """Return the estimated time, in seconds, to measure the issue in the claimed and in the newest release."""
         if self.took:
             return self.took
         cells = {cell for claim in self.claims for cell in claims.list_cells(claim, [newest], Device.CPU)}
@@ -59,18 +59,21 @@ class KnownIssue:
 
 @dataclass(frozen=True)
 class Library:
-    """The known issues, sorted by name; `newest` is the environment of the newest release."""
+    """The known issues, sorted by repository and number. `newest` is the environment of the newest release."""
 
     issues: Mapping[Issue, KnownIssue]
     newest: str
 
     @cached_property
     def families(self) -> list[str]:
-        """Return the names of all families."""
+        """The names of all families."""
         return sorted({family for known_issue in self.issues.values() for family in known_issue.families})
 
     def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
-        """Return the issues with the given names, of a family, or all. Raises UsageError for an unknown name."""
+        """Return the issues with the given names, the issues of a family, or all issues.
+
+        Raises UsageError for an unknown name.
+        """
         typed = list(typed)
         if typed and (family or every):
             raise UsageError(
@@ -89,7 +92,7 @@ class Library:
         return [known_issue for known_issue in self.issues.values() if not family or family in known_issue.families]
 
     def document(self, found: Iterable[KnownIssue]) -> str:
-        """Return issues as JSON."""
+        """Return a JSON document with the issues."""
         return json.dumps([self._values(known_issue) for known_issue in found], indent=2) + "\n"
 
     def _values(self, known_issue: KnownIssue) -> dict[str, Any]:
@@ -117,7 +120,7 @@ class Library:
 
 
 def load_library() -> Library:
-    """Return the claims of the project's scenarios. Scenarios with an invalid file are left out."""
+    """Return the issues in the headers of the project's scenarios. Scenarios with an invalid file are left out."""
     project = Project.find()
     by_issue: dict[Issue, list[tuple[Scenario, Claim]]] = {}
     for scenario in find_scenarios(project).scenarios.values():
@@ -131,7 +134,7 @@ def load_library() -> Library:
 
 
 def _load_durations(path: Path) -> dict[str, float]:
-    """Return the seconds of the longest claim by issue, from docs/upstream.json. Empty if the file is missing."""
+    """Return the seconds of each issue's longest claim from docs/upstream.json; empty if this file is missing."""
     try:
         rows = parse_json(read_text(path))
         took = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)

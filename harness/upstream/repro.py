@@ -1,4 +1,4 @@
-"""Runs that check upstream issues: their request, and their outcome."""
+"""Runs that check upstream issues: the request for such a run, and its outcome."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -18,7 +18,10 @@ from harness.upstream.issue_index import KnownIssue
 
 
 def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Request:
-    """Return the request that measures the issues `found`: as `asked`, and also in `nightly` unless that is empty."""
+    """Return the request that measures the issues `found`, with the other options of `asked`.
+
+    If `nightly` isn't empty, the issues are measured in this environment too.
+    """
     return replace(
         asked,
         claims=[known_issue.issue.short for known_issue in found],
@@ -30,12 +33,12 @@ def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Reques
 
 
 def find_requested_claims(results: Results) -> list[ClaimResult]:
-    """Return the claims of the run's issues."""
+    """Return the results of the claims that the run was requested for."""
     return [claim_result for claim_result in results.claims if str(claim_result.claim.issue) in results.run.plan.claims]
 
 
 def find_unfinished(results: Results) -> list[str]:
-    """Return the run's issues without an outcome: no claim holds or is gone in its own environment."""
+    """Return the run's issues without a clear outcome in the claimed environment."""
     settled = {
         str(claim_result.claim.issue)
         for claim_result in find_requested_claims(results)
@@ -45,7 +48,11 @@ def find_unfinished(results: Results) -> list[str]:
 
 
 def gate(results: Results, wanted: str) -> Gate:
-    """Return the gate: whether a claim is confirmed in its own environment, or, if `wanted` is `fixed`, fixed later."""
+    """Return the gate's result, which `wanted` determines.
+
+    If `wanted` is `fixed`, the gate reports whether a later release fixed a claim. Otherwise, it reports whether a
+    claim is confirmed in its own environment.
+    """
     claims = find_requested_claims(results)
     if not any(claim_result.at.outcome.holds or claim_result.at.outcome.is_gone for claim_result in claims):
         return Gate.NOTHING_JUDGED
@@ -54,7 +61,7 @@ def gate(results: Results, wanted: str) -> Gate:
 
 
 def write_bundle(folder: Path, results: Results) -> Path | None:
-    """Write the bundle of a run of one issue. Returns the text for the issue, or None if there is no result."""
+    """Write the bundle of a run for one issue. Returns the path of the text for the issue, or None without a result."""
     if len(results.run.plan.claims) != 1:
         return None
     issue = find_requested_claims(results)[0].claim.issue if find_requested_claims(results) else None
@@ -67,7 +74,7 @@ def write_bundle(folder: Path, results: Results) -> Path | None:
 
 
 def find_nightly(asked: Request, say: Callable[[str], None]) -> str:
-    """Return the environment of the newest nightly wheel, or report why there is none and return an empty text."""
+    """Return the environment of the newest nightly wheel. If there is none, report the reason and return ""."""
     package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
     try:
         _, (name,) = add_requested(load_environments(Project.find()), [package])

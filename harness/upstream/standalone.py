@@ -1,4 +1,4 @@
-"""Script of a scenario that runs without harness: one file, which includes the parts of the kit that it uses."""
+"""A standalone script of a scenario, which runs without harness: one file with the parts of the kit that it needs."""
 
 import ast
 import json
@@ -11,7 +11,7 @@ from harness import package_data
 from harness.model.errors import UsageError
 from harness.model.scenario import Scenario
 
-#: Names of the kit that the template defines itself.
+#: Names in the kit that aren't copied, because the template defines them itself.
 _OWN = ("main", "NotAvailable")
 
 _TEMPLATE = package_data.FOLDER / "templates" / "repro.py"
@@ -20,11 +20,12 @@ _TEMPLATE = package_data.FOLDER / "templates" / "repro.py"
 def make_standalone(
     scenario: Scenario, text: str, kit: Path, sides: Sequence[Mapping[str, Any]], *, of: str, about: str
 ) -> str:
-    """Return a Python file that runs the sides alternately, and prints their numbers and the ratio.
+    """Return a Python file that runs the two sides alternately, and prints their values and the ratio.
 
-    `text` is the scenario's file, `kit` the folder of the kit. Each side has a `label`,
-    the function's `arguments`, and `environ`, the environment variables of its process. `of` names what is compared,
-    and `about` is the file's docstring. Raises UsageError if the file uses the kit in a way that can't be inlined.
+    `text` is the scenario's file, and `kit` is the folder of the kit. Each side has a `label`, the `arguments` of the
+    scenario's function, and `environ`, the environment variables of its process. `of` is the name of the compared
+    quantity, and `about` is the file's docstring. Raises UsageError if the scenario uses the kit in a way that can't be
+    inlined.
     """
     document = _TEMPLATE.read_text(encoding="utf-8")
     work = _script(scenario, text) if scenario.script else _work(text, kit)
@@ -42,8 +43,8 @@ def make_standalone(
     return document
 
 
-def _parsed(text: str) -> ast.Module:
-    """Parse a scenario's file, which may be from another user. Raises UsageError if it isn't valid Python."""
+def _parse(text: str) -> ast.Module:
+    """Parse a scenario's file, which may come from another user. Raises UsageError if it isn't valid Python."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -55,8 +56,8 @@ def _parsed(text: str) -> ast.Module:
 
 
 def _script(scenario: Scenario, text: str) -> str:
-    """Return the work of a plain script: the whole script runs once."""
-    tree = _parsed(text)
+    """Return the scenario function for a plain script, which runs the whole script once."""
+    tree = _parse(text)
     source = next(
         (
             ast.get_source_segment(text, node) or ""
@@ -75,8 +76,8 @@ def _script(scenario: Scenario, text: str) -> str:
 
 
 def _work(text: str, kit: Path) -> str:
-    """Return the scenario without its header and its main block, after the parts of the kit that it uses."""
-    tree = _parsed(text)
+    """Return the parts of the kit that the scenario uses, and the scenario without its header and its main block."""
+    tree = _parse(text)
     kept, taken = [], []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:
@@ -104,12 +105,12 @@ def _work(text: str, kit: Path) -> str:
 
 
 def _template_names() -> set[str]:
-    """Return the names that the template defines, and that a scenario may not define again."""
+    """Return the names that the template defines, and that a scenario must not define again."""
     return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
 
 
 def _collect_sources(names: Sequence[str], kit: Path) -> dict[str, str]:
-    """Return the source of each name from the kit. Names that it needs come before it."""
+    """Return the source code of each name in the kit. The names that it needs come before it."""
     exported = {
         alias.name: f"{node.module}"
         for node in ast.parse((kit / "__init__.py").read_text(encoding="utf-8")).body
@@ -134,7 +135,7 @@ def _take(name: str, module: str, kit: Path, sources: dict[str, str]) -> None:
         _take(name, f"{node.module}", kit, sources)
         return
     used = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)} - {name}
-    # its needs come first; this entry ends a cycle
+    # names that it needs come first; this entry ends the recursion if names need each other
     sources[name] = ""
     for dependency in sorted(used):
         if any(dependency in _defines(other) for other in body):

@@ -8,7 +8,7 @@ import pytest
 
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan, Stop, StopReason
-from harness.runner.budget import RoundRequest, Spending
+from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.rounds import RoundLog
 from harness.runner.stop_rules import find_stops
 from harness.store.folder import RunFolder
@@ -27,7 +27,7 @@ class Bench:
 
     def __init__(self, planned: Plan, seconds: Mapping[str, float], needs: Mapping[str, int]) -> None:
         self.plan, self.seconds, self.needs = planned, seconds, needs
-        self.spending = Spending(planned, self.widths, dict.fromkeys(seconds, 2))
+        self.spending = GroupBudget(planned, self.widths, dict.fromkeys(seconds, 2))
         self.errands: list[tuple[str, int]] = []
 
     def widths(self, launches: Sequence[Launch]) -> dict[str, float]:

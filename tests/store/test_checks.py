@@ -95,7 +95,7 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         ),
         (put(*SCENARIO, "needs", value=[{"requires": ["=="]}]), "which isn't a valid requirement"),
         (put(*SCENARIO, "axes", "size", value=["1", "big"]), "has a value that isn't a number"),
-        (put(*SCENARIO, "axes", "size", value=["1", "nan"]), "does not increase"),
+        (put(*SCENARIO, "axes", "size", value=["1", "nan"]), "don't increase"),
         (put(*SCENARIO, "path", value="../.."), "which isn't a valid name"),
         (put(*SCENARIO, "name", value="../../x"), "which isn't a valid name"),
         (put(*SCENARIO, "files", value=["../x"]), "which isn't a valid name"),

@@ -131,7 +131,7 @@ def test_the_issue_is_in_the_order_of_the_form_with_what_was_measured() -> None:
 
 def test_what_is_not_shown_is_not_told_as_if_it_were() -> None:
     results = Results(asked(), rounds({EAGER: 0.0101, GRAPH: 0.01}, spread=0.1))
-    assert "It is not shown that " in issue(results)["Current behavior?"]
+    assert "The measurement doesn't establish that " in issue(results)["Current behavior?"]
     assert "It is not shown" not in issue(Results(asked(), rounds(TIMES)))["Current behavior?"]
 
 
@@ -244,7 +244,7 @@ def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
     results = Results(asked(about=compared(of=GROWTH)), [*leaking(EAGER, 100_000), *leaking(GRAPH, 10)])
     about = subject(results)
     assert (about.of, about.worse.cell) == (GROWTH, EAGER)
-    assert "eager memory growth: 101 KiB a call more than graph" in about.clause
+    assert "eager memory growth: 101 KiB per call more than graph" in about.clause
     assert 'OF = "memory growth"' in made(results)["repro.py"]
 
 
