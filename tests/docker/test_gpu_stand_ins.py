@@ -1,7 +1,7 @@
 """`harness matrix --gpu` from end to end: real TensorFlow in real containers, on stand-ins for GPUs.
 
-The images are this project's own, without NVIDIA's libraries (`tests/stand_in/project.py`). Kernels compute nothing, so
-that no number here is a GPU's, and a cell's fingerprint is not that of its work.
+The images are this project's own, without NVIDIA's libraries (`tests/stand_in/project.py`). Kernels are computed on the
+host, but convolutions aren't, so that no time here is a GPU's, and a Keras cell's fingerprint is not that of its work.
 """
 
 import json
@@ -132,7 +132,7 @@ def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
     assert {launch["cell"]["environment"] for launch in ran.launches} == set(FAMOUS)
     assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
     assert T4.name in ran.report
-    # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
+    # no kernel is computed after a convolution, which the step counter shows: no verdict is given on such work
     assert "the framework counted 0" in " ".join(ran.report.split())
 
 
@@ -180,7 +180,7 @@ def test_training_on_two_releases_of_cuda(matrix):
     ran = matrix([T4], "--gpu", "--suite", "quick", *(f"-e{name}" for name in LATER))
     assert [launch for launch in ran.launches if launch["status"] != "ok"] == []
     assert ran.code == 0, ran.said
-    # the step counter is on the GPU, and kernels compute nothing: no verdict is given on such work
+    # no kernel is computed after a convolution, which the step counter shows: no verdict is given on such work
     assert "the framework counted 0" in " ".join(ran.report.split())
 
 

@@ -1,8 +1,8 @@
 """Stand-ins for GPUs: NVIDIA's libraries without a card, for a real harness and for real TensorFlow in real containers.
 
-They are compiled from the C sources beside this file. Device memory is the host's, streams and events are done at once,
-and kernels compute nothing, but cuBLAS has small matrix products. They serve discovery, placement, telemetry and
-faults, and no number of theirs is a GPU's.
+They are compiled from the C sources beside this file. Device memory is the host's, and streams and events are done at
+once. Kernels and small matrix products are computed on the host, convolutions aren't. They serve discovery, placement,
+telemetry, faults and results, and no time of theirs is a GPU's.
 What they tell is set by environment variables, which the sources name.
 """
 
@@ -151,13 +151,15 @@ def build(folder: Path) -> Path:
         lacking("there is no C compiler (cc, gcc): the stand-ins for GPUs are C")
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o755)  # a launch's user reads it
+    shutil.copy(SOURCES / "ptxas", folder)
     for soname in EMPTY:
         (folder / soname).write_bytes(shared_object(soname))
     for soname, (source, version) in COMPILED.items():
-        # these stand upon the driver's
-        driver = [str(folder / "libcuda.so.1")] if source in ("libcudart.c", "libcupti.c") else []
+        # these use the driver's
+        is_driver = source in ("libcuda.c", "libnvidia-ml.c")
+        driver = [] if is_driver else [str(folder / "libcuda.so.1"), "-Wl,-rpath,$ORIGIN"]
         options = ["-std=gnu11", "-O1", "-w", "-shared", "-fPIC", f"-DVERSION={version}", f"-Wl,-soname,{soname}"]
-        command = [compiler, *options, "-o", str(folder / soname), str(SOURCES / source), *driver]
+        command = [compiler, *options, "-o", str(folder / soname), str(SOURCES / source), *driver, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
     return folder

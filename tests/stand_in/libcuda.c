@@ -1,5 +1,9 @@
 // A stand-in for libcuda.so.1, the driver: device memory is the host's, streams and events are done at once, and kernels
-// compute nothing, but for four that decide whether work goes on. Its cards are those in cards.h.
+// are computed on the host, where there is PTX of them (ptx.h). Its cards are those in cards.h.
+//
+// Once something isn't computed, nothing is computed from there on, but four kernels that decide whether work goes on. So a
+// model's step counter stays behind, from which the report sees that the work is not what was asked for. The first such
+// kernel goes to standard error.
 //
 //   STAND_IN_CUINIT=803             the error with which it starts: 100 no device, 802 no fabric manager, 803 library and
 //                                   module differ, 804 the image's library is newer than the card allows
@@ -8,6 +12,7 @@
 #include "cards.h"
 #include <stdint.h>
 #include <strings.h>
+#include "ptx.h"
 #include <sys/mman.h>
 
 enum { OK = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_DEVICE = 100, INVALID_DEVICE = 101, INVALID_HANDLE = 400, NOT_FOUND = 500, NOT_SUPPORTED = 801 };
@@ -36,7 +41,7 @@ static struct card *card(int device) { return &cards[device < card_count ? devic
 static int give(handle *made) { *made = malloc(64); return error; }
 static int drop(handle gone) { free(gone); return error; }
 
-// The kernels that are computed. TensorFlow makes shapes of gradients with the first two, and a shape that is not true ends
+// The kernels that are always computed. TensorFlow makes shapes of gradients with the first two, and a shape that is not true ends
 // the step. They are of int32, along the first axis.
 
 // tensorflow/core/kernels/dynamic_stitch_op_gpu.cu.cc; its arrays are gpu_device_array.h's.
@@ -85,7 +90,7 @@ static void are_not_zero(void **arguments) {
     for (int at = 0; from && at < size; at++) (*(char **)arguments[0])[at] = from[at] != 0;
 }
 
-static const struct { const char *name; void (*compute)(void **); } computed[] = {
+static const struct { const char *name; void (*compute)(void **); } always_computed[] = {
     {"DynamicStitchKernelIi", stitch},
     {"GatherOpKernelINS_13AlignedVectorIiLi1EEEiLb1E", gather},
     {"scalar_boolean_not_op", negate},
@@ -95,13 +100,48 @@ static const struct { const char *name; void (*compute)(void **); } computed[] =
 // Of the stand-ins alone: what traces kernels (CUPTI), and what launches them (cudart).
 void (*stand_in_traced)(const char *kernel, int device);
 
-int stand_in_launch(const char *name, void **arguments) {
+static int is_stopped;
+
+// No kernel is computed from here on.
+void stand_in_stop(const char *what, const char *why) {
+    if (!is_stopped) fprintf(stderr, "stand-in: %.600s is not computed: %.200s. From here on, results are not those of the work.\n", what, why);
+    is_stopped = 1;
+}
+
+// A part of a program, which is read where one of its kernels is launched.
+struct module *stand_in_module(const void *code) {
+    struct module *made = calloc(1, sizeof *made);
+    made->image = code;
+    return made;
+}
+
+struct kernel *stand_in_kernel(struct module *module, const char *name) {
+    struct kernel *made = calloc(1, sizeof *made);
+    made->name = name;
+    made->module = module;
+    return made;
+}
+
+// The compute capability for which a kernel was compiled, as 80; 0 if that isn't known. By it, libraries in a program choose how
+// many threads they launch.
+int stand_in_target(struct kernel *kernel) {
+    pthread_mutex_lock(&reading);
+    const char *ptx = kernel && kernel->module ? text_of(kernel->module) : NULL;
+    pthread_mutex_unlock(&reading);
+    const char *target = ptx ? strstr(ptx, ".target sm_") : NULL;
+    return target ? atoi(target + strlen(".target sm_")) : 0;
+}
+
+int stand_in_launch(struct kernel *kernel, const struct launch *launch, void **arguments) {
     int code = 0;
     long at = 0;
+    const char *name = kernel ? kernel->name : "?";
     if (logs()) fprintf(stderr, "stand-in: kernel %.600s\n", name);
     if (stand_in_traced) stand_in_traced(name, current()->device);
-    for (size_t each = 0; arguments && each < sizeof computed / sizeof *computed; each++)
-        if (strstr(name, computed[each].name)) computed[each].compute(arguments);
+    const char *lacks = is_stopped ? "" : !kernel || !arguments ? "it has no name or no arguments" : run_kernel(kernel, launch, arguments);
+    if (lacks && !is_stopped) stand_in_stop(name, lacks);
+    for (size_t each = 0; is_stopped && arguments && each < sizeof always_computed / sizeof *always_computed; each++)
+        if (strstr(name, always_computed[each].name)) always_computed[each].compute(arguments);
     launches++;
     if (sscanf(setting("STAND_IN_LAUNCH_FAILS", ""), "%d:%ld", &code, &at) == 2 && launches >= at) error = code;
     return error;
@@ -134,9 +174,19 @@ static void choose(void) {
     card_count = count;
 }
 
+// XLA gives a driver what NVIDIA's assembler, ptxas, makes of its PTX. Of such code nothing could be computed: so XLA finds the
+// script `ptxas` beside this library, which leaves PTX as it is.
+static void replace_assembler(void) {
+    char path[8192];
+    Dl_info own;
+    if (!dladdr((void *)replace_assembler, &own) || !strrchr(own.dli_fname, '/')) return;
+    snprintf(path, sizeof path, "%.*s:%s", (int)(strrchr(own.dli_fname, '/') - own.dli_fname), own.dli_fname, getenv("PATH") ? getenv("PATH") : "");
+    setenv("PATH", path, 1);
+}
+
 int cuInit(u32 flags) {
     static int is_chosen;
-    if (!is_chosen++) choose();
+    if (!is_chosen++) choose(), replace_assembler();
     int fault = (int)number("STAND_IN_CUINIT", OK);
     for (int device = 0; device < MOST_CARDS; device++) contexts[device].device = device;
     return fault ? fault : card_count ? OK : NO_DEVICE;
@@ -363,57 +413,85 @@ int cuEventSynchronize(handle event) { return error; }
 int cuEventElapsedTime(float *milliseconds, handle start, handle end) { *milliseconds = 0.01f; return error; }
 int cuEventElapsedTime_v2(float *milliseconds, handle start, handle end) { return cuEventElapsedTime(milliseconds, start, end); }
 
-// Modules and kernels: any code is taken, and a kernel is its name.
+// Modules and kernels.
 
-int cuModuleLoadData(handle *module, const void *image) { return give(module); }
-int cuModuleLoadDataEx(handle *module, const void *image, u32 count, void *options, void *values) { return give(module); }
-int cuModuleLoadFatBinary(handle *module, const void *image) { return give(module); }
-int cuModuleUnload(handle module) { return drop(module); }
-int cuModuleGetFunction(char **function, handle module, const char *name) { *function = strdup(name); return error; }
-
-int cuModuleGetGlobal_v2(address *memory, size_t *size, handle module, const char *name) {
-    static address symbols;  // every symbol is here, as large as any
-    if (!symbols && cuMemAlloc_v2(&symbols, SYMBOL_BYTES)) return OUT_OF_MEMORY;
-    if (memory) *memory = symbols;
-    if (size) *size = SYMBOL_BYTES;
+int cuModuleLoadFatBinary(struct module **module, const void *image) {
+    *module = calloc(1, sizeof **module);
+    (*module)->ptx = ptx_of(image);  // the image may not be there later
     return error;
 }
 
-int cuFuncGetAttribute(int *value, int attribute, char *function) { *value = attribute ? 0 : 1024; return error; }
-int cuFuncSetAttribute(char *function, int attribute, int value) { return error; }
-int cuFuncSetCacheConfig(char *function, int config) { return error; }
-int cuFuncGetModule(handle *module, char *function) { return give(module); }
-int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, char *function, int threads, size_t shared) { *blocks = 1; return error; }
+int cuModuleLoadData(struct module **module, const void *image) { return cuModuleLoadFatBinary(module, image); }
 
-int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, char *function, int threads, size_t shared, u32 flags) {
+int cuModuleLoadDataEx(struct module **module, const void *image, u32 count, void *options, void *values) {
+    return cuModuleLoadFatBinary(module, image);
+}
+
+int cuModuleUnload(struct module *module) { return error; }
+
+int cuModuleGetFunction(struct kernel **function, struct module *module, const char *name) {
+    *function = stand_in_kernel(module, strdup(name));
+    return error;
+}
+
+int cuModuleGetGlobal_v2(address *memory, size_t *size, struct module *module, const char *name) {
+    static address symbols;  // every symbol of which there is no PTX is here, as large as any
+    const struct variable *variable = variable_of(module, name);
+    if (!variable && !symbols && cuMemAlloc_v2(&symbols, SYMBOL_BYTES)) return OUT_OF_MEMORY;
+    if (memory) *memory = variable ? (address)(uintptr_t)variable->memory : symbols;
+    if (size) *size = variable ? variable->size : SYMBOL_BYTES;
+    return error;
+}
+
+int cuFuncGetAttribute(int *value, int attribute, struct kernel *function) {
+    // 0: threads of a block; 5, 6: for what it was compiled
+    *value = attribute == 0 ? 1024 : attribute == 5 || attribute == 6 ? stand_in_target(function) : 0;
+    return error;
+}
+
+int cuFuncSetAttribute(struct kernel *function, int attribute, int value) { return error; }
+int cuFuncSetCacheConfig(struct kernel *function, int config) { return error; }
+int cuFuncGetModule(handle *module, struct kernel *function) { return give(module); }
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, struct kernel *function, int threads, size_t shared) { *blocks = 1; return error; }
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, struct kernel *function, int threads, size_t shared, u32 flags) {
     *blocks = 1;
     return error;
 }
 
-int cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, char *function, handle of, size_t shared, int limit) {
+int cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, struct kernel *function, handle of, size_t shared, int limit) {
     *blocks = 40;
     *threads = 256;
     return error;
 }
 
 int cuLaunchKernel(
-    char *function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z, u32 shared, handle stream,
+    struct kernel *function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z, u32 shared, handle stream,
     void **arguments, void **extra
 ) {
-    return stand_in_launch(function, arguments);
+    return stand_in_launch(function, &(struct launch){{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, shared}, arguments);
 }
 
-// `config` begins with the grid, the block and the shared memory, which nothing needs.
-int cuLaunchKernelEx(const void *config, char *function, void **arguments, void **extra) { return stand_in_launch(function, arguments); }
+// `config` begins with the grid, the block and the shared memory.
+int cuLaunchKernelEx(const struct launch *config, struct kernel *function, void **arguments, void **extra) {
+    return stand_in_launch(function, config, arguments);
+}
 
-// Graphs, of which XLA makes its commands from 2.16 on: what would be in one has been done, or is nothing.
+int cuLaunchCooperativeKernel(
+    struct kernel *function, u32 grid_x, u32 grid_y, u32 grid_z, u32 block_x, u32 block_y, u32 block_z, u32 shared, handle stream, void **arguments
+) {
+    stand_in_stop(function->name, "its blocks wait for each other");
+    return stand_in_launch(function, NULL, arguments);
+}
+
+// Graphs, of which XLA makes its commands from 2.16 on: they contain nothing.
 
 int cuGraphCreate(handle *graph, u32 flags) { return give(graph); }
 int cuGraphDestroy(handle graph) { return drop(graph); }
 int cuGraphInstantiateWithFlags(handle *made, handle graph, unsigned long long flags) { return give(made); }
 int cuGraphInstantiate(handle *made, handle graph, unsigned long long flags) { return give(made); }
 int cuGraphExecDestroy(handle made) { return drop(made); }
-int cuGraphLaunch(handle made, handle stream) { return error; }
+int cuGraphLaunch(handle made, handle stream) { stand_in_stop("a graph", "graphs are not kept"); return error; }
 int cuGraphUpload(handle made, handle stream) { return error; }
 int cuGraphAddKernelNode_v2(handle *node, handle graph, const handle *after, size_t count, const void *of) { return give(node); }
 int cuGraphAddKernelNode(handle *node, handle graph, const handle *after, size_t count, const void *of) { return give(node); }
@@ -441,9 +519,13 @@ int cuStreamEndCapture(handle stream, handle *graph) { return give(graph); }
 // Tables of functions that NVIDIA documents nowhere: a runtime that is linked into a program, as in TensorFlow's wheels up
 // to 2.0, works by them. Their numbers and arguments are those that ZLUDA (github.com/vosen/ZLUDA, dark_api) has found.
 
-static int load(handle *module, const void *code) { return give(module); }
-static int load_more(handle *module, const void *code, void *a, void *b, u32 c) { return give(module); }
-static int load_header(const void *code, handle *module, void *a, void *b, u32 c) { return give(module); }
+static int load(struct module **module, const void *code) {
+    *module = stand_in_module(code);
+    return error;
+}
+
+static int load_more(struct module **module, const void *code, void *a, void *b, u32 c) { return load(module, code); }
+static int load_header(const void *code, struct module **module, void *a, void *b, u32 c) { return load(module, code); }
 static void nothing(size_t argument) {}
 static int retain(struct context **context, int device) { return cuDevicePrimaryCtxRetain(context, device); }
 

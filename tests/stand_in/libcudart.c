@@ -16,12 +16,15 @@ extern int cuDeviceTotalMem_v2(size_t *, int), cuDriverGetVersion(int *), cuDevi
 extern int cuMemAlloc_v2(address *, size_t), cuMemFree_v2(address), cuMemGetInfo_v2(size_t *, size_t *);
 extern int cuGetErrorName(int, const char **), cuGetErrorString(int, const char **);
 extern int cuDevicePrimaryCtxRetain(handle *, int), cuCtxSetCurrent(handle), cuCtxGetCurrent(handle *), cuCtxGetDevice(int *);
-extern int stand_in_launch(const char *, void **), stand_in_state(void);
+struct launch { struct size grid, block; u32 shared; };
+extern int stand_in_launch(handle kernel, const struct launch *, void **), stand_in_state(void), stand_in_target(handle kernel);
+extern void stand_in_stop(const char *what, const char *why);
+extern handle stand_in_kernel(handle module, const char *name), stand_in_module(const void *code);
 
 static __thread struct { struct size grid, block; size_t shared; handle stream; } configured;
 
 // Kernels, by the address of the function that launches them: a table with open places.
-static struct { const void *function; const char *name; } kernels[MOST_KERNELS];
+static struct { const void *function; handle kernel; } kernels[MOST_KERNELS];
 
 static size_t place(const void *function) {
     size_t at = ((size_t)function >> 4) % MOST_KERNELS;
@@ -31,7 +34,12 @@ static size_t place(const void *function) {
 
 // What a compiled program calls when it is loaded, and for `kernel<<<…>>>(…)`.
 
-handle *__cudaRegisterFatBinary(void *code) { static handle made; return &made; }
+handle *__cudaRegisterFatBinary(void *code) {
+    handle *made = malloc(sizeof *made);
+    *made = stand_in_module(code);
+    return made;
+}
+
 void __cudaRegisterFatBinaryEnd(handle *code) {}
 void __cudaUnregisterFatBinary(handle *code) {}
 void __cudaRegisterVar(handle *code, char *host, char *device, const char *name, int is_extern, size_t size, int is_constant, int global) {}
@@ -41,7 +49,7 @@ void __cudaRegisterFunction(
 ) {
     size_t at = place(function);
     kernels[at].function = function;
-    kernels[at].name = name;
+    kernels[at].kernel = stand_in_kernel(*code, name);
 }
 
 u32 __cudaPushCallConfiguration(struct size grid, struct size block, size_t shared, handle stream) {
@@ -61,20 +69,23 @@ int __cudaPopCallConfiguration(struct size *grid, struct size *block, size_t *sh
 }
 
 int cudaLaunchKernel(const void *function, struct size grid, struct size block, void **arguments, size_t shared, handle stream) {
-    const char *name = kernels[place(function)].name;
-    return stand_in_launch(name ? name : "?", arguments);
+    return stand_in_launch(kernels[place(function)].kernel, &(struct launch){grid, block, (u32)shared}, arguments);
 }
 
-// The driver's name for a kernel, which is its name.
-int cudaGetFuncBySymbol(const char **function, const void *symbol) {
-    const char *name = kernels[place(symbol)].name;
-    *function = name ? name : "?";
+int cudaLaunchCooperativeKernel(const void *function, struct size grid, struct size block, void **arguments, size_t shared, handle stream) {
+    stand_in_stop("a kernel", "its blocks wait for each other");
+    return cudaLaunchKernel(function, grid, block, arguments, shared, stream);
+}
+
+// The driver's kernel.
+int cudaGetFuncBySymbol(handle *function, const void *symbol) {
+    *function = kernels[place(symbol)].kernel;
     return OK;
 }
 
-// `config` has the grid, the block and the shared memory, which nothing needs.
-int cudaLaunchKernelExC(const void *config, const void *function, void **arguments) {
-    return cudaLaunchKernel(function, (struct size){1, 1, 1}, (struct size){1, 1, 1}, arguments, 0, NULL);
+// `config` begins with the grid, the block and the shared memory.
+int cudaLaunchKernelExC(const struct launch *config, const void *function, void **arguments) {
+    return stand_in_launch(kernels[place(function)].kernel, config, arguments);
 }
 
 // Devices.
@@ -139,7 +150,11 @@ int cudaMemcpy(void *to, const void *from, size_t size, int kind) { memmove(to, 
 int cudaMemcpyAsync(void *to, const void *from, size_t size, int kind, handle stream) { return cudaMemcpy(to, from, size, kind); }
 int cudaMemset(void *memory, int value, size_t size) { memset(memory, value, size); return stand_in_state(); }
 int cudaMemsetAsync(void *memory, int value, size_t size, handle stream) { return cudaMemset(memory, value, size); }
-int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int kind) { return OK; }
+int cudaMemcpyToSymbol(const void *symbol, const void *from, size_t size, size_t offset, int kind) {
+    stand_in_stop("a variable", "copies to it are not kept");
+    return OK;
+}
+
 int cudaGetSymbolAddress(void **memory, const void *symbol) { *memory = (void *)symbol; return OK; }
 int cudaPointerGetAttributes(void *found, const void *memory) { memset(found, 0, 24); *(int *)found = 2; return OK; }
 
@@ -166,9 +181,10 @@ int cudaEventElapsedTime(float *milliseconds, handle start, handle end) { *milli
 // Functions and how many of their blocks fit.
 
 int cudaFuncGetAttributes(char *found, const void *function) {
-    enum { THREADS = 24 };
+    enum { THREADS = 24, TARGET = 32, BINARY = 36 };
     memset(found, 0, 56);
     *(int *)(found + THREADS) = 1024;
+    *(int *)(found + TARGET) = *(int *)(found + BINARY) = stand_in_target(kernels[place(function)].kernel);
     return OK;
 }
 

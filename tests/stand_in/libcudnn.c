@@ -1,4 +1,4 @@
-// A stand-in for libcudnn.so: it has one algorithm for every convolution, which needs no memory and computes nothing.
+// A stand-in for libcudnn.so: it has one algorithm for every convolution, which needs no memory. It computes nothing.
 // VERSION is cuDNN's, as 8904 or 90300.
 #include "nothing.h"
 #include <string.h>
@@ -105,19 +105,19 @@ WORKSPACE(cudnnGetConvolutionBackwardDataWorkspaceSize)
 WORKSPACE(cudnnGetConvolutionBackwardFilterWorkspaceSize)
 
 // What computes.
-DOES_NOTHING(cudnnConvolutionForward)
-DOES_NOTHING(cudnnConvolutionBackwardData)
-DOES_NOTHING(cudnnConvolutionBackwardFilter)
-DOES_NOTHING(cudnnConvolutionBackwardBias)
-DOES_NOTHING(cudnnConvolutionBiasActivationForward)
-DOES_NOTHING(cudnnAddTensor)
-DOES_NOTHING(cudnnTransformTensor)
-DOES_NOTHING(cudnnActivationForward)
-DOES_NOTHING(cudnnActivationBackward)
-DOES_NOTHING(cudnnPoolingForward)
-DOES_NOTHING(cudnnPoolingBackward)
-DOES_NOTHING(cudnnSoftmaxForward)
-DOES_NOTHING(cudnnSoftmaxBackward)
+NOT_COMPUTED(cudnnConvolutionForward)
+NOT_COMPUTED(cudnnConvolutionBackwardData)
+NOT_COMPUTED(cudnnConvolutionBackwardFilter)
+NOT_COMPUTED(cudnnConvolutionBackwardBias)
+NOT_COMPUTED(cudnnConvolutionBiasActivationForward)
+NOT_COMPUTED(cudnnAddTensor)
+NOT_COMPUTED(cudnnTransformTensor)
+NOT_COMPUTED(cudnnActivationForward)
+NOT_COMPUTED(cudnnActivationBackward)
+NOT_COMPUTED(cudnnPoolingForward)
+NOT_COMPUTED(cudnnPoolingBackward)
+NOT_COMPUTED(cudnnSoftmaxForward)
+NOT_COMPUTED(cudnnSoftmaxBackward)
 
 // The backend, from 8 on: descriptors of which each attribute that is read is 0, or empty. An engine configuration is
 // the heuristics' one result.
@@ -129,7 +129,7 @@ FREES(cudnnBackendDestroyDescriptor)
 DOES_NOTHING(cudnnBackendInitialize)
 DOES_NOTHING(cudnnBackendFinalize)
 DOES_NOTHING(cudnnBackendSetAttribute)
-DOES_NOTHING(cudnnBackendExecute)
+NOT_COMPUTED(cudnnBackendExecute)
 
 int cudnnBackendGetAttribute(handle descriptor, int name, int type, long long wanted, long long *count, void *values) {
     long long has = type == INT64 || name == HEURISTICS_RESULTS || name == CONFIGURATION_ENGINE || name == PLAN_CONFIGURATION;

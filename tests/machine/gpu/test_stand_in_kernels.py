@@ -1,0 +1,255 @@
+"""Kernels on the fake driver: it computes their PTX on the host, and says what it doesn't compute."""
+
+import ctypes
+import os
+import struct
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.fatbinaries import wrapped
+
+HEADER = ".version 7.1\n.target sm_80\n.address_size 64\n"
+
+#: Each thread computes one element of `result` from one of `a` and one of `b`.
+ELEMENTS = """
+.visible .entry kernel(.param .u64 kernel_param_0, .param .u64 kernel_param_1, .param .u64 kernel_param_2)
+{{
+    .reg .pred %p<4>;
+    .reg .b16 %h<4>;
+    .reg .b32 %r<9>;
+    .reg .b64 %rd<9>;
+    .reg .{kind} %a, %b, %c;
+    ld.param.u64 %rd1, [kernel_param_0];
+    ld.param.u64 %rd2, [kernel_param_1];
+    ld.param.u64 %rd3, [kernel_param_2];
+    cvta.to.global.u64 %rd1, %rd1;
+    mov.u32 %r1, %ctaid.x;
+    mov.u32 %r2, %ntid.x;
+    mov.u32 %r3, %tid.x;
+    mad.lo.s32 %r4, %r1, %r2, %r3;
+    mad.wide.u32 %rd4, %r4, {size}, %rd1;
+    mad.wide.u32 %rd5, %r4, {size}, %rd2;
+    mad.wide.u32 %rd6, %r4, {size}, %rd3;
+    ld.global.{kind} %a, [%rd4];
+    ld.global.{kind} %b, [%rd5];
+    {body}
+    st.global.{kind} [%rd6], %c;
+    ret;
+}}
+"""
+
+KINDS = {"f32": "float32", "f64": "float64", "s32": "int32", "u32": "uint32", "s64": "int64", "u16": "uint16"}
+
+
+def launch(stand_ins: Path, image: bytes, arguments: Sequence[np.ndarray], blocks: int, threads: int) -> None:
+    """Launch the kernel of the image on these arrays."""
+    cuda = ctypes.CDLL(str(stand_ins / "libcuda.so.1"))
+    module, function = ctypes.c_void_p(), ctypes.c_void_p()
+    assert cuda.cuModuleLoadData(ctypes.byref(module), image) == 0
+    assert cuda.cuModuleGetFunction(ctypes.byref(function), module, b"kernel") == 0
+    addresses = [ctypes.c_void_p(array.ctypes.data) for array in arguments]
+    pointers = (ctypes.c_void_p * len(addresses))(*[ctypes.addressof(address) for address in addresses])
+    assert cuda.cuLaunchKernel(function, blocks, 1, 1, threads, 1, 1, 0, None, pointers, None) == 0
+
+
+def compute(stand_ins: Path, kind: str, body: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Compute one element of each pair with these instructions, which are of this PTX type."""
+    ptx = HEADER + ELEMENTS.format(kind=kind, size=a.itemsize, body=body)
+    values = np.zeros_like(a)
+    launch(stand_ins, ptx.encode(), [a, b, values], a.size // 8, 8)
+    return values
+
+
+@pytest.mark.parametrize(
+    ("kind", "instruction", "expected"),
+    [
+        ("f32", "add.ftz.f32 %c, %a, %b;", np.add),
+        ("f32", "sub.f32 %c, %a, %b;", np.subtract),
+        ("f32", "mul.f32 %c, %a, %b;", np.multiply),
+        ("f32", "div.rn.f32 %c, %a, %b;", np.divide),
+        ("f32", "fma.rn.f32 %c, %a, %b, 0f3F800000;", lambda a, b: a * b + 1),
+        ("f32", "max.f32 %c, %a, %b;", np.maximum),
+        ("f32", "min.f32 %c, %a, %b;", np.minimum),
+        ("f32", "neg.f32 %c, %a;", lambda a, b: -a),
+        ("f32", "abs.f32 %c, %a;", lambda a, b: abs(a)),
+        ("f32", "abs.f32 %c, %a; sqrt.approx.f32 %c, %c;", lambda a, b: np.sqrt(abs(a))),
+        ("f32", "ex2.approx.ftz.f32 %c, %a;", lambda a, b: np.exp2(a)),
+        ("f32", "abs.f32 %c, %a; lg2.approx.f32 %c, %c;", lambda a, b: np.log2(abs(a))),
+        ("f32", "tanh.approx.f32 %c, %a;", lambda a, b: np.tanh(a)),
+        ("f32", "setp.gt.f32 %p1, %a, 0f00000000; selp.f32 %c, %a, 0f00000000, %p1;", lambda a, b: np.maximum(a, 0)),
+        ("f32", "cvt.rn.f16.f32 %h1, %a; cvt.f32.f16 %c, %h1;", lambda a, b: a.astype("float16").astype("float32")),
+        ("f32", "cvt.rmi.f32.f32 %c, %a;", lambda a, b: np.floor(a)),
+        ("f64", "div.rn.f64 %c, %a, %b;", np.divide),
+        ("f64", "mov.b64 {%r5, %r6}, %a; xor.b32 %r6, %r6, -2147483648; mov.b64 %c, {%r5, %r6};", lambda a, b: -a),
+        ("s32", "rem.s32 %c, %a, %b;", np.fmod),
+        ("s32", "shr.s32 %c, %a, 3;", lambda a, b: a >> 3),
+        ("s32", "setp.lt.s32 %p1, %a, %b; @%p1 bra LESS; mov.u32 %c, %b; ret; LESS: mov.u32 %c, %a;", None),
+        ("s64", "mul.lo.s64 %c, %a, %b;", np.multiply),
+        ("u32", "mul.hi.u32 %c, %a, %b;", lambda a, b: (a.astype("uint64") * b >> 32).astype("uint32")),
+        ("u32", "bfe.u32 %c, %a, 4, 8;", lambda a, b: a >> 4 & 255),
+        ("u32", "lop3.b32 %c, %a, %b, %a, 0x3c;", np.bitwise_xor),
+        ("u16", "add.s16 %c, %a, %b;", np.add),
+    ],
+)
+def test_instructions_are_computed(
+    stand_ins: Path, kind: str, instruction: str, expected: Callable[[np.ndarray, np.ndarray], np.ndarray] | None
+) -> None:
+    random = np.random.default_rng(0)
+    a, b = (random.normal(scale=3, size=40) * (1 if kind.startswith("f") else 1000) for _ in range(2))
+    a, b = a.astype("int64").astype(KINDS[kind]) if kind[0] != "f" else a.astype(KINDS[kind]), b.astype(KINDS[kind])
+    values = compute(stand_ins, kind, instruction, a, b)
+    if expected is None:  # threads that end before they store have no result
+        np.testing.assert_array_equal(values, np.where(a < b, a, 0))
+    else:
+        np.testing.assert_allclose(values, expected(a, b), rtol=1e-6, atol=1e-6)
+
+
+#: A block sums its threads' numbers in warps, then through shared memory. It calls a function, and uses a constant.
+SUM = """
+.global .align 4 .b8 factors[8] = {0, 0, 0, 64, 0, 0, 128, 63};
+.shared .align 4 .b8 partial[128];
+.func (.param .b32 func_retval0) scale(.param .b32 scale_param_0)
+{
+    .reg .f32 %f<4>;
+    .reg .b64 %rd<3>;
+    ld.param.f32 %f1, [scale_param_0];
+    mov.u64 %rd1, factors;
+    ld.global.f32 %f2, [%rd1];
+    mul.f32 %f3, %f1, %f2;
+    st.param.f32 [func_retval0+0], %f3;
+    ret;
+}
+.visible .entry kernel(
+    .param .u64 kernel_param_0,
+    .param .u64 kernel_param_1
+)
+{
+    .reg .pred %p<4>;
+    .reg .b32 %r<20>;
+    .reg .f32 %f<20>;
+    .reg .b64 %rd<9>;
+    ld.param.u64 %rd1, [kernel_param_0];
+    ld.param.u64 %rd2, [kernel_param_1];
+    mov.u32 %r1, %tid.x;
+    mul.wide.u32 %rd3, %r1, 4;
+    add.s64 %rd4, %rd1, %rd3;
+    ld.global.nc.f32 %f1, [%rd4];
+    mov.u32 %r2, 16;
+$L__AGAIN:
+    mov.b32 %r3, %f1;
+    { .reg .pred p; shfl.sync.down.b32 %r4|p, %r3, %r2, 31, -1; }
+    mov.b32 %f2, %r4;
+    add.f32 %f1, %f1, %f2;
+    shr.u32 %r2, %r2, 1;
+    setp.ne.s32 %p1, %r2, 0;
+    @%p1 bra $L__AGAIN;
+    and.b32 %r5, %r1, 31;
+    setp.ne.s32 %p2, %r5, 0;
+    @%p2 bra $L__MEET;
+    shr.u32 %r6, %r1, 3;
+    mov.u32 %r7, partial;
+    add.s32 %r8, %r7, %r6;
+    st.shared.f32 [%r8], %f1;
+$L__MEET:
+    bar.sync 0;
+    setp.ne.s32 %p3, %r1, 0;
+    @%p3 bra $L__END;
+    ld.shared.v2.f32 {%f3, %f4}, [partial];
+    add.f32 %f5, %f3, %f4;
+    { // the call
+    .param .b32 param0;
+    st.param.f32 [param0+0], %f5;
+    .param .b32 retval0;
+    call.uni (retval0), scale, (param0);
+    ld.param.f32 %f6, [retval0+0];
+    }
+    atom.global.add.f32 %f7, [%rd2], %f6;
+$L__END:
+    ret;
+}
+"""
+
+
+def test_threads_exchange_numbers_and_wait_for_each_other(stand_ins: Path) -> None:
+    numbers, total = np.arange(64, dtype="float32"), np.array([1], "float32")
+    launch(stand_ins, (HEADER + SUM).encode(), [numbers, total], 1, 64)
+    assert total[0] == 1 + 2 * numbers.sum()
+
+
+def test_code_in_a_fat_binary_is_read_compressed(stand_ins: Path) -> None:
+    body = "add.f32 %c, %a, %b;"
+    ptx = (HEADER + ELEMENTS.format(kind="f32", size=4, body=body)).encode()
+    # LZ4: all bytes as they are, after their number; is_compressed is 0x2000
+    held = b"\xf0" + b"\xff" * ((len(ptx) - 15) // 255) + bytes([(len(ptx) - 15) % 255]) + ptx
+    start = struct.pack("<HHIQI8xI8xQ8xQ", 1, 0x101, 64, len(held), len(held), 80, 0x2000, len(ptx))
+    a, b, values = np.ones(8, "float32"), np.full(8, 2, "float32"), np.zeros(8, "float32")
+    launch(stand_ins, wrapped(start.ljust(64, b"\0") + held), [a, b, values], 1, 8)
+    assert values.tolist() == [3.0] * 8
+
+
+def test_after_what_is_not_computed_nothing_is(stand_ins: Path) -> None:
+    script = """
+import sys, numpy as np
+from pathlib import Path
+from tests.machine.gpu.test_stand_in_kernels import compute
+ones = np.ones(8, "float32")
+for body in ("mov.f32 %c, %a;", "tex.1d.v4.f32.s32 {%c, %c, %c, %c}, [%rd1, {%r1}];", "mov.f32 %c, %a;"):
+    print(compute(Path(sys.argv[1]), "f32", body, ones, ones)[0])
+"""
+    root = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(stand_ins)], env=root, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["1.0", "0.0", "0.0"]
+    assert "kernel is not computed: tex.1d" in done.stderr
+
+
+def test_a_compiler_finds_the_assembler_that_leaves_ptx_as_it_is(stand_ins: Path, tmp_path: Path) -> None:
+    (tmp_path / "code").write_text(HEADER)
+    # a compiler starts it as C does
+    run = "ctypes.CDLL('libcuda.so.1').cuInit(0); ctypes.CDLL(None).system(b'ptxas code -o made -arch=sm_75')"
+    environ = {**os.environ, "LD_LIBRARY_PATH": str(stand_ins)}
+    subprocess.run([sys.executable, "-c", f"import ctypes; {run}"], cwd=tmp_path, env=environ, check=True)
+    assert (tmp_path / "made").read_text() == HEADER
+
+
+def address(array: np.ndarray) -> ctypes.c_void_p:
+    return ctypes.c_void_p(array.ctypes.data)
+
+
+def test_products_of_half_precision_are_computed(stand_ins: Path) -> None:
+    multiply = ctypes.CDLL(str(stand_ins / "libcublas.so.12")).cublasGemmEx
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(3, 4)).astype("float16"), random.normal(size=(4, 5)).astype("float16")
+    stored_a, stored_b, stored_c = np.ascontiguousarray(a.T), np.ascontiguousarray(b.T), np.zeros((5, 3), "float16")
+    alpha, beta, half, computed_in_single = np.array(1, "float32"), np.array(0, "float32"), 2, 68
+    multiply(
+        *(None, 0, 0, 3, 5, 4, address(alpha), address(stored_a), half, 3, address(stored_b), half, 4),
+        *(address(beta), address(stored_c), half, 3, computed_in_single, 0),
+    )
+    np.testing.assert_allclose(stored_c.T, a.astype("float64") @ b.astype("float64"), rtol=1e-3)
+
+
+def test_a_product_of_cublaslt_has_a_bias_and_a_rectifier(stand_ins: Path) -> None:
+    library = ctypes.CDLL(str(stand_ins / "libcublasLt.so.12"))
+    random, size = np.random.default_rng(0), ctypes.c_uint64
+    a, b, bias = (random.normal(size=shape).astype("float32") for shape in [(3, 4), (4, 5), (3,)])
+    stored_b, stored_d = np.ascontiguousarray(b.T), np.zeros((5, 3), "float32")
+    alpha, beta = np.array(1, "float32"), np.array(0, "float32")
+    operation, layouts = ctypes.c_void_p(), [ctypes.c_void_p() for _ in range(3)]
+    library.cublasLtMatmulDescCreate(ctypes.byref(operation), 68, 0)
+    settings = [(3, ctypes.c_int32(1)), (7, ctypes.c_int32(6)), (8, address(bias))]  # a is transposed; both; the bias
+    for name, value in settings:
+        library.cublasLtMatmulDescSetAttribute(operation, name, ctypes.byref(value), size(ctypes.sizeof(value)))
+    for layout, (rows, columns) in zip(layouts, [(4, 3), (4, 5), (3, 5)], strict=True):
+        library.cublasLtMatrixLayoutCreate(ctypes.byref(layout), 0, size(rows), size(columns), size(rows))
+    library.cublasLtMatmul(
+        *(None, operation, address(alpha), address(a), layouts[0], address(stored_b), layouts[1]),
+        *(address(beta), address(stored_d), layouts[2], address(stored_d), layouts[2], None, None, size(0), None),
+    )
+    np.testing.assert_allclose(stored_d.T, np.maximum(a @ b + bias[:, None], 0), rtol=1e-5)
