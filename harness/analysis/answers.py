@@ -8,7 +8,7 @@ from harness.analysis.columns import ScenarioColumn
 from harness.analysis.comparisons import Compared
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Deciding, Verdict
 from harness.model.scenario import DEVICE, ENVIRONMENT, SIDE, Comparison
 
 
@@ -29,6 +29,12 @@ class Finding:
     def distance(self) -> float:
         """The distance of the ratio from 1, on the log scale. For a difference, its distance from 0."""
         return self.ratio.distance
+
+    @property
+    def deciding(self) -> Deciding | None:
+        """The interval of the ratio that decides the verdict, if the shown interval alone would be unclear."""
+        deciding = self.compared.deciding
+        return deciding.inverse if deciding and self.ratio != self.compared.ratio else deciding
 
 
 @dataclass(frozen=True, slots=True)

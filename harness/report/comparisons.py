@@ -9,6 +9,7 @@ from harness.analysis.answers import Finding
 from harness.analysis.cell_index import Lookup
 from harness.analysis.claims import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
+from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable
 from harness.analysis.verdicts import MOST_ROUNDS, Deciding, Verdict, Withheld, describe_too_few
 from harness.model.defaults import FEWEST_ROUNDS
@@ -135,6 +136,16 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
         )
     rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
+
+
+def format_decided_ratio(ratio: Estimate, deciding: Deciding | None) -> str:
+    """Return a ratio with its interval, and with the interval that decides its verdict if that is another one.
+
+    For example, `1.22× (1.02 to 1.46; decided by its 99.3 % interval: 1.04 to 1.43)`.
+    """
+    if deciding is None or ratio.interval is None:
+        return format.ratio(ratio)
+    return f"{format.factor(ratio.value)} ({format.format_interval(ratio.interval)}; {describe_deciding(deciding)})"
 
 
 def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:

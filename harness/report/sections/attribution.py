@@ -15,7 +15,7 @@ from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, REST, Block, Column, Entry, Figure, Section, Text, tabulate
 from harness.report.charts import forest
-from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
+from harness.report.comparisons import HOLM, count_verdicts, describe_deciding, format_decided_ratio
 from harness.report.phrases import (
     capitalize,
     describe_clock,
@@ -104,7 +104,8 @@ def _has_verdicts(attribution: Attribution) -> bool:
 def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`."""
     level, base = names.ends(attribution.scenario, effect.changes[0])
-    return f"{level} takes {format.ratio(effect.estimate)} {describe_longer(clock)} as {base}"
+    ratio = format_decided_ratio(effect.estimate, effect.deciding)
+    return f"{level} takes {ratio} {describe_longer(clock)} as {base}"
 
 
 def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:

@@ -10,14 +10,14 @@ from harness.analysis.cells import Missing
 from harness.analysis.outputs import OutputComparison, OutputMatch, compare_outputs
 from harness.analysis.quantities import get_later_half, slope
 from harness.analysis.results import Results
-from harness.analysis.statistics import combine
+from harness.analysis.statistics import Estimate, combine
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Clock, Status
 from harness.model.scenario import ENVIRONMENT, OWN, PEAK, PRINTED, RESIDENT, STEP, WHOLE, Scenario
 from harness.model.texts import joined
 from harness.report import format
-from harness.report.comparisons import describe_rounds_needed, explain_withheld
+from harness.report.comparisons import describe_rounds_needed, explain_withheld, format_decided_ratio
 from harness.report.escape import shorten
 from harness.report.phrases import describe_longer
 
@@ -118,12 +118,12 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
         and answer.comparison.along == ENVIRONMENT
     ]
     if not of_quantity and not ratio:
-        amounts = [f"{_amount(estimate.value, unit)} in {cell.environment}" for cell, estimate in estimates.items()]
+        amounts = [f"{_format_estimate(estimate, unit)} in {cell.environment}" for cell, estimate in estimates.items()]
         if amounts:
             yield f"The printed {_code(name)} is {joined(amounts)}."
     for answer in of_quantity:
         sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
-        amounts = [_amount(estimates[cell].value, unit) for cell in sides if cell in estimates]
+        amounts = [_format_estimate(estimates[cell], unit) for cell in sides if cell in estimates]
         both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
         what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
         verdict = _explain_undecided(results, answer)
@@ -142,6 +142,12 @@ def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Ite
 
 def _code(name: str) -> str:
     return f"`{name}`"
+
+
+def _format_estimate(estimate: Estimate, unit: str) -> str:
+    """Return a printed number with its unit and its interval: `33.0 ± 0.4 ms`."""
+    scaled = format.unit([estimate.value], Clock.WALL) if unit == printed.SECONDS else format.ONE
+    return f"{format.time(estimate, scaled)} {scaled.symbol}".rstrip()
 
 
 def _amount(value: float, unit: str) -> str:
@@ -219,7 +225,7 @@ def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
         return f"{name} takes {long} {sides}, within {format.share(results.run.plan.margin)}"
-    text = f"{name} takes {format.ratio(finding.ratio)} {long} {sides}"
+    text = f"{name} takes {format_decided_ratio(finding.ratio, finding.deciding)} {long} {sides}"
     if finding.verdict is Verdict.UNCLEAR:
         return f"No clear difference: {text}"
     return text
@@ -250,7 +256,7 @@ def _short(answer: Answer) -> str:
     interval = finding.ratio.interval
     if interval and finding.verdict is Verdict.UNCLEAR:
         return f"{format.factor(finding.ratio.value)} ({format.format_interval(interval)}, unclear)"
-    return format.ratio(finding.ratio)
+    return format_decided_ratio(finding.ratio, finding.deciding)
 
 
 def _pythons(answer: Answer) -> str:

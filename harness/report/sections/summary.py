@@ -26,6 +26,7 @@ from harness.report.comparisons import (
     NO_VERDICT,
     ComparisonLine,
     explain_withheld,
+    format_decided_ratio,
     is_settled,
     lines,
     summarize_verdicts,
@@ -288,9 +289,11 @@ def _format_bytes(difference: Estimate) -> str:
 
 def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
     """Return the range of ratios, with intervals: `1.16× (1.12 to 1.20) to 3.07× (2.99 to 3.15)`."""
-    ratios = [finding.ratio.inverse if faster else finding.ratio for finding in findings]
-    ratios.sort(key=lambda ratio: ratio.value)
-    return " to ".join(dict.fromkeys(map(format.ratio, (ratios[0], ratios[-1]))))
+    ratios = [(finding.ratio, finding.deciding) for finding in findings]
+    if faster:
+        ratios = [(ratio.inverse, deciding and deciding.inverse) for ratio, deciding in ratios]
+    ratios.sort(key=lambda pair: pair[0].value)
+    return " to ".join(dict.fromkeys(format_decided_ratio(*pair) for pair in (ratios[0], ratios[-1])))
 
 
 def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:

@@ -60,7 +60,7 @@ def test_memory_and_numbers_that_it_prints_follow():
     of = made(PEAK, PRINTED + "n")
     told = scripts.sentences(results(of))
     assert told[2] == "At its peak it takes 1.00× (1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
-    assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14: 6.00 and 3.00."
+    assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14: 6 and 3."
 
 
 def printing(numbers, *, units=(), seconds=(0.1, 0.1)):
@@ -95,7 +95,7 @@ def test_two_printed_numbers_are_compared_in_each_release():
 def test_the_number_of_a_single_release_is_told():
     found = printing({"saved": ([0.03], [0.04])}, units=[("saved", 0)])
     alone = Results(run([OLD], scenarios=found.run.scenarios), [one for one in found.launches if one.cell == OLD])
-    assert scripts.printed_sentences(alone) == ["The printed `saved` is 30.0 ms in tf1.14."]
+    assert scripts.printed_sentences(alone) == ["The printed `saved` is 30.0 ± 0.1 ms in tf1.14."]
 
 
 def test_a_number_that_grows_within_launches_is_told_with_its_unit():

@@ -8,7 +8,8 @@ import pytest
 
 from harness.analysis.answers import Finding
 from harness.analysis.results import Results
-from harness.analysis.statistics import Difference
+from harness.analysis.statistics import Difference, Interval
+from harness.analysis.verdicts import Deciding
 from harness.model.launch import Sample
 from harness.model.run import StandIn, Stop, StopReason
 from harness.report import format
@@ -193,6 +194,18 @@ def test_along_an_axis_the_sentence_is_about_the_other_value():
     times = {of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}
     told = only(times, compare=COMPARE)
     assert told.startswith("eager takes 2.00× (2.00 to 2.00) as long as graph (")
+
+
+def test_a_verdict_that_another_interval_decides_has_both_intervals():
+    found = results({of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}, compare=COMPARE)
+    (answer,) = found.answers
+    (finding,) = answer.findings
+    # graph is compared with eager, and the sentence is about eager
+    compared = replace(finding.compared, deciding=Deciding(Interval(0.4, 0.8), 0.99))
+    told = summary.sentence(found.run, replace(answer, findings=[replace(finding, compared=compared)]))
+    assert told.startswith(
+        "eager takes 2.00× (2.00 to 2.00; decided by its 99 % interval: 1.25 to 2.50) as long as graph ("
+    )
 
 
 def test_pythons_are_told_where_they_differ():
