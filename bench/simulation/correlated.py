@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
-from harness.history.change_cache import CachedChanges, ChangeCache, Options
+from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions
 from harness.history.detection import LEAST, fit_levels, keep_significant
 
 NIGHTS, HISTORY = 60, 30
@@ -73,7 +73,7 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
 class _Independent(ChangeCache):
     """The detection without the factor on errors, as if nightly runs were independent."""
 
-    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
+    def find_changes(self, values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
         """Return the detected changes, all of which are suspected and not only watched."""
         segments = fit_levels(values, errors, fewest=options.fewest, least=options.least)
         changes = keep_significant(segments, p=options.p, least=options.least, is_independent=True)

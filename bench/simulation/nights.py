@@ -21,8 +21,8 @@ from scipy.special import betaincinv, gammaincinv
 
 from bench.simulation.machine import Floats
 from harness.analysis.statistics import student
+from harness.history.alerts import IssueAction as Action
 from harness.history.alerts import IssueStep, TrackedIssue, find_alerts, plan_steps
-from harness.history.alerts import Kind as Action
 from harness.history.change_cache import ChangeCache
 from harness.history.confirm import decide_finding
 from harness.history.index import History

@@ -1,4 +1,4 @@
-"""Candidates of a search, in order: releases of the catalog, or versions of one package with all others unchanged."""
+"""Lists the candidates of a search, in order: releases in the catalog, versions of one package, or commits."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 if TYPE_CHECKING:
     from packaging.version import Version
 
-#: Packages of daily wheels.
+#: The packages of nightly wheels.
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 _PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
@@ -26,10 +26,11 @@ _PIN = re.compile(r"([A-Za-z0-9][\w.-]*)==([\w.!+]+?)(?=$|,|\+[A-Za-z])")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An environment of a search: `text` is its value of -e, `date` (ISO 8601) the upload date of its wheel, if known.
+    """An environment in a search. `text` is its value of -e, and `date` (ISO 8601) its wheel's upload date, if known.
 
-    `version` is the version of the package that changes, or its commit, whose message has the first line `title`.
-    `merged` is the number of commits that a merge brings in. `unknown` is the reason if it can't be measured.
+    `version` is the version or the commit of the package that changes. For a commit, `title` is the first line of its
+    message, and `merged` is the number of commits that it merges. `unknown` is the reason if the environment can't be
+    measured.
     """
 
     text: str
@@ -41,8 +42,11 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """The package that changes, in one end: its `version`, and `base`, the value of -e without the package."""
+class MovingPackage:
+    """The package that changes in a search, as it is at one end of the search.
+
+    `version` is its version there, and `base` is the value of -e without the package.
+    """
 
     package: str
     base: str
@@ -55,11 +59,11 @@ class Moving:
         return f"{self.base}+{self.package}=={version}"
 
 
-def releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
-    """Return the catalog's releases between the outermost `ends`, with the ends, by version. One per release.
+def list_releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
+    """Return one environment per release from the first to the last of the `ends`, sorted by version.
 
-    `ends` are names in `known`. Environments with a requirement of the user, or with an image that has its own
-    TensorFlow, are included only if they are an end.
+    `ends` are names in `known`. Environments with requirements of the user, or with an image that has its own
+    TensorFlow, are included only if they are in `ends`.
     """
     chosen: dict[str, Environment] = {}
     for environment in known.values():
@@ -67,22 +71,22 @@ def releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
             chosen.setdefault(environment.tensorflow, environment)
     # an end replaces another environment of its release
     chosen |= {known[name].tensorflow: known[name] for name in reversed(ends)}
-    bounds = sorted(_version(known[name]) for name in ends)
-    inside = [release for release in chosen.values() if bounds[0] <= _version(release) <= bounds[-1]]
+    bounds = sorted(_parse_version(known[name]) for name in ends)
+    inside = [release for release in chosen.values() if bounds[0] <= _parse_version(release) <= bounds[-1]]
     return [
         Candidate(release.asked or release.name, release.released, release.tensorflow)
-        for release in sorted(inside, key=_version)
+        for release in sorted(inside, key=_parse_version)
     ]
 
 
-def _version(environment: Environment) -> "Version":
+def _parse_version(environment: Environment) -> "Version":
     from packaging.version import Version
 
     return Version(environment.tensorflow)
 
 
 def find_moved_package(good: str, bad: str) -> str:
-    """Return the package whose version is the only difference of two values of -e; empty if there is none."""
+    """Return the package whose version is the only difference between two values of -e; empty if there is none."""
     parts = [dict(_PIN.findall(text)) for text in (good, bad)]
     if parts[0].keys() != parts[1].keys() or _PIN.sub("", good) != _PIN.sub("", bad):
         return ""
@@ -90,11 +94,11 @@ def find_moved_package(good: str, bad: str) -> str:
     return differ[0] if len(differ) == 1 else ""
 
 
-def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> Moving:
-    """Return how a package changes in the environment `text`, whose lock file has `pins`.
+def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> MovingPackage:
+    """Return the package that changes, as it is in the environment `text`. `pins` are the versions in its lock file.
 
-    A nightly TensorFlow keeps its keras-nightly, at the version `held` if that is given. Raises UsageError if the
-    environment doesn't have the package.
+    A nightly TensorFlow keeps its keras-nightly, at the version `held` if one is given. Raises UsageError if the
+    environment doesn't contain the package.
     """
     version = pins.get(package) or (pins.get(f"{package}-cpu") if package in ("tensorflow", "tf-nightly") else None)
     if version is None:
@@ -102,37 +106,37 @@ def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = ""
         raise UsageError(
             f"The environment {text} doesn't contain the package {package}. It contains "
             f"{', '.join(f'{name} {pins[name]}' for name in names if name in pins)}.",
-            f"Use an end that contains the package: {text}+{package}==VERSION",
+            f"Use an environment that contains the package: {text}+{package}==VERSION",
         )
     if package not in TENSORFLOW:
-        return Moving(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
+        return MovingPackage(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
     others = text.partition(",")[2] if "==" in text else ""
     base = f",{others}" if others else ""
     if package in NIGHTLIES and "keras-nightly" not in base and (held or "keras-nightly" in pins):
         base += f",keras-nightly=={held or pins['keras-nightly']}"
-    return Moving(package, base, version)
+    return MovingPackage(package, base, version)
 
 
 def find_versions_between(
     good: str, bad: str, package: str, pins: Mapping[str, Mapping[str, str]], python: str
 ) -> tuple[list[Candidate], str]:
-    """Return the versions of a package from one end to the other, and a notice if the index doesn't answer.
+    """Return the versions of a package between two environments, and a notice if the index doesn't answer.
 
-    `pins` are the versions in the lock files of the ends. All other packages are as in the bad end.
+    `pins` are the versions in the lock files of both environments. All other packages have the versions of `bad`.
     """
     held = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held) for text in (good, bad))
     if package not in TENSORFLOW:
-        return versions(replace(first, base=last.base), last, python)
-    candidates, notice = versions(first, last, python)
-    # an end that is a release of the catalog stays one: it has an image
+        return list_package_versions(replace(first, base=last.base), last, python)
+    candidates, notice = list_package_versions(first, last, python)
+    # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}
     named = {version: text for version, text in ends.items() if "==" not in text}
     return [replace(candidate, text=named.get(candidate.version, candidate.text)) for candidate in candidates], notice
 
 
-def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate], str]:
-    """Return every version of a package between two, with both, and all other packages as in `last`.
+def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> tuple[list[Candidate], str]:
+    """Return every version of a package from `first` to `last`, with all other packages as in `last`.
 
     A version that was yanked, or has no wheel for Python X.Y, has a reason in `unknown`. The second result is a
     sentence about the source of the list if the index doesn't answer, otherwise empty. Raises UsageError if both
@@ -142,11 +146,11 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
 
     if first.version == last.version:
         raise UsageError(
-            f"Both ends have {first.package} {first.version}, so there is nothing to search.",
-            "Pass ends with different versions: --good and --bad.",
+            f"--good and --bad both have {first.package} {first.version}, so there is nothing to search.",
+            "Pass environments with different versions.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
-    listed, notice = _listed(first.package)
+    listed, notice = _fetch_versions(first.package)
     inside = {Version(row.version): row for row in listed if low <= Version(row.version) <= high}
     for end in (low, high):
         inside.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
@@ -163,12 +167,12 @@ def versions(first: Moving, last: Moving, python: str) -> tuple[list[Candidate],
     return candidates, notice
 
 
-def commits(repository: Path, environment: str, package: str, good: str, bad: str) -> tuple[list[Candidate], bool]:
-    """Return the commits between two revisions, the older end first, and whether the older end is the bad one.
+def list_commits(repository: Path, environment: str, package: str, good: str, bad: str) -> tuple[list[Candidate], bool]:
+    """Return the commits between two revisions, oldest first, and whether the older revision is the bad one.
 
-    Like `git bisect --first-parent`, they include only first parents of the newer end, so a merge is one commit.
-    If none of the ends is an ancestor of the other, the search starts at their merge base. Raises UsageError for an
-    unknown revision, and for ends without a common ancestor.
+    As with `git bisect --first-parent`, only first parents of the newer revision are included, so a merge is one
+    commit. If neither revision is an ancestor of the other, the search starts at their merge base. Raises UsageError
+    for an unknown revision, and for revisions without a common ancestor.
     """
     root = git.find_top(repository)
     ends = [git.resolve_commit(root, revision) for revision in (good, bad)]
@@ -200,14 +204,14 @@ def commits(repository: Path, environment: str, package: str, good: str, bad: st
     return candidates, is_fix
 
 
-def _listed(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
-    """Return the versions that the index lists, or, if it doesn't answer, those that it listed earlier."""
+def _fetch_versions(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
+    """Return the versions in the index, or the saved list of versions and a notice if the index doesn't answer."""
     cache = get_cache_dir() / "versions" / f"{package}.json"
     try:
         entries = index.list_versions(package)
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError):
-            return [_read(row) for row in parse_json(read_text(cache))], (
+            return [_parse_row(row) for row in parse_json(read_text(cache))], (
                 f"The package index doesn't answer. The search uses the versions of {package} that were listed earlier."
             )
         raise CannotRunHereError(
@@ -222,6 +226,6 @@ def _listed(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
     return entries, ""
 
 
-def _read(row: Mapping[str, object]) -> index.IndexedVersion:
+def _parse_row(row: Mapping[str, object]) -> index.IndexedVersion:
     entry = index.IndexedVersion(**row)  # type: ignore[arg-type]
     return replace(entry, uploaded=datetime.fromisoformat(str(row["uploaded"])) if row["uploaded"] else None)

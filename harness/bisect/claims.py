@@ -1,4 +1,4 @@
-"""Cell and ends of a search, from the claim of an upstream issue."""
+"""Finds the cell and the ends (`good` and `bad`) of a search in the claim of an upstream issue."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,8 +18,8 @@ def complete(request: BisectRequest) -> BisectRequest:
     """Return the request with the scenario, axes, quantity and ends that the claim of its issue defines.
 
     A claim between two releases is preferred, and defines both ends. If both sides of the claim are in one environment,
-    the search follows the worse side over the releases. Raises UsageError for an issue without a claim, and for a
-    request that names no cell.
+    the search measures the worse side in all releases. Raises UsageError for an issue without a claim, and for a
+    request without a cell.
     """
     if not request.issue:
         if not request.scenario:
@@ -65,7 +65,7 @@ def complete(request: BisectRequest) -> BisectRequest:
 
 
 def resolve_ends(request: BisectRequest) -> BisectRequest:
-    """Return the request with the versions of ends that are release lines. Raises the errors of a line."""
+    """Return the request with exact versions if its ends are release lines. Raises the errors of a release line."""
     environments = load_environments(Project.find())
 
     def exact(text: str) -> str:
@@ -76,7 +76,7 @@ def resolve_ends(request: BisectRequest) -> BisectRequest:
 
 
 def _find_better_release(claim: Claim) -> str:
-    """Return the environment of the claim's better side; empty if the worse side has the same."""
+    """Return the environment of the claim's better side; empty if both sides have the same environment."""
     better = claim.better.environment if claim.better else ""
     return better if better != claim.worse.environment else ""
 

@@ -1,4 +1,4 @@
-"""Comparison of two environments, from the rounds of one run or several."""
+"""Compares two environments in a search, from the rounds of one or several runs."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,18 +13,18 @@ from harness.model.launch import Launch
 from harness.model.scenario import GROWTH, STEP, Cell
 from harness.model.texts import counted, format_number
 
-#: Total rounds of two environments after which a search compares them. It measures more only while the answer is open.
-#: Each interval has the level 1 - `LOOK_ALPHA`, so all of them together contain the truth with 95 % (Bonferroni).
+#: A search compares two environments after these total numbers of rounds, until the answer is clear. Each interval has
+#: the level 1 - `LOOK_ALPHA`, so that all intervals together contain the true value with 95 % probability (Bonferroni).
 LOOKS = (3, 5, 8, 13, 21, 34)
 LOOK_ALPHA = compute_shown_alpha(len(LOOKS))
 
 
 @dataclass(frozen=True, slots=True)
 class LookResult:
-    """Comparison of two environments, the newer with the older.
+    """A comparison of the newer of two environments with the older one.
 
     `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
-    `what` is a clause with the value. `floor` is the largest difference that isn't reported, on the scale of the
+    `what` is a clause that states the value. `floor` is the largest difference that isn't reported, on the scale of the
     search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
     differ.
     """
@@ -42,23 +42,23 @@ class LookResult:
     @property
     def step(self) -> float:
         """Return the step on the scale of the search: the log of the ratio, or the difference."""
-        return self._scaled(self.value)
+        return self._scale(self.value)
 
     @property
     def steps(self) -> tuple[float, float]:
         """Return the ends of the interval of the step."""
-        return self._scaled(self.low), self._scaled(self.high)
+        return self._scale(self.low), self._scale(self.high)
 
     @property
     def is_step(self) -> bool:
-        """Return whether the two are shown to differ: the interval excludes 0, and the value is beyond `floor`."""
-        excludes_none = self._scaled(self.low) > 0.0 or self._scaled(self.high) < 0.0
+        """Return whether the difference is established: the interval excludes 0, and the value is beyond `floor`."""
+        excludes_none = self._scale(self.low) > 0.0 or self._scale(self.high) < 0.0
         return excludes_none and abs(self.step) > self.floor
 
     @property
     def is_same(self) -> bool:
-        """Return whether the two are shown to be the same: the whole interval is within `floor`."""
-        return -self.floor < self._scaled(self.low) and self._scaled(self.high) < self.floor
+        """Return whether equality is established: the whole interval is within `floor`."""
+        return -self.floor < self._scale(self.low) and self._scale(self.high) < self.floor
 
     @property
     def is_clear(self) -> bool:
@@ -67,19 +67,19 @@ class LookResult:
 
     @property
     def relation(self) -> str:
-        """Return `differ`, `do not differ`, or `are not shown to differ`."""
-        return "differ" if self.is_step else "do not differ" if self.is_same else "are not shown to differ"
+        """Return `differ`, `do not differ`, or `may or may not differ`."""
+        return "differ" if self.is_step else "do not differ" if self.is_same else "may or may not differ"
 
     @property
     def clause(self) -> str:
-        """Return all of it: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
+        """Return the comparison as text: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
         low, high = (format_number(end) if self.is_ratio else f"{end:+,.0f}" for end in (self.low, self.high))
         less, more = ("faster", "slower") if self.is_ratio else ("less", "more")
         direction = more if self.step > 0.0 else less
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
         return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
 
-    def _scaled(self, value: float) -> float:
+    def _scale(self, value: float) -> float:
         if not self.is_ratio:
             return value
         return math.log(value) if value > 0.0 else -math.inf
@@ -89,7 +89,7 @@ class LookResult:
 class ProbeRun:
     """A stored run of one cell in several environments, and the quantity `of` that is compared.
 
-    `names` are the environments' names by their texts, the values of -e.
+    `names` maps the environments' values of -e to their names.
     """
 
     results: Results
@@ -116,7 +116,7 @@ class ProbeRun:
         return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
 
     def differences(self, text: str, fixed: str) -> list[float]:
-        """Return the log of value(text) / value(fixed), of growth the difference, for each round that has both."""
+        """Return log(value(text) / value(fixed)), or for memory growth the difference, for each round with both."""
         probes, others = self.values(text), self.values(fixed)
         both = sorted(probes.keys() & others.keys())
         if self.of == GROWTH:
@@ -153,7 +153,7 @@ class ProbeRun:
             return None
         ratio = estimate or compared.ratio
         bias = math.exp(compared.bias.distance if compared.bias else 0.0)
-        # different work, or a biased control, withholds the verdict of a table; a search uses the interval
+        # a table has no verdict if the work differs or the control is biased, but a search uses the interval
         remark = "the two launches of the control cell differ" if compared.withheld is Withheld.CONTROL else ""
         verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(

@@ -1,4 +1,4 @@
-"""Folder of a search: bisect.json is its request, steps.jsonl the list of its runs in order.
+"""The folder of a search: bisect.json contains its request, and steps.jsonl the list of its steps in order.
 
 A resumed search takes the same steps, and reads the results of its earlier steps from the stored runs.
 """
@@ -14,18 +14,18 @@ from typing import Any
 from harness.bisect.request import BisectRequest
 from harness.files import append, parse_json, read, write_atomically
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.session.running import new_id
+from harness.session.running import make_run_id
 from harness.store.signature import is_from_here, sign
 
 
 def create_folder(request: BisectRequest) -> Path:
     """Create the folder of a new search, with its request. Raises CannotRunHereError if it can't be written."""
-    folder = request.results / f"bisect-{new_id(datetime.now(UTC))}"
+    folder = request.results / f"bisect-{make_run_id(datetime.now(UTC))}"
     try:
         document = json.dumps({"schema": 1, **asdict(request)}, indent=2, default=str) + "\n"
         write_atomically(folder / "bisect.json", sign(document.encode()))
     except OSError as error:
-        raise _not_written(folder, error) from None
+        raise _make_write_error(folder, error) from None
     return folder
 
 
@@ -41,20 +41,20 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
         ) from None
     if not is_from_here(data):
         raise UsageError(
-            f"{folder} was not started by this user on this machine, or its bisect.json was changed later. If harness "
-            "resumed this search, it would run somebody else's request.",
+            f"{folder} was not started by this user on this machine, or its bisect.json has changed since. So resuming "
+            "this search could run another user's request.",
             "Start your own search: harness bisect",
         )
     try:
         stored = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
         request = BisectRequest(**{**stored, "results": Path(stored["results"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise UsageError(f"{path} is damaged: {error}.") from None
+        raise UsageError(f"{path} is corrupt: {error}.") from None
     return replace(request, budget=budget) if budget else request
 
 
 class StepLog:
-    """The stored steps of a search, by key, each a JSON object. Reading a step again starts with the first."""
+    """The stored steps of a search. A step is a JSON object with a key. Several steps can have the same key."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "steps.jsonl"
@@ -70,11 +70,11 @@ class StepLog:
 
     @property
     def runs(self) -> list[str]:
-        """The ids of the runs of steps that weren't taken out."""
+        """The ids of the runs of steps that `next` hasn't returned."""
         return [step["run"] for steps in self._steps.values() for step in steps if "run" in step]
 
     def next(self, key: Sequence[Any]) -> dict[str, Any] | None:
-        """Take the next stored step with this key out of the log; None if there is none."""
+        """Return the next stored step with this key, and remove it from this log; None if there is none."""
         steps = self._steps[json.dumps(key)]
         return steps.pop(0) if steps else None
 
@@ -86,10 +86,10 @@ class StepLog:
             append(self._path, b"\n" + line if self._is_torn else line)
             self._is_torn = False
         except OSError as error:
-            raise _not_written(self._path.parent, error) from None
+            raise _make_write_error(self._path.parent, error) from None
 
 
-def _not_written(folder: Path, error: OSError) -> CannotRunHereError:
+def _make_write_error(folder: Path, error: OSError) -> CannotRunHereError:
     return CannotRunHereError(
         f"The results folder {folder} cannot be written: {error.strerror}.", "Choose another folder with --results."
     )

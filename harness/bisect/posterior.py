@@ -1,4 +1,4 @@
-"""Posterior of the position of a step among ordered candidates, from noisy paired rounds: a Bayesian search.
+"""The posterior of the position of a step among ordered candidates, from noisy paired rounds: a Bayesian search.
 
 Candidates have numbers, and one step is between two of them. A paired round measures the difference of two candidates:
 the log of their ratio, or their plain difference if a ratio makes no sense. If the step has size d and is between the
@@ -8,8 +8,8 @@ candidates k and k + 1, a round is
 
 x is 1 if only the probe is after the step, -1 if only the fixed candidate is, and 0 otherwise. u is the own difference
 of a candidate, because two releases never take exactly the same time. All rounds of a candidate have the same u, so
-more rounds don't remove it. It is normal with a standard deviation from `OWNS`. Each value is half as likely as the one
-before.
+more rounds don't remove it. u is normally distributed, with a standard deviation from `OWNS`. Each of these values is
+half as likely as the one before.
 
 d and the variance of the noise are unknown, and are integrated out in closed form. d has a flat prior. The variance has
 a scaled inverse chi-squared prior that counts as `PRIOR` rounds (A. Gelman et al., "Bayesian Data Analysis", 3rd
@@ -24,7 +24,7 @@ The next probe: measuring a candidate shows whether it is after the step. With e
 median of the posterior, whose probability b of that is nearest to 1/2 (R. Waeber, P. I. Frazier and S. G. Henderson,
 "Bisection search with noisy responses", SIAM Journal on Control and Optimization 51, 2013). It has the largest
 b (1 - b). With r = (own / noise)^2, n rounds of a candidate are worth 1/(r + 1/n). So b (1 - b) is multiplied by the
-gain of one more round. Of two candidates that are about as likely, the one with fewer rounds is next.
+gain of one more round. If two candidates are about equally likely, the one with fewer rounds is next.
 """
 
 import math
@@ -38,10 +38,10 @@ import numpy as np
 from harness.analysis.distributions import Floats
 from harness.model.defaults import LEVEL
 
-#: Prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.
+#: The prior standard deviation of a round on the log scale, and the number of rounds that the prior counts as.
 SPREAD, PRIOR = 0.03, 3.0
 
-#: Standard deviations of the own differences of candidates, on the log scale: docs/dev/validation/simulation-bisect.md.
+#: Standard deviations of candidates' own differences, on the log scale. See docs/dev/validation/simulation-bisect.md.
 OWNS = (0.0, 0.01, 0.02, 0.04)
 
 #: A probe gets rounds until the step is `CLEAR` times the standard error of their mean, but at most `MOST_ROUNDS`.
@@ -50,7 +50,7 @@ CLEAR, MOST_ROUNDS = 3.0, 3
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """One paired round: `value` is candidate `probe` minus candidate `fixed`, on the scale of the search.
+    """A paired round: `value` is the value of candidate `probe` minus that for `fixed`, on the scale of the search.
 
     The rounds of a scan (`is_scan`) share one launch of `fixed`.
     """
@@ -63,7 +63,7 @@ class Round:
 
 @dataclass(frozen=True, slots=True)
 class Posterior:
-    """Posterior of the step: `shares` are the probabilities of `pairs` of adjacent `candidates`, and add up to 1.
+    """The posterior of the step: `shares` are the probabilities of `pairs` of adjacent `candidates`, and add up to 1.
 
     `step` is the mean size of the step, and `spread` the mean standard deviation of a round. `gains` is the gain of one
     more round, for each candidate.
@@ -104,7 +104,7 @@ class Posterior:
         return np.concatenate([[0.0], np.cumsum(self.shares)])
 
     def next_probes(self, count: int = 1) -> list[int]:
-        """Return the candidates that are worth most to measure next, the best first, without the ends."""
+        """Return the candidates that are most useful to measure next, the best first, without the ends."""
         beyond = self.beyond()[1:-1]
         worth = beyond * (1.0 - beyond) * self.gains[1:-1]
         # a stable sort: of equals the one in the middle, and then the earlier
@@ -123,7 +123,7 @@ class Posterior:
 def posterior(
     candidates: Sequence[int], rounds: Sequence[Round], *, spread: float = SPREAD, unit: float = 1.0
 ) -> Posterior:
-    """Return the posterior of the step among `candidates`: ascending numbers, the first and the last are the ends.
+    """Return the posterior of the step among `candidates`: ascending numbers. The first and the last are the ends.
 
     `spread` is the prior standard deviation of a round, and `unit` the scale of `OWNS`, both on the scale of the
     search. Rounds of other candidates are left out. Every position has the same prior probability. If numbers are
@@ -178,10 +178,10 @@ def posterior(
         shares=shares.sum(axis=0),
         step=float((shares * steps).sum()),
         spread=math.sqrt(float((shares * variances).sum()) / freedom),
-        gains=_worth(measured + 1.0, ratio) - _worth(measured, ratio),
+        gains=_compute_worth(measured + 1.0, ratio) - _compute_worth(measured, ratio),
     )
 
 
-def _worth(rounds: Floats, ratio: float) -> Floats:
-    """Return the worth of each candidate's rounds, in rounds of a candidate without an own difference."""
+def _compute_worth(rounds: Floats, ratio: float) -> Floats:
+    """Return how many rounds of a candidate without an own difference each candidate's rounds are worth."""
     return np.asarray(rounds / (1.0 + ratio * rounds))

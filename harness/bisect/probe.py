@@ -1,6 +1,6 @@
-"""Measurement of environments for a search, as small runs in the folder of the search.
+"""Measures environments for a search, as small runs in the search's folder.
 
-The runs are the state of the search. A search that is resumed gets its earlier results from the stored runs.
+The runs are the state of the search. A resumed search reads its earlier results from the stored runs.
 """
 
 import os
@@ -32,12 +32,12 @@ from harness.session.request import Request
 from harness.session.sources import with_asked
 from harness.store.folder import RunFolder
 
-#: With at least this many CPUs, environments are built during a measurement: a build uses two, a launch one.
+#: With at least this many CPUs, environments are built during a measurement. A build uses two CPUs, and a launch one.
 CPUS_TO_BUILD = 4
 
 
 class Probe:
-    """Builds and measures the environments of a search, each once. A text is the value of -e for an environment.
+    """Builds and measures the environments of a search. A text is the value of -e for an environment.
 
     `spent` is the time of all launches in seconds, `launched` their number, and `runs` the ids of the runs. The
     listener follows the runs.
@@ -71,14 +71,14 @@ class Probe:
             self._pool.shutdown(wait=True, cancel_futures=True)
 
     def measure(self, kind: str, texts: Sequence[str], rounds: int, *, with_control: bool = False) -> ProbeRun:
-        """Measure rounds of environments, the first of which is the baseline; `kind` is the kind of step.
+        """Measure rounds of environments. The first one is the baseline. `kind` is the kind of the step in the log.
 
-        Raises what session.plan and session.run raise, and KeyboardInterrupt if the run was interrupted.
+        Raises the errors of session.plan and session.run, and KeyboardInterrupt if the run was interrupted.
         """
         key = (kind, list(texts), rounds)
         if stored := self.log.next(key):
             return self._add(session.read(self.folder / stored["run"]), stored["names"])
-        names = {text: self._requirement(text).environment.name for text in texts}
+        names = {text: self._load_requirement(text).environment.name for text in texts}
         request = self._request
         planned = session.plan(
             Request(
@@ -111,7 +111,7 @@ class Probe:
         return self._add(ended.results, names)
 
     def remove_leftovers(self) -> None:
-        """Remove what is left of runs of this search that were killed: their steps are taken again."""
+        """Remove the leftovers of killed runs of this search. Their steps are measured again."""
         paths = self.folder.iterdir() if self.folder.exists() else ()
         unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
         for path in unfinished:
@@ -128,13 +128,13 @@ class Probe:
         return self._pool is not None
 
     def build_ahead(self, texts: Sequence[str]) -> None:
-        """Start to build environments during a measurement. Does nothing on a machine with too few CPUs."""
+        """Start to build environments in the background. Does nothing on a machine with too few CPUs."""
         for text in texts if self._pool else ():
             if self._pool and text not in self._builds:
                 self._builds[text] = self._pool.submit(self._build, text, nullcontext)
 
     def why_not(self, text: str) -> str:
-        """Build an environment unless it was built before. Returns why that isn't possible, or an empty text."""
+        """Build an environment unless it was built before. Return why that isn't possible, or an empty text."""
         if text in self._builds:
             return self._builds[text].result()
         return self._build(text, lambda: hold_machine(self._listener.say if self._wait else None))
@@ -147,18 +147,20 @@ class Probe:
     def pins(self, text: str) -> Mapping[str, str]:
         """Return the versions of an environment's packages, from its lock file."""
         if text not in self._pins:
-            self._pins[text] = self._requirement(text).lock.pins
+            self._pins[text] = self._load_requirement(text).lock.pins
         return self._pins[text]
 
     def python(self, text: str) -> str:
         """Return the Python version of an environment, X.Y."""
-        return self._requirement(text).environment.python
+        return self._load_requirement(text).environment.python
 
     def commits(self) -> dict[str, str]:
         """Return the commit of TensorFlow in each measured environment that reports one."""
         return {text: commit for run in self._measured for text in run.names if (commit := run.build(text))}
 
-    def _requirement(self, text: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext) -> Requirement:
+    def _load_requirement(
+        self, text: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext
+    ) -> Requirement:
         environments, (name,) = with_asked(
             self._project,
             load_environments(self._project),
@@ -183,7 +185,7 @@ class Probe:
 
     def _build_now(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         try:
-            requirement = self._requirement(text, lock)
+            requirement = self._load_requirement(text, lock)
         except HarnessError as error:
             return _shorten(error)
         # as in a run: without a named backend, a wheel from a source needs a container
@@ -225,5 +227,5 @@ def _check_axes(cells: Sequence[Cell]) -> None:
 
 
 def _shorten(error: HarnessError) -> str:
-    """Return the message of an error as a reason, in one line."""
+    """Return the message of an error as a reason on one line."""
     return " ".join(error.message.split()).rstrip(".")[:300]

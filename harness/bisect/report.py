@@ -1,4 +1,4 @@
-"""Report of a search, as sections."""
+"""The report of a search, as sections."""
 
 import re
 import shlex
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from harness.bisect.candidates import NIGHTLIES, Candidate
-from harness.bisect.exchange import Exchange, changes, pair_of, versions
+from harness.bisect.exchange import Exchange, find_versions, get_pair, list_differences
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import Search, SearchEnd
@@ -28,66 +28,66 @@ _REPOSITORIES = {
 
 _HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 
-#: The table has at most this many candidates, and a sentence names at most this many skipped ones.
+#: The largest number of candidates in the table, and of skipped candidates in a sentence.
 _ROWS, _SKIPPED = 60, 5
 
 
 def sections(
     request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
 ) -> list[Section]:
-    """Return the report of a search in its current state. `package` is the one that changes; empty for releases."""
+    """Return the report of a search in its current state. `package` is the changing package; empty for releases."""
     cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
     details = [
         *(_describe_exchange(entry) for entry in exchanges),
-        *_commits(search, package, probe.commits()),
-        *_packages(search, package, probe),
-        *_changes(search),
-        _cost(search, probe),
+        *_list_commits(search, package, probe.commits()),
+        *_list_packages(search, package, probe),
+        *_list_changes(search),
+        _describe_cost(search, probe),
     ]
     blocks: list[Block] = [
-        *(Text(sentence, where=REPORT) for sentence in _answer(request, search)),
+        *(Text(sentence, where=REPORT) for sentence in _format_answer(request, search)),
         Items(details, where=REPORT),
-        *_next(request, search, package, probe, exchanges),
-        Text(f"Measured: the {_quantity(request)} of {cell}, in {candidates}.", where=FILES),
+        *_suggest_next(request, search, package, probe, exchanges),
+        Text(f"Measured: the {_describe_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
     if search.ends:
-        blocks.append(Text(f"Comparison of the ends before the search: {search.ends.clause}.", where=FILES))
+        blocks.append(Text(f"Comparison of --good and --bad before the search: {search.ends.clause}.", where=FILES))
     if request.command:
         blocks += [Text("Command:", where=FILES), Code(shlex.join(request.command), where=FILES)]
     runs = Items([f"{run}/report.md" for run in dict.fromkeys(probe.runs)], where=FILES)
     return [
         Section(f"Bisect: {request.issue or request.scenario}", "bisect", blocks),
-        Section("Candidates", "candidates", list(_table(search))),
+        Section("Candidates", "candidates", list(_make_table(search))),
         Section("Runs", "runs", [runs]),
     ]
 
 
-def resume_command(request: BisectRequest, folder: Path) -> str:
+def make_resume_command(request: BisectRequest, folder: Path) -> str:
     """Return the command that resumes a search with twice its budget."""
     return f"harness bisect --resume {shlex.quote(str(folder))} --budget {format_plain(request.budget / 30.0, 6)}m"
 
 
-def _quantity(request: BisectRequest) -> str:
+def _describe_quantity(request: BisectRequest) -> str:
     return "time per step" if request.of == STEP else request.of
 
 
-def _answer(request: BisectRequest, search: Search) -> list[str]:
+def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     subject = f"{request.issue}: " if request.issue else ""
     belief = search.posterior
     if search.ends is None or belief is None:
-        return [f"{subject}the search ended before both ends were verified."]
+        return [f"{subject}the search ended before it had compared --good and --bad."]
     if not search.ends.is_step:
-        return [f"{subject}the ends {search.ends.relation}: {search.ends.clause}."]
+        return [f"{subject}--good and --bad {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{subject}the ends are swapped: {search.ends.clause}."]
+        return [f"{subject}--good and --bad are swapped: {search.ends.clause}."]
     first, last = (search.candidates[at] for at in belief.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
-    change = f"{subject}the {_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    change = f"{subject}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
     place = f"between {first.text} and {last.text}{dates}"
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
-        return _found(change, place, belief.share, search, search.pair.clause)
+        return _format_found(change, place, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
     likeliest = "not confirmed"
     if belief.likely_range != belief.likeliest:
@@ -97,7 +97,7 @@ def _answer(request: BisectRequest, search: Search) -> list[str]:
     return [f"{subject}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
 
 
-def _found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
+def _format_found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
     """Return the answer of a search that ended at one pair, or at one commit."""
     posterior = f"posterior probability of {100.0 * share:.1f} %"
     is_confirmed = search.ended is SearchEnd.CONFIRMED
@@ -113,17 +113,17 @@ def _found(change: str, place: str, share: float, search: Search, clause: str) -
     return [
         f"{change} most likely {place} ({posterior}). But a direct comparison of the two versions did not confirm the "
         f"change: {clause}.",
-        "There may be several changes, or a change that is too small to be shown between two adjacent candidates.",
+        "There may be several changes, or a change that is too small to detect between two adjacent candidates.",
     ]
 
 
-def _commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
+def _list_commits(search: Search, package: str, commits: Mapping[str, str]) -> Iterator[Words]:
     """Yield the commits of the two builds, and a link to the commits between them."""
     builds, address = find_commits(search, package, commits)
     if builds:
         yield builds
     if address:
-        yield [Link(f"Changes of {package or 'tensorflow'} between them", address)]
+        yield [Link(f"Changes in {package or 'tensorflow'} between the two versions", address)]
 
 
 def _describe_exchange(entry: Exchange) -> str:
@@ -133,19 +133,19 @@ def _describe_exchange(entry: Exchange) -> str:
     return f"{entry.package} {entry.role}: {entry.result.clause}."
 
 
-def _packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
+def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
     """Yield the packages that differ between the two candidates, and a link to the changes of each known one."""
-    listed = changes(search, probe)
+    listed = list_differences(search, probe)
     if search.ends is None or len(listed) < 2:
         return
-    first, last = pair_of(search) or ("", "")
+    first, last = get_pair(search) or ("", "")
     yield f"{counted(len(listed), 'package')} of {last} differ from {first}: {joined(listed)}."
     for name, (repository, tag) in _REPOSITORIES.items():
-        both = versions(search, name, probe)
+        both = find_versions(search, name, probe)
         # a nightly wheel has no tag
         if both and name != package and name not in TENSORFLOW and not any("dev" in version for version in both):
             address = f"https://github.com/{repository}/compare/{tag}{both[0]}...{tag}{both[1]}"
-            yield [Link(f"Changes of {name} between them", address)]
+            yield [Link(f"Changes in {name} between these versions", address)]
 
 
 def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tuple[str, str]:
@@ -170,15 +170,15 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     return reported, f"https://github.com/{repository}/{path}" if repository and path else ""
 
 
-def _changes(search: Search) -> Iterator[str]:
+def _list_changes(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
     others = [change for change in search.changes if change.pair != search.found]
     if others:
         yield (f"The scan, with one round of each version, shows other changes too: {search.format_changes(others)}.")
     if search.pair and search.pair.pythons:
         yield (
-            f"Both versions have different Python versions ({' and '.join(search.pair.pythons)}), which can change "
-            "the speed."
+            f"The two versions run on different versions of Python ({' and '.join(search.pair.pythons)}), which can "
+            "change the speed."
         )
     skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
     if skipped:
@@ -186,34 +186,34 @@ def _changes(search: Search) -> Iterator[str]:
         yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
 
 
-def _cost(search: Search, probe: Probe) -> str:
+def _describe_cost(search: Search, probe: Probe) -> str:
     paired = counted(sum(not entry.is_scan for entry in search.rounds), "paired round")
     runs, launches = counted(len(probe.runs), "run"), counted(probe.launched, "launch")
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
 
-def _next(
+def _suggest_next(
     request: BisectRequest, search: Search, package: str, probe: Probe, exchanges: Sequence[Exchange]
 ) -> Iterator[Block]:
-    """Yield what the user can do to get a better answer."""
+    """Yield advice for a better answer."""
     if search.found is None or search.ends is None:
         return
     if search.ends.is_same or search.is_reversed:
-        yield Text("Pass other ends with --good and --bad.", where=REPORT)
+        yield Text("Pass different versions or commits to --good and --bad.", where=REPORT)
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
-        yield Code(resume_command(request, probe.folder), where=REPORT)
+        yield Code(make_resume_command(request, probe.folder), where=REPORT)
     elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
         sentence = f"{counted(skipped, 'version')} between them cannot be measured on this machine."
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
-        yield from _merged(request, search.candidates[search.found[1]])
+        yield from _suggest_merged_search(request, search.candidates[search.found[1]])
     elif moved := next((entry for entry in exchanges if entry.moves), None):
         yield Text(f"To search the versions of {moved.package} between them:", where=REPORT)
-        yield Code(_search_command(request, moved.package, *_ends_of(search, moved)), where=REPORT)
+        yield Code(_search_command(request, moved.package, *_find_ends(search, moved)), where=REPORT)
     elif package:
         yield Text(
-            "They are adjacent versions in the index, so only the commits between them are left to search.",
+            "The two versions are adjacent in the index, so only the commits between them are left to search.",
             where=REPORT,
         )
     else:
@@ -229,15 +229,15 @@ def _search_command(request: BisectRequest, package: str, good: str, bad: str) -
     return shlex.join(["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", package])
 
 
-def _ends_of(search: Search, moved: Exchange) -> tuple[str, str]:
+def _find_ends(search: Search, moved: Exchange) -> tuple[str, str]:
     """Return the good and the bad end of a search for the version of a package that makes the difference."""
-    older, newer = pair_of(search) or ("", "")
+    older, newer = get_pair(search) or ("", "")
     first, last = (older, moved.text) if moved.base == older else (moved.text, newer)
     return (last, first) if search.is_fix else (first, last)
 
 
-def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
-    """Yield how to search the commits of a merge."""
+def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
+    """Yield the advice to search the commits of a merge."""
     if not commit.merged:
         return
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
@@ -250,7 +250,7 @@ def _merged(request: BisectRequest, commit: Candidate) -> Iterator[Block]:
     yield Code(shlex.join([*words, "-s", request.scenario, *axes]), where=REPORT)
 
 
-def _table(search: Search) -> Iterator[Block]:
+def _make_table(search: Search) -> Iterator[Block]:
     """Yield the table of the candidates that were measured, skipped, or may have the step."""
     belief = search.posterior
     pairs = zip(belief.pairs, belief.shares.tolist(), strict=True) if belief else ()
@@ -282,4 +282,4 @@ def _table(search: Search) -> Iterator[Block]:
     rows = [at for at in numbers if compared(at) or scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
     if left := len(numbers) - len(rows[:_ROWS]):
-        yield Text(f"{left} more candidates were not measured, or the change isn't in them.", where=FILES)
+        yield Text(f"{left} more candidates are not listed.", where=FILES)

@@ -1,4 +1,4 @@
-"""Request of a search. Light to import, because `harness bisect` makes its options from it."""
+"""The request for a search. This module is fast to import, because `harness bisect` makes its options from it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, length_text, read_seconds, shared
+from harness.session.request import Option, OptionPanel, format_length, read_seconds, shared
 
 
 def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -18,19 +18,20 @@ def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
     for axis, values in axes.items():
         if len(values) > 1:
             raise UsageError(
-                f"A search measures one cell, but the axis {axis} has {len(values)} values.", f"-a {axis}={values[0]}"
+                f"A search measures one cell, but the axis {axis} has {len(values)} values.",
+                f"Pass one value, such as -a {axis}={values[0]}",
             )
     return {axis: values[0] for axis, values in axes.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BisectRequest:
-    """A cell, and two ends between which releases, or the versions of one package, are searched.
+    """A cell, and the two ends (`good` and `bad`) between which releases or the versions of one package are searched.
 
-    `good` and `bad` are values of -e, or, with a `repository`, revisions. If empty, they come from the claim of the
-    issue, or from the catalog. With `fix`, the search is for the step back to good. `of` is the name of the quantity. A
-    scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches. Fields
-    without an `Option` share the option of `Request`, or have none.
+    The ends are values of -e, or, with a `repository`, revisions. If they are empty, they come from the claim of the
+    issue, or from the catalog. With `fix`, the search is for the change back to good. `of` is the name of the quantity.
+    A scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches.
+    Fields without an `Option` share the option of `Request`, or have none.
     """
 
     scenario: Annotated[str, Option("The scenario to measure, if no issue is passed.", ("-s", "--scenario"))] = ""
@@ -78,7 +79,7 @@ class BisectRequest:
         Option(
             "Stop before the launches exceed this time.",
             read=read_seconds,
-            shown=length_text(BISECT_BUDGET),
+            shown=format_length(BISECT_BUDGET),
             panel=OptionPanel.PRECISION,
         ),
     ] = BISECT_BUDGET

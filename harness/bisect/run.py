@@ -1,4 +1,4 @@
-"""Run of a search, from its request to its report."""
+"""Runs a search, from its request to its report."""
 
 import os
 import shlex
@@ -11,11 +11,11 @@ from harness import session
 from harness.bisect import report
 from harness.bisect.candidates import (
     Candidate,
-    commits,
     find_moved_package,
     find_moving,
     find_versions_between,
-    releases,
+    list_commits,
+    list_releases,
 )
 from harness.bisect.exchange import Exchange, exchange
 from harness.bisect.probe import Probe
@@ -34,9 +34,9 @@ from harness.report.blocks import Section
 
 @dataclass(frozen=True, slots=True)
 class BisectResult:
-    """A search that ended, and the sections of its report.
+    """A search that has ended, and the sections of its report.
 
-    `commits` has the commits of the two candidates as text, and the address of the commits between them, if known.
+    `commits` contains the commits of the two candidates as text, and the address of the commits between them, if known.
     """
 
     search: Search
@@ -45,12 +45,12 @@ class BisectResult:
 
     @property
     def is_confirmed(self) -> bool:
-        """Return whether the search ended with one pair that was confirmed side by side."""
+        """Return whether the search ended with one pair of candidates that was confirmed side by side."""
         return self.search.ended is SearchEnd.CONFIRMED
 
 
 def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, wait: bool = False) -> BisectResult:
-    """Search, after the steps that the folder has, and write report.md there, also if the search is interrupted.
+    """Continue the search in a folder after its stored steps, and write report.md there, even if it is interrupted.
 
     Raises EqualEndpointsError and ReversedEndpointsError if a search between the ends makes no sense, and UsageError
     for an invalid request.
@@ -60,11 +60,11 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     try:
         with Probe(folder, request, listener, wait=wait) as probe:
             probe.remove_leftovers()
-            package = _package(request)
+            package = _find_package(request)
             if request.repository:
-                search = _commit_search(request, probe)
+                search = _make_commit_search(request, probe)
             else:
-                search = _package_search(request, package, probe) if package else _release_search(request)
+                search = _make_package_search(request, package, probe) if package else _make_release_search(request)
             exchanges: list[Exchange] = []
             try:
                 if not package and len(search.candidates) > 2:
@@ -74,7 +74,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
                 if search.ended is SearchEnd.CONFIRMED:
                     exchanges += exchange(search, request.budget, probe)
             except EqualEndpointsError as error:
-                advice = error.advice or f"To resume: {report.resume_command(request, folder)}"
+                advice = error.advice or f"To resume: {report.make_resume_command(request, folder)}"
                 raise EqualEndpointsError(error.message, advice) from None
             finally:
                 sections = report.sections(request, search, probe, package, exchanges)
@@ -88,7 +88,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
     return BisectResult(search, sections, commits)
 
 
-def _package(request: BisectRequest) -> str:
+def _find_package(request: BisectRequest) -> str:
     """Return the package whose versions are searched, or an empty string if TensorFlow releases are searched.
 
     Raises UsageError if an end is missing.
@@ -106,13 +106,13 @@ def _package(request: BisectRequest) -> str:
         )
     if request.package and not (good and bad):
         raise UsageError(
-            f"--package {request.package} searches between two ends, but --{'bad' if good else 'good'} is missing.",
-            "Pass both: --good and --bad.",
+            f"--package {request.package} needs --good and --bad, but --{'bad' if good else 'good'} is missing.",
+            "Pass both options.",
         )
     return request.package or (find_moved_package(good, bad) if good and bad else "")
 
 
-def _release_search(request: BisectRequest) -> Search:
+def _make_release_search(request: BisectRequest) -> Search:
     environments = load_environments(Project.find())
     names = [
         environment.name for environment in environments.values() if not environment.asked and not environment.gpu_image
@@ -127,15 +127,15 @@ def _release_search(request: BisectRequest) -> Search:
             f"{ends[0]} and {ends[1]} have the same TensorFlow, {versions.pop()}, so there are no releases to search.",
             f"Compare them: harness matrix -s {request.scenario} {both}",
         )
-    candidates = releases(environments, *ends, *([request.through] if request.through else []))
+    candidates = list_releases(environments, *ends, *([request.through] if request.through else []))
     texts = [candidate.text for candidate in candidates]
     good, bad = (texts.index(environments[name].asked or name) for name in ends)
     if good == bad:
-        raise UsageError(f"Both ends are {texts[good]}.", "Pass two environments with --good and --bad.")
+        raise UsageError(f"--good and --bad are both {texts[good]}.", "Pass two different environments.")
     return Search(candidates, min(good, bad), max(good, bad), is_fix=bad < good, is_ratio=request.of != GROWTH)
 
 
-def _package_search(request: BisectRequest, package: str, probe: Probe) -> Search:
+def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> Search:
     good, bad = request.good, request.bad
     pins = {text: probe.pins(text) for text in (good, bad)}
     key = ("kept", "candidates")
@@ -151,7 +151,7 @@ def _package_search(request: BisectRequest, package: str, probe: Probe) -> Searc
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
 
 
-def _commit_search(request: BisectRequest, probe: Probe) -> Search:
+def _make_commit_search(request: BisectRequest, probe: Probe) -> Search:
     key = ("kept", "commits")
     if stored := probe.log.next(key):
         candidates, is_fix = [Candidate(**row) for row in stored["value"]], stored["is_fix"]
@@ -162,14 +162,14 @@ def _commit_search(request: BisectRequest, probe: Probe) -> Search:
             raise UsageError(
                 f"The folder {request.repository} doesn't exist.", "Pass a clone on this machine with --repository."
             )
-        candidates, is_fix = commits(folder, environment, request.package, request.good, request.bad)
+        candidates, is_fix = list_commits(folder, environment, request.package, request.good, request.bad)
         probe.log.append(key, value=[asdict(candidate) for candidate in candidates], is_fix=is_fix)
     probe.say(f"{request.package}: {len(candidates)} commits from {candidates[0].version} to {candidates[-1].version}.")
     return Search(candidates, 0, len(candidates) - 1, is_fix=is_fix, is_ratio=request.of != GROWTH)
 
 
 def _move_ends(search: Search, request: BisectRequest) -> None:
-    """Move each end that the request doesn't name to the outermost release with a result."""
+    """Move each end that the request doesn't specify to the first or last release with a result."""
     numbers = sorted(search.scanned)
     if len(numbers) < 2:
         raise CannotRunHereError("Fewer than two releases have a result, so there are no versions to search.")

@@ -1,6 +1,7 @@
-"""Search for the pair of candidates between which a quantity steps: scan, verified ends, probes, and a confirmed pair.
+"""Searches for the pair of candidates between which a quantity changes.
 
-See docs/how-to/bisect-a-regression.md.
+A search scans the candidates, verifies that its ends (the good and the bad candidate) differ, measures probes between
+them, and confirms a pair. See docs/how-to/bisect-a-regression.md.
 """
 
 import math
@@ -16,14 +17,14 @@ from harness.bisect.probe import Probe
 from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageError
 from harness.model.texts import counted, format_number
 
-#: A look at the ends may not take more than this share of the budget that is left after the scan.
+#: Verifying the ends takes at most this share of the budget that is left after the scan.
 OF_ENDS = 0.5
 
-#: From this share of the posterior on, the likeliest pair is measured side by side instead of another probe.
+#: If the likeliest pair has at least this share of the posterior, it is measured side by side instead of another probe.
 LIKELY = 0.75
 
-#: A change between two releases of a scan (one round of each) is reported from this log ratio on. A change against the
-#: direction of the step splits the search if it also has this share of the step.
+#: A scan (one round of each release) reports a change between two releases from this log ratio on. A change in the
+#: opposite direction of the step splits the search if its size is at least this share of the step.
 LEAST_CHANGE, SPLITS = math.log(1.25), 0.25
 
 
@@ -46,12 +47,12 @@ class FoundChange:
 
 @dataclass(slots=True)
 class Search:
-    """State of a search: `low` and `high` are the numbers of the ends among the `candidates`.
+    """The state of a search. `low` and `high` are the numbers of the two ends among the `candidates`.
 
-    With `is_fix`, the older end is the bad one. With `is_ratio`, the scale of the search is the log of the ratio,
-    otherwise the difference. `unknown` has the reasons of candidates that can't be measured. `scanned` has the values
-    of a scan, relative to its first candidate, and `changes` its large changes. `ends` and `pair` compare the ends and
-    the likeliest pair, the newer with the older.
+    If `is_fix`, the older end is the bad one. If `is_ratio`, the scale of the search is the log of the ratio, otherwise
+    the difference. `unknown` contains the reasons for candidates that can't be measured. `scanned` contains the values
+    of a scan, relative to its first candidate, and `changes` its large changes. `ends` compares the two ends, and
+    `pair` the likeliest pair, the newer candidate with the older one.
     """
 
     candidates: Sequence[Candidate]
@@ -69,7 +70,7 @@ class Search:
 
     @property
     def is_reversed(self) -> bool:
-        """Return whether the good end is shown to be the worse one."""
+        """Return whether it is established that the good end is the worse one."""
         return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
 
     def text(self, at: int) -> str:
@@ -121,7 +122,7 @@ class Search:
 
 
 class EqualEndpointsError(HarnessError):
-    """The ends are the same, or not shown to differ. Without advice, more rounds may show a difference."""
+    """The ends are equal, or it is unclear whether they differ. Without advice, more rounds may decide it."""
 
     exit = Exit.NOTHING_SELECTED
 
@@ -131,9 +132,9 @@ class ReversedEndpointsError(UsageError):
 
 
 class Looks:
-    """Two environments, the older first, that are measured until the result is clear, in at most `LOOKS` looks.
+    """Compares two environments, the older first, after the rounds in `LOOKS`, until the result is clear.
 
-    `result` compares them over all rounds; None before the first look.
+    `result` is the comparison over all rounds, or None before the first one.
     """
 
     def __init__(self, kind: str, texts: tuple[str, str]) -> None:
@@ -181,10 +182,10 @@ def scan(search: Search, probe: Probe) -> None:
 
 
 def narrow(search: Search, budget: float, probe: Probe) -> None:
-    """Verify the ends, and probe until one pair has 95 % of the posterior and was measured side by side.
+    """Verify the ends, and measure probes until one pair has 95 % of the posterior and was measured side by side.
 
     `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
-    numbers. Raises CannotRunHereError if an end can't be measured.
+    measured values. Raises CannotRunHereError if an end can't be measured.
     """
     for at, candidate in enumerate(search.candidates):
         if candidate.unknown and at not in search.unknown and not search.is_end(at):
@@ -198,7 +199,7 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
         belief = search.posterior
         if belief is None:
             raise CannotRunHereError(
-                "No round has results of both ends.", "For the reasons, see the reports of the runs."
+                "No round has results of both --good and --bad.", "For the reasons, see the reports of the runs."
             )
         pair = belief.likeliest
         look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
@@ -220,7 +221,7 @@ def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, pr
 
 
 def _probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
-    """Measure the candidate that is worth most, unless it can't be built."""
+    """Measure the candidate that is most useful to measure, unless it can't be built."""
     (at,), rounds = belief.next_probes(), belief.rounds()
     if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
         return
@@ -248,7 +249,8 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
         if reason := run.why_not(search.text(at)):
             if search.is_end(at):
                 raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {reason}.", "Pass another end with --good or --bad."
+                    f"{search.text(at)} cannot be measured: {reason}.",
+                    "Pass a different version or commit to --good or --bad.",
                 )
             _skip(search, at, reason, probe)
             return
@@ -268,17 +270,17 @@ def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> boo
 
 
 def _verify(search: Search, budget: float, probe: Probe) -> Looks:
-    """Measure the ends until they are shown to differ. Raises EqualEndpointsError and ReversedEndpointsError."""
+    """Measure the ends until it is clear that they differ. Raises EqualEndpointsError and ReversedEndpointsError."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
         if reason := probe.why_not(text):
             raise CannotRunHereError(
-                f"The end {text} cannot be measured: {reason}.", "Pass another end with --good or --bad."
+                f"{text} cannot be measured: {reason}.", "Pass a different version or commit to --good or --bad."
             )
     looks = Looks("ends", (first, last))
     most = probe.spent + OF_ENDS * (budget - probe.spent)
     while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > most):
-        probe.say(f"Verifying the ends: {first} and {last}, {counted(looks.more, 'round')}.")
+        probe.say(f"Verifying that {first} and {last} differ: {counted(looks.more, 'round')}.")
         _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
     ends = looks.result
     if ends is None:
@@ -290,7 +292,7 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
     if not ends.is_step:
         raise EqualEndpointsError(
             f"{good} and {bad} {ends.relation}: {numbers}",
-            "" if looks.more else "Pass other ends with --good and --bad.",
+            "" if looks.more else "Pass different versions or commits to --good and --bad.",
         )
     if search.is_reversed:
         raise ReversedEndpointsError(
@@ -301,12 +303,12 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
 
 
 def _is_in_direction(pair: LookResult | None, ends: LookResult | None) -> bool:
-    """Return whether a pair is shown to differ in the same direction as the ends."""
+    """Return whether it is established that a pair differs in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 
 
 def _split(search: Search, probe: Probe) -> bool:
-    """Move the ends to the part with the largest change, if the scan has a large opposite change. Returns if it has."""
+    """If the scan has a large opposite change, move the ends to the part with the largest change, and return True."""
     inside = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
     if len(inside) < 3:
         return False

@@ -120,7 +120,7 @@ def _find_starts(statement: ast.stmt) -> list[int]:
 
 
 def _is_leading(statement: ast.stmt) -> bool:
-    """Return whether a statement is an import, or sets an environment variable before the imports."""
+    """Return whether a statement is an import, or sets a process variable before the imports."""
     if isinstance(statement, ast.Assign):
         return ast.unparse(statement.targets[0]).startswith("os.environ[")
     return isinstance(statement, ast.Import | ast.ImportFrom)

@@ -1,4 +1,4 @@
-"""The command line. It has one module per command, which parses options, calls `harness.session`, and prints.
+"""The command line. A module per command parses the options, calls `harness.session`, and prints the result.
 
 Commands must start fast. So the modules of `session` are imported at their first use, and not for `--help`.
 """
@@ -41,7 +41,7 @@ COMMANDS = (
 
 
 class _Commands(advice.CommandGroup):
-    """The commands. Each is imported at its first use, because it doesn't need the modules of the others."""
+    """The group of all commands. It imports only the module of the command that is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of the commands, in the order of help."""
@@ -130,8 +130,8 @@ def main() -> None:
         sys.exit(error.exit)
     except MemoryError:
         say(
-            "harness: the memory isn't sufficient for this command. Finished launches are saved.\nRun it on a machine "
-            "with more memory, or raise the limit (`ulimit -v`, the memory limit of the container or of the CI job)."
+            "harness: This command needs more memory than is available. Finished launches are saved.\nRun it on a "
+            "machine with more memory, or raise the limit (`ulimit -v`, or the container's or CI job's limit)."
         )
         sys.exit(Exit.CANNOT_RUN_HERE)
     except Exception as error:  # noqa: BLE001 - any other error is a bug, which is reported in a sentence
@@ -140,7 +140,7 @@ def main() -> None:
             sys.exit(Exit.CANNOT_RUN_HERE)
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
             shown = str(error.filename)[:60]
-            say(f"harness: Invalid path {shown!r}…: expected names of at most 255 bytes, 4,095 in all.")
+            say(f"harness: Invalid path {shown!r}…: expected at most 255 bytes per name, and 4,095 in total.")
             sys.exit(Exit.USAGE)
         say_defect(error)
         sys.exit(Exit.DEFECT)

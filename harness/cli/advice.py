@@ -40,7 +40,7 @@ _MANY = 10
 _TYPE = re.compile(r" <(?:str|int|path|file|directory|list\[\w+\])>$")
 
 
-class _Explained:
+class _WithExamples:
     """A command or group whose help ends with examples. For shell completion, it doesn't convert values."""
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
@@ -52,7 +52,7 @@ class _Explained:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the arguments, with options by name."""
+        """Parse the arguments. For shell completion, values stay texts."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)  # type: ignore[misc]
         from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
@@ -60,7 +60,7 @@ class _Explained:
         return read_as_typed(self, ctx, args)
 
 
-class CommandGroup(_Explained, TyperGroup):
+class CommandGroup(_WithExamples, TyperGroup):
     """A group of commands. Its error for an unknown command suggests the right one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -91,7 +91,7 @@ class CommandGroup(_Explained, TyperGroup):
         raise UsageError(f"Unknown command: {typed!r}.{meant}", f"To list all commands: {ctx.command_path} --help")
 
 
-class Command(_Explained, TyperCommand):
+class Command(_WithExamples, TyperCommand):
     """A command. Its error for an unexpected argument suggests the option for it."""
 
     allow_extra_args = True
@@ -105,10 +105,10 @@ class Command(_Explained, TyperCommand):
     def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """Return the names and help texts of arguments and options, by heading.
 
-        If an option has the same flag as an option of a request, it gets the metavar and the panel of that option,
-        unless it has its own.
+        An option that has the same flag as an option of a request also has its metavar and its panel, unless the
+        command sets them.
         """
-        from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - help alone needs it
+        from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - only help needs it
 
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
@@ -125,24 +125,26 @@ class Command(_Explained, TyperCommand):
         return {heading: rows for heading, rows in listed.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments, with options by name. Raises UsageError for unexpected arguments."""
+        """Parse the arguments. Raises UsageError for unexpected arguments, with the option that fits."""
         rest: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
                 f"Unexpected argument: {ctx.args[0]!r}.",
-                _option(ctx.args[0]) if {"-e", "-s"} <= flags else f"To list the options: {ctx.command_path} --help",
+                _suggest_option(ctx.args[0])
+                if {"-e", "-s"} <= flags
+                else f"To list the options: {ctx.command_path} --help",
             )
         return rest
 
 
-def _option(name: str) -> str:
-    """Return the advice for a name that was passed without its option."""
+def _suggest_option(name: str) -> str:
+    """Return the advice for an argument that was passed without its option."""
     with suppress(HarnessError):
-        if name in session.names.environments():
+        if name in session.names.list_environments():
             return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
-        if name.endswith(".py") or name in session.names.scenarios():
+        if name.endswith(".py") or name in session.names.list_scenarios():
             return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
-        if name in session.names.suites():
+        if name in session.names.list_suites():
             return f"{name} is a suite: use --suite {name}."
     return "Use -s for scenarios, -e for environments, -a AXIS=VALUE for axis values, and --suite for a suite."

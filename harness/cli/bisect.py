@@ -16,8 +16,10 @@ from harness.model.errors import Exit, UsageError
 from harness.model.texts import remove_password
 
 
-def _of_script(request: BisectRequest, path: Path, arguments: Sequence[str], files: Sequence[Path]) -> BisectRequest:
-    """Return the request for a plain script: its time without imports, or of its marked steps."""
+def _make_script_request(
+    request: BisectRequest, path: Path, arguments: Sequence[str], files: Sequence[Path]
+) -> BisectRequest:
+    """Return the request for a plain script. It measures the marked steps, or else the time without imports."""
     from harness.session import scripts  # noqa: PLC0415
 
     if request.scenario:
@@ -36,7 +38,7 @@ def bisect(
     issue: Annotated[
         str,
         typer.Argument(
-            metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033; or a plain script."
+            metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033, or a plain script."
         ),
     ] = "",
     arguments: Annotated[
@@ -49,7 +51,7 @@ def bisect(
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
-    """Find the release or the wheel in which something became slower."""
+    """Find the release or nightly wheel in which a scenario became slower."""
     from harness.bisect import run  # noqa: PLC0415 - not needed for --help
     from harness.bisect.claims import complete, resolve_ends  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415
@@ -67,7 +69,7 @@ def bisect(
     else:
         command = ["harness", *map(remove_password, sys.argv[1:])]
         if issue.endswith((".py", ".ipynb")):
-            request = _of_script(request, Path(issue), arguments or (), with_ or ())
+            request = _make_script_request(request, Path(issue), arguments or (), with_ or ())
             issue = ""
         elif arguments or with_:
             raise UsageError(

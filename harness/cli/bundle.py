@@ -24,16 +24,16 @@ def bundle(
         ),
     ] = "tensorflow",
     scenarios: Annotated[
-        list[str] | None, options.make_option("scenarios", help="The scenario of one or two cells of the run.")
+        list[str] | None, options.make_option("scenarios", help="The scenario of the one or two cells to bundle.")
     ] = None,
     environments: Annotated[
-        list[str] | None, options.make_option("environments", help="The environment of one or two cells of the run.")
+        list[str] | None, options.make_option("environments", help="The environment of the one or two cells to bundle.")
     ] = None,
     axes: Annotated[list[str] | None, options.make_option("axes")] = None,
 ) -> None:
     """Write a script that runs a comparison without harness.
 
-    It also writes a text for an upstream issue, a notebook and a zip file. By default, they have the run's main
+    It also writes a text for an upstream issue, a notebook and a zip file. By default, they contain the run's main
     comparison.
     """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
@@ -41,4 +41,4 @@ def bundle(
     selection = names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or [])
     text, archive = bundles.write(run, tracker, *selection)
     typer.echo(text)
-    say(f"The file to attach to the issue, with the script, a notebook and the package versions: {archive}")
+    say(f"Attach this file to the issue. It has the script, a notebook and the package versions: {archive}")

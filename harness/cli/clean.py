@@ -48,8 +48,8 @@ def clean(
         typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
     if kept:
         typer.echo(
-            f"{len(kept)} caches of compiled GPU code (such as {kept[0]}) were not removed. To remove them, pass "
-            f"--caches."
+            f"Kept {counted(len(kept), 'cache')} of compiled GPU code (such as {kept[0]}). To remove compiled GPU code "
+            "too, pass --caches."
         )
 
 

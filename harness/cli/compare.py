@@ -29,14 +29,14 @@ def compare(
         Path | None,
         typer.Argument(
             metavar="RUN_B",
-            help="The run to compare with A.",
+            help="The run to compare with RUN_A.",
             show_default=False,
             autocompletion=completion.complete_runs,
         ),
     ] = None,
     fail_on: Annotated[
         options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 if a cell of B is slower, with 1 if a cell of B failed."),
+        typer.Option("--fail-on", help="Exit with 5 if a cell of RUN_B is slower, and with 1 if one failed."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
@@ -51,7 +51,7 @@ def compare(
         say(f"The newest two runs: {first} and {second}")
     if second is None:
         raise UsageError(
-            f"{first} is one run, but a comparison needs two.", "Pass the folder of another run, or omit both."
+            f"A comparison needs two runs, but only {first} was passed.", "Pass a second run, or omit both."
         )
     for path in (first, second):
         say_torn(path)

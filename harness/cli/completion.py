@@ -1,6 +1,6 @@
-"""Shell completion of commands, options, names of the catalog, axes and their values, and folders of runs.
+"""Shell completion of commands, options, names in the catalog, axes and their values, and folders of runs.
 
-A shell calls it for every TAB, so everything here must be fast.
+A shell runs this code whenever the user presses TAB, so everything here must be fast.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from harness import session
 #: The variable in which a shell passes the command line up to the cursor.
 VARIABLE = "_HARNESS_COMPLETE"
 
-# bash also splits words at `=` and `:`, and replaces only the part after the last of these
+# bash also splits words at `=` and `:`, and replaces only the part after the last of these characters
 _BASH = f"""\
 _harness_completion() {{
     local IFS=$'\\n' line=${{COMP_LINE:0:COMP_POINT}} current=${{COMP_WORDS[COMP_CWORD]}}
@@ -55,51 +55,51 @@ _SCRIPTS = {Shell.BASH: _BASH, Shell.ZSH: _ZSH, Shell.FISH: _FISH}
 
 
 def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> None:
-    """Print the completion script of a shell.
+    """Print the completion script for a shell.
 
     The script completes commands, names, axes and runs.
     """
     typer.echo(_SCRIPTS[shell])
 
 
-def environments(incomplete: str) -> list[tuple[str, str]]:
-    """Return the names of environments; after a plus, the packages of the environment."""
+def complete_environments(incomplete: str) -> list[tuple[str, str]]:
+    """Return completions for the name of an environment, or for the packages of the environment after a plus."""
     before, plus, _ = incomplete.rpartition("+")
     if plus:
         base = before.rpartition(",")[2].partition("+")[0]
-        return [(f"{before}+{name}==", version) for name, version in session.names.packages(base).items()]
-    return _complete_last_name(incomplete, session.names.environments())
+        return [(f"{before}+{name}==", version) for name, version in session.names.list_packages(base).items()]
+    return _complete_last_name(incomplete, session.names.list_environments())
 
 
-def scenarios(incomplete: str) -> list[tuple[str, str]]:
-    """Return the names of scenarios; Python files if the word is a path."""
+def complete_scenarios(incomplete: str) -> list[tuple[str, str]]:
+    """Return completions for the name of a scenario, or for a Python file if the word is a path."""
     before, comma, begun = incomplete.rpartition(",")
     if "/" in begun:
         return [(before + comma + path, "") for path in _list_paths(begun) if path.endswith(("/", ".py"))]
-    return _complete_last_name(incomplete, dict.fromkeys(session.names.scenarios(), ""))
+    return _complete_last_name(incomplete, dict.fromkeys(session.names.list_scenarios(), ""))
 
 
-def suites() -> list[tuple[str, str]]:
+def complete_suites() -> list[tuple[str, str]]:
     """Return the names of the suites."""
-    return list(session.names.suites().items())
+    return list(session.names.list_suites().items())
 
 
-def issues(incomplete: str) -> list[tuple[str, str]]:
+def complete_issues(incomplete: str) -> list[tuple[str, str]]:
     """Return the issues that have a claim in a scenario."""
-    return _complete_last_name(incomplete, session.names.issues())
+    return _complete_last_name(incomplete, session.names.list_issues())
 
 
-def families() -> list[str]:
+def complete_families() -> list[str]:
     """Return the families of issues."""
-    return session.names.families()
+    return session.names.list_families()
 
 
-def axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return `AXIS=` for each axis of the scenarios on the command line, or of all; after `=`, the axis's values."""
+def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Return `AXIS=` for each axis of the scenarios on the command line (or of all), and after `=`, its values."""
     from harness.session.request import names  # noqa: PLC0415 - only this completion needs it
 
     typed = names(context.params.get("scenarios") or (), "-s")
-    values = session.names.axes(typed, context.params.get("suite") or "")
+    values = session.names.list_axes(typed, context.params.get("suite") or "")
     axis, equals, begun = incomplete.partition("=")
     if not equals:
         return [(f"{name}=", ", ".join(values[name])) for name in values]
@@ -114,13 +114,13 @@ def complete_history_formats() -> list[str]:
 
 
 def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return completions with help for the last name in `one,other`, without the names that are in it already."""
+    """Return completions with help for the last name in `one,other`, without the names that are already in it."""
     before, comma, _ = incomplete.rpartition(",")
     return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the folders of runs in `--results`, newest first. If the word is another path, return entries below it."""
+    """Return the folders of runs in `--results`, newest first, or the entries at the path in the word."""
     below = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
     return [

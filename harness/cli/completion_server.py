@@ -1,4 +1,4 @@
-"""Returns completions to a shell. It is only imported for that, because a shell calls it for every TAB.
+"""Returns completions to a shell. Only completion imports this module, so that every press of TAB is fast.
 
 The output is the same for every shell: one line per completion of the last word, with a tab and a help text.
 """
@@ -45,7 +45,7 @@ def _split_words(line: str) -> list[str]:
 
 
 def _iterate_completions(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
-    """Return the completions of a partial word with their help. Raises HarnessError for an unknown command."""
+    """Yield the completions of a partial word with their help. Raises HarnessError for an unknown command."""
     command: Any = typer.main.get_command(app)
     context, left = command.make_context("harness", [], resilient_parsing=True), list(words)
     while left and isinstance(command, TyperGroup):
@@ -63,7 +63,7 @@ def _iterate_completions(app: typer.Typer, words: Sequence[str], begun: str) -> 
 
 
 def _find_completed(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
-    """Return the parameter or command that completes a partial word: the option before it, an argument, a command."""
+    """Return the object that completes a partial word: the option before it, an argument, or the command itself."""
     if begun.startswith("-") and "--" not in words:
         return command
     for param in command.params:

@@ -27,10 +27,11 @@ from harness.session.request import ProfileRequest
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
-    """The suspected changes, and the runs on both sides of each: the last result before it, and the first after it.
+    """Suspected changes, and the runs before and after each of them.
 
-    If the environment is a release line, the runs are two points further away. The place of a change is only known to
-    within two points, and a search between these runs finds the version.
+    These are the last run before the change and the first run after it that have a result. For a release line, both
+    runs are two points further away. The place of a change is only known to within two points, and a search between
+    these runs finds the version.
     """
 
     suspected: Sequence[SeriesFinding]
@@ -45,23 +46,23 @@ class Suspicion:
         for finding in suspected:
             points = series[finding.key].points
             at = next(place for place, point in enumerate(points) if point.run == finding.since)
-            # skip runs without a result, so that changes of software in them count too
+            # skip runs without a result: the software may have changed in one of them
             earlier = [point for point in points[:at] if point.log_ratio is not None]
             later = [point for point in points[at:] if point.log_ratio is not None]
             far = NEAR if parse_line(finding.key.environment) else 0
             before, after = earlier[-1 - far :][0], later[: 1 + far][-1]
             of_runs = [history.summary(point.run) for point in (before, after)]
             if of_runs[0] and of_runs[1]:
-                sides[_place(finding)] = of_runs[0], of_runs[1]
+                sides[_make_place_key(finding)] = of_runs[0], of_runs[1]
         return cls(suspected, sides)
 
     def refuse(self) -> None:
         """Raise UsageError with a list of the suspected changes, if there are any."""
         if self.suspected:
-            each_told = (
+            changes = (
                 f"{escape(finding.key.cell)} since {finding.since}: {finding.ratio:.3f}×" for finding in self.suspected
             )
-            listing = "\n".join(f"  {line}" for line in each_told)
+            listing = "\n".join(f"  {change}" for change in changes)
             raise UsageError(
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
                 "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
@@ -86,11 +87,11 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                     f"The change was measured on another machine ({some[0].key.machine}). This machine is {here.id}.",
                     "Run this command on that machine.",
                 )
-            before, after = asked.sides[_place(some[0])]
+            before, after = asked.sides[_make_place_key(some[0])]
             question = confirming.plan_confirmation(some, before, after, usual, scripts)
             planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
-            with handle_signals(heard.interrupted):
+            with handle_signals(heard.announce_stop):
                 ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {cell} since {since}. {error}")
@@ -119,9 +120,9 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             if decision is None:
                 code = Exit.CELLS_FAILED
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
-                why = "launches failed, for reasons that are in its report" if failed else "pass more --rounds"
+                why = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
                 tell(
-                    f"Still suspected: {escape(finding.key.cell)}. {ended.folder} doesn't give a clear verdict: {why}."
+                    f"Still suspected: {escape(finding.key.cell)}. The run in {ended.folder} has no clear verdict {why}"
                 )
                 continue
             with History.open(told=say) as history:
@@ -142,9 +143,9 @@ def _locate_change(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Search the wheels between the versions of a decision. Return the fields of the decision that it finds."""
+    """Search the wheels between the two versions of a decision. Return the fields of the decision with the result."""
     if question.request.gpu:
-        say("The wheels between both sides are not searched, because a search runs only on the CPU.")
+        say("The wheels between the two versions are not searched, because a search runs only on the CPU.")
         return {}
     request = BisectRequest(
         scenario=question.request.scenarios[0],
@@ -161,7 +162,7 @@ def _locate_change(
     try:
         folder = create_folder(request)
         say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with handle_signals(heard.interrupted):
+        with handle_signals(heard.announce_stop):
             result = bisect(request, folder, heard, wait=wait)
     except HarnessError as error:
         say(f"The search for the wheel with the change failed. {error}")
@@ -185,7 +186,7 @@ def _profile_change(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Profile the versions before and after the change. Return the fields for the decision that the profiles give."""
+    """Profile the versions before and after the change. Return the fields of the decision with the result."""
     request = ProfileRequest(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
@@ -197,7 +198,7 @@ def _profile_change(
     )
     try:
         say(f"Profiling {joined(list(decision.sides))}")
-        with handle_signals(heard.interrupted):
+        with handle_signals(heard.announce_stop):
             ended = session.run(session.plan(request), heard, command=request.command(), wait=wait)
         if ended.interrupted:
             raise KeyboardInterrupt
@@ -208,15 +209,16 @@ def _profile_change(
     return {"profile": ended.folder.name, "functions": functions} if functions else {}
 
 
-def _place(finding: SeriesFinding) -> str:
+def _make_place_key(finding: SeriesFinding) -> str:
     return f"{finding.key} {finding.since}"
 
 
 def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
     verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
-    since = f"suspected {finding.ratio:.3f}× since {finding.since}"
+    since = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
     between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    return f"{verdict}: {escape(finding.key.cell)} takes {interval} side by side, {since}.{between} See {folder}"
+    measured = f"{escape(finding.key.cell)} takes {interval} as long as before"
+    return f"{verdict}: {measured}, measured side by side ({since}).{between} See {folder}"

@@ -34,7 +34,7 @@ HEADROOM = 1.1
 
 @contextmanager
 def show_preparation() -> Iterator[backend.Progress]:
-    """Yield a function that shows each step. Outside of a terminal, waiting steps aren't shown."""
+    """Yield a function that shows the steps of the preparation. Outside a terminal, waiting steps aren't shown."""
     if sys.stderr.isatty():
         shown = LivePreparation(Console(stderr=True))
         with shown.live:
@@ -81,7 +81,7 @@ class LivePreparation:
         self._console.print(Text(escape(str(step))))
 
     def _table(self) -> Table:
-        """Return the active steps, then as many waiting ones as the terminal has lines for."""
+        """Return a table of the active steps, and of as many waiting steps as fit on the terminal."""
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column(no_wrap=True, justify="right")
@@ -98,7 +98,7 @@ class LivePreparation:
         for step in waiting[:room]:
             table.add_row(Text(step.environment), "", Text(step.words, style="dim"))
         if len(waiting) > room:
-            table.add_row("", "", f"and {len(waiting) - room} more wait")
+            table.add_row("", "", f"and {len(waiting) - room} more waiting")
         return table
 
 
@@ -139,7 +139,7 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     )
 
 
-class Count(WalkListener):
+class LaunchCounter(WalkListener):
     """Counts finished and expected launches, and estimates the time left. `clock` returns seconds."""
 
     def __init__(self, run: Run, clock: Callable[[], float] = time.monotonic) -> None:
@@ -153,7 +153,7 @@ class Count(WalkListener):
         self._expected: int | None = None  # from the last estimate, including finished ones
         self._pilots = plan.launches(0)
         sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
-        self._least = self._pilots + sure * plan.launches(1)  # with any budget
+        self._least = self._pilots + sure * plan.launches(1)  # launched even if the budget is too small
         self._longer = _estimate_extra_seconds(plan.sampling, plan.sampling.of_pilots)
         self._spent = 0.0
         self._round = 0
@@ -163,7 +163,7 @@ class Count(WalkListener):
         self._errors: dict[str, str] = {}
 
     def begin(self, cell: Cell, number: int) -> None:
-        """Count a launch that starts. Others may be interleaved with it."""
+        """Count a launch that starts. Other launches may be interleaved with it."""
         self._begun = self._begun if self._open else self._clock()
         self._open += 1
 
@@ -180,8 +180,8 @@ class Count(WalkListener):
         """Return the values that distinguish a cell from the other cells of the run."""
         return self._names.get(cell) or str(cell)
 
-    def described(self, launch: Launch) -> str:
-        """Return the result of a launch. The error of an earlier cell isn't repeated."""
+    def describe(self, launch: Launch) -> str:
+        """Describe the result of a launch. The error of an earlier cell isn't repeated."""
         name = self.name(launch.cell)
         first = self._errors.setdefault(launch.error, name) if launch.error else ""
         again = first not in ("", name)
@@ -218,36 +218,36 @@ class Count(WalkListener):
     @property
     def total(self) -> int:
         """The expected number of launches, including finished ones."""
-        return self.done + self._ahead()
+        return self.done + self._count_remaining()
 
-    def _ahead(self) -> int:
-        """Return the number of further launches, from the last estimate, or before the first one from the budget.
+    def _count_remaining(self) -> int:
+        """Return the number of remaining launches, from the last estimate or, before the first one, from the budget.
 
-        Any budget includes the pilots, and the rounds that a suite always makes.
+        The pilots, and the rounds that a suite always measures, are launched even if the budget is too small.
         """
         ahead = self._most - self.done
         if self._expected is not None:
             ahead = min(ahead, self._expected - self.done)
         elif self._plan.budget_seconds is not None:
-            _, mean = self._means()
+            _, mean = self._compute_means()
             held = (self._plan.budget_seconds - self._spent) / mean if mean else 0.0
             ahead = min(ahead, max(math.ceil(held), self._least - self.done - self._skipped))
         return max(ahead, self._open)
 
-    def _means(self) -> tuple[float, float]:
-        """Return the mean seconds of a pilot and of another launch; 0 before the first one has ended."""
+    def _compute_means(self) -> tuple[float, float]:
+        """Return the mean seconds of pilots and of other launches; 0 before the first launch has ended."""
         pilots, others = self._seconds[True], self._seconds[False]
         if not pilots and not others:
             return 0.0, 0.0
         pilot = statistics.fmean(pilots or others)
         return pilot, statistics.fmean(others) if others else pilot + self._longer
 
-    def left(self) -> str:
-        """Format the time left, as estimated from the launches so far; empty before the first one has ended."""
-        pilot, mean = self._means()
+    def format_time_left(self) -> str:
+        """Format the time left, estimated from the launches so far; empty before the first launch has ended."""
+        pilot, mean = self._compute_means()
         if not mean:
             return ""
-        ahead = self._ahead()
+        ahead = self._count_remaining()
         to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
         rest = (ahead - to_pilot) * mean + to_pilot * pilot
         running = self._clock() - self._begun if self._open else 0.0
@@ -259,22 +259,22 @@ class Count(WalkListener):
 
 
 def _estimate_extra_seconds(planned: Sampling, pilot: Sampling) -> float:
-    """Return by how many seconds a launch is longer than a pilot, if the plan has these lengths; otherwise 0."""
+    """Return how many seconds longer a launch is than a pilot, if the plan sets both lengths; otherwise 0."""
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0
     return sum(seconds - before for seconds, before in pairs if seconds is not None and before is not None)
 
 
-class PlainLaunches(Count):
-    """Shows one line per launch."""
+class PlainLaunches(LaunchCounter):
+    """Prints one line per finished launch."""
 
     def end(self, launch: Launch) -> None:
         """Count a finished launch, and print a line."""
         super().end(launch)
         stage = f"round {launch.round}" if launch.round else launch.role.value
-        words = f"{stage}: {self.name(launch.cell)}: {self.described(launch)}"
-        say(escape(f"[{self.done}/{self.total}] {words} ({self.left()})"))
+        words = f"{stage}: {self.name(launch.cell)}: {self.describe(launch)}"
+        say(escape(f"[{self.done}/{self.total}] {words} ({self.format_time_left()})"))
 
 
 class _Cell:
@@ -289,8 +289,8 @@ class _Cell:
         """The geometric mean over the cell's rounds, as in the report."""
         return statistics.geometric_mean(self.seconds.values())
 
-    def ratio(self, base: "_Cell") -> str:
-        """Format the ratio to another cell over common rounds; empty without common rounds."""
+    def format_ratio(self, base: "_Cell") -> str:
+        """Format the ratio to another cell in the rounds that both have; empty if there are none."""
         both = [
             self.seconds[round_number] / base.seconds[round_number]
             for round_number in self.seconds
@@ -299,7 +299,7 @@ class _Cell:
         return f"{format.number(statistics.geometric_mean(both))}×" if both else ""
 
 
-class LiveLaunches(Count):
+class LiveLaunches(LaunchCounter):
     """Shows a live table of the cells with their times so far, and below it the progress and the current launch.
 
     For a launch without a result, it prints a permanent line. The table is shown while `live` is open.
@@ -327,7 +327,7 @@ class LiveLaunches(Count):
         self._now = self.name(cell)
 
     def turn(self, number: int, turns: int) -> None:
-        """Show the number of the turn."""
+        """Show the number of the turn, in which each interleaved launch measures once."""
         self._now = f"turn {number} of {turns}"
 
     def end(self, launch: Launch) -> None:
@@ -336,7 +336,7 @@ class LiveLaunches(Count):
         if launch.role in (Role.PILOT, Role.MEASURE):
             self._add(launch)
         if launch.status is not Status.OK:
-            self.tell(f"{self.name(launch.cell)}: {self.described(launch)}")
+            self.tell(f"{self.name(launch.cell)}: {self.describe(launch)}")
 
     def _add(self, launch: Launch) -> None:
         """Add a launch to the row of its cell."""
@@ -361,23 +361,27 @@ class LiveLaunches(Count):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         # leave the last column empty, because some terminals wrap a line that fills it
         width = max(1, options.max_width - 1)
-        lines = [*self._table(width, options.size.height - 4), self._progress(width), self._running(width)]
+        lines = [
+            *self._table(width, options.size.height - 4),
+            self._draw_progress(width),
+            self._describe_running(width),
+        ]
         for line in lines:
             line.truncate(width)
         self.widths = [line.cell_len for line in lines]
         yield from lines
 
     def _table(self, width: int, room: int) -> list[Text]:
-        """Return one row per cell in plan order. If there is no `room` for all, the most recent ones are shown.
+        """Return one row per cell in plan order, or for the most recent cells if there are more than `room`.
 
-        The ratio of the baseline, or of a group's first cell, is 1.
+        Each ratio is relative to the group's baseline, or to its first cell.
         """
         # a copy, because launches end in another thread while this one draws
         latest = list(self._cells.items())
         shown = sorted(latest[-room:] if room > 0 else (), key=lambda entry: self._places.get(entry[0], 0))
         if not shown:
             return []
-        rows = [(self.name(cell), *self._values(cell, state)) for cell, state in shown]
+        rows = [(self.name(cell), *self._format_values(cell, state)) for cell, state in shown]
         some = f" ({len(rows)} of {len(self._plan.cells)})" if len(rows) < len(latest) else ""
         table = [(f"cell{some}", "last", "mean", "ratio", "rounds"), *rows]
         _, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
@@ -388,24 +392,24 @@ class LiveLaunches(Count):
             lines.append(Text(set_cell_size(shorten(row[0], first), first) + numbers, style, no_wrap=True))
         return lines
 
-    def _values(self, cell: Cell, state: _Cell) -> tuple[str, str, str, str]:
+    def _format_values(self, cell: Cell, state: _Cell) -> tuple[str, str, str, str]:
         """Return a cell's last time, its mean, the ratio and the number of rounds."""
         base = self._bases.get(cell, cell)
         if not state.seconds:
             return state.last or "ok", "", "", "pilot"
-        ratio = "baseline" if base == cell else state.ratio(self._cells.get(base, _Cell()))
+        ratio = "baseline" if base == cell else state.format_ratio(self._cells.get(base, _Cell()))
         return state.last, format_step(state.mean, self._measured), ratio, str(len(state.seconds))
 
-    def _progress(self, width: int) -> Text:
+    def _draw_progress(self, width: int) -> Text:
         """Return the progress bar, the number of finished launches, the time left and the time so far."""
-        total, left = self.total, self.left()
+        total, left = self.total, self.format_time_left()
         spent = f"{format.duration(self._clock() - self._started)} so far"
         words = "".join(f"  {part}" for part in (f"{self.done}/{total}", left, spent) if part)
         bar = max(6, min(24, width - len(words)))
         filled = round(bar * self.done / total) if total else 0
         return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
 
-    def _running(self, width: int) -> Text:
+    def _describe_running(self, width: int) -> Text:
         """Return the line about the current launches: the round, and the cell or the turn."""
         stage = f"{self._stage}: " if self._stage else ""
         return Text(stage + shorten(self._now, width - len(stage)), no_wrap=True)
@@ -422,7 +426,7 @@ class _Live(Live):
         super().__init__(drawn, console=console, refresh_per_second=2, transient=True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Clear the additional lines first."""
+        """Clear these additional lines before drawing."""
         width = max(1, self.console.width)
         more = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._drawn.widths)
         up = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * more

@@ -27,7 +27,7 @@ def doctor(  # noqa: PLR0917 - the command's options
             "--env",
             "-e",
             help="Environments or globs. Check the disk space for their images, and whether they run on this machine.",
-            autocompletion=completion.environments,
+            autocompletion=completion.complete_environments,
         ),
     ] = None,
     gpu: Annotated[
@@ -45,12 +45,12 @@ def doctor(  # noqa: PLR0917 - the command's options
     around = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
     heard = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
     document = {**heard, **around, "checks": [*heard["checks"], *around["checks"]]}
-    typer.echo(codec.dumps(document, indent=2) if json else _text(document))
+    typer.echo(codec.dumps(document, indent=2) if json else _format_text(document))
     if (gpu or gpus) and any(check["level"] == "bad" for check in around["checks"]):
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
-def _text(document: dict[str, Any]) -> str:
+def _format_text(document: dict[str, Any]) -> str:
     from rich.console import Console
     from rich.text import Text
 
@@ -61,8 +61,8 @@ def _text(document: dict[str, Any]) -> str:
                 console.print(Text(escape_terminal(document[sentence])), "\n")
         _print_checks(document["checks"], console)
         if "environments" in document:
-            cards = " and ".join(f"GPU {card['index']} ({card['name']})" for card in document["gpus"])
-            console.print("\n", Text(escape_terminal(f"Environments on {cards}:")), sep="")
+            gpu_names = " and ".join(f"GPU {gpu['index']} ({gpu['name']})" for gpu in document["gpus"])
+            console.print("\n", Text(escape_terminal(f"Environments on {gpu_names}:")), sep="")
             _print_environments(document["environments"], console)
     # remove the spaces with which rich fills every line
     return "\n".join(line.rstrip() for line in printed.get().splitlines())
@@ -75,7 +75,7 @@ def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
     widths = [max(len(check[key]) for check in checks) for key in ("name", "level")]
     for check in checks:
         # one table per check, so that advice can be as wide as the terminal
-        row = _row(*widths)
+        row = _make_row(*widths)
         row.add_row(*(Text(check[key]) for key in ("name", "level", "value")))
         console.print(row)
         if check["advice"]:
@@ -86,20 +86,20 @@ def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
 
 
 def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> None:
-    """Print a line per kind of support and reason, with the environments."""
+    """Print a line for each kind of support and reason, with its environments."""
     from rich.text import Text
 
     alike: dict[tuple[str, str], list[str]] = {}
     for row in rows:
         why = row["reason"][:1].upper() + row["reason"][1:]
         alike.setdefault((row["way"], ". ".join(filter(None, (why, row["advice"])))), []).append(row["name"])
-    table = _row(30, max(len(entry["way"]) for entry in rows))
+    table = _make_row(30, max(len(entry["way"]) for entry in rows))
     for (way, why), names in alike.items():
         table.add_row(Text(", ".join(names)), Text(way), Text(why))
     console.print(table)
 
 
-def _row(*widths: int) -> "Table":
+def _make_row(*widths: int) -> "Table":
     """Return a table with columns of these widths, and a last column for the rest of the line."""
     from rich.table import Table
 

@@ -20,14 +20,14 @@ def show_plan(request: "session.Request | session.ProfileRequest", *, json: bool
     say_refused(planned.refused)
     outlook = session.estimate_duration(planned)
     if json:
-        typer.echo(codec.dumps(_document(planned, outlook), indent=2))
+        typer.echo(codec.dumps(_make_document(planned, outlook), indent=2))
     else:
-        typer.echo(wrap_lines("\n".join(map(escape, _lines(planned, outlook))), sys.stdout))
+        typer.echo(wrap_lines("\n".join(map(escape, _list_lines(planned, outlook))), sys.stdout))
     planned.refuse_nothing()
     return Exit.CELLS_FAILED if planned.refused else Exit.OK
 
 
-def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -> dict[str, object]:
+def _make_document(planned: "session.Planned", outlook: "session.DurationEstimate") -> dict[str, object]:
     plan = planned.plan
     return {
         "seed": plan.seed,
@@ -55,14 +55,14 @@ def _document(planned: "session.Planned", outlook: "session.DurationEstimate") -
 
 
 def describe_shard(shard: Shard, groups: int) -> str:
-    """Describe the part of the plan that a shard has, in a sentence."""
+    """Describe which part of the plan a shard measures."""
     sentence = (
         f"Shard {shard} of the plan {shard.plan}: {groups or 'none'} of its {groups + len(shard.elsewhere)} groups."
     )
-    return sentence if groups else f"{sentence} There is nothing to measure, and `harness merge` doesn't need it."
+    return sentence if groups else f"{sentence} This shard measures nothing, and `harness merge` doesn't need it."
 
 
-def _lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:
+def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate") -> Iterator[str]:
     plan = planned.plan
     if plan.shard:
         yield describe_shard(plan.shard, len(plan.groups))
@@ -93,7 +93,7 @@ def _describe_counts(planned: "session.Planned") -> str:
         return f"{counted(len(plan.cells), 'launch')}; {missing}"
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
-    # if pilots don't determine lengths, some may be unnecessary
+    # pilots that don't determine the length of launches may be unnecessary
     fewer = "at most " if is_piloted and not plan.sampling.is_open else ""
     controls = sum(group.control is not None and group.controlled for group in plan.groups)
     return (
@@ -111,7 +111,7 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
     took = f"estimated from {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
         which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
-        guess = f"assuming {format_plain(outlook.start)} s until a launch measures"
+        guess = f"assuming {format_plain(outlook.start)} s for the start of each launch"
         guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
         took = f"{took}, and {guess}" if took else guess
     subject = "claims" if plan.claims else "comparisons"
@@ -124,7 +124,7 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
         starts = counted(outlook.first_starts, "first start")
         took += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
         at_most = "at least "
-    return f"{note}It takes {at_most}about {_format_about(outlook.seconds)}: {took}."
+    return f"{note}The run takes {at_most}about {_format_about(outlook.seconds)}: {took}."
 
 
 def _format_about(seconds: float) -> str:
@@ -144,6 +144,6 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
         return f"All {outlook.makes}s are ready."
     size, time = outlook.download_bytes / 1e9, _format_about(outlook.download_seconds)
     return (
-        f"Before that, {counted(count, outlook.makes, 'is')} made: {', '.join(outlook.unprepared)}. "
+        f"Before that, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
         f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."
     )

@@ -9,12 +9,12 @@ from harness.cli import advice, options
 from harness.cli.messages import handle_signals, say_refused
 from harness.machine.identity import name_machine
 from harness.model.errors import Exit
-from harness.model.texts import format_plain
+from harness.model.texts import counted, format_plain
 from harness.session.request import AUTO, Request
 
 app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
 
-#: Options of a request that the check sets itself, or that only apply to a whole run.
+#: Options of a request that the check sets itself, or that apply only to a whole run.
 _SETTLED = (
     "claims",
     "rounds",
@@ -38,8 +38,8 @@ def check(request: Request) -> None:
 
     It measures the interference between runs in several slots, and stores how many slots are safe.
 
-    The first selected cell runs in one slot alone and in all slots at once, alternately. `--slots` of `matrix` uses the
-    result.
+    The first selected cell runs alternately in one slot alone and in all slots at once. `harness matrix --slots auto`
+    uses the result.
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
@@ -60,7 +60,7 @@ def check(request: Request) -> None:
         return
     typer.echo(
         f"With {requested} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
-        f"{outcome.safe} safe."
+        f"{counted(outcome.safe, 'slot', 'is')} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)
 

@@ -31,13 +31,13 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-#: The number of runs that are read and then added together. Between them, other processes can use the history.
+#: The number of runs that are read and then added at once. Between two batches, other processes can use the history.
 _BATCH = 200
 
 #: The largest number of scenarios and environments that an error lists.
 _NAMED = 8
 
-#: If this many newest runs of one machine name have different ids, the machine probably loses its id.
+#: If a machine's newest runs all have different ids, and there are at least this many, it probably loses its id.
 _RENEWALS = 3
 
 _ANOTHER = "Choose another folder with --results."
@@ -64,12 +64,12 @@ def add(
     """Add runs that have ended. A run that is in the history already is skipped."""
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
-    paths = [*(runs or []), *(_folders(results) if all_ else [])]
-    _end(_add_runs(paths))
+    paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
+    _exit_if_left_out(_add_runs(paths))
 
 
 @app.command(name="list")
-def list_runs(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
+def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON.")] = False) -> None:
     """List the runs, the notes and the confirmations."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
@@ -117,12 +117,12 @@ def show(
     with History.open(told=say) as history:
         selection = _find_series(history, request)
     if json:
-        typer.echo(codec.dumps([_document(entry) for entry in selection], indent=2))
+        typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_format_head(series), *(f"  {line}" for line in format_columns([*_rows(series)]))]))
+            tell("\n".join([_format_head(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
     else:
-        rows = [(_format_head(entry), counted(len(entry.points), "run"), *_rows(entry)[-1]) for entry in selection]
+        rows = [(_format_head(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
         tell("\n".join(format_columns(rows)))
 
 
@@ -159,7 +159,7 @@ def report(
             "--format",
             metavar="[html|md]",
             autocompletion=lambda: ["html", "md"],
-            help="html: a page of all series. md: the changes. Default: md with --since or if FILE ends with .md, "
+            help="html: a page with all series. md: the changes. Default: md with --since or if FILE ends with .md, "
             "otherwise html.",
         ),
     ] = None,
@@ -231,7 +231,7 @@ def alarm(
         typer.Option(
             "--night",
             metavar="NAME",
-            help="The name of the nightly run in nightly.toml that was measured. Default: all.",
+            help="The nightly run that was measured, by its name in nightly.toml. Default: all.",
         ),
     ] = "",
     failures: Annotated[
@@ -249,10 +249,10 @@ def alarm(
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
-    """Print one GitHub issue per confirmed slowdown, and what to do.
+    """Print a GitHub issue for each confirmed slowdown, and the necessary steps.
 
-    With --nightly, it also prints one per machine that has sent no run for
-    three days. The command opens no issue: the nightly workflow does, with gh.
+    With --nightly, it also prints an issue for each machine that has sent no run
+    for three days. It doesn't open issues: the nightly workflow does, with gh.
     """
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
@@ -302,10 +302,10 @@ def digest(
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the digest to this file.")
     ] = None,
 ) -> None:
-    """Print one page about the last days as Markdown.
+    """Print a Markdown page about the last days.
 
-    It lists what changed, what is accepted or muted, and the smallest change
-    that each time series can show.
+    It lists the changes, the accepted and muted changes, and the smallest change
+    that each time series can detect.
     """
     from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
@@ -366,7 +366,7 @@ def rebuild(
     from harness.history.index import History  # noqa: PLC0415
 
     # the folder of a run has more information than its summary, so folders come first
-    paths = _folders(results) if results.is_dir() or not source else []
+    paths = _find_run_folders(results) if results.is_dir() or not source else []
     paths += exported.find_summaries(source) if source else []
     left_out: list[Path] = []
     summaries = list(_read(paths, left_out))
@@ -379,15 +379,12 @@ def rebuild(
     with History.open(fresh=True, told=say) as history:
         added = history.add_all(summaries)
         if source:
-            exported.take_words(history, source)
+            exported.add_notes_and_decisions(history, source)
         typer.echo(f"{history.name} has {counted(len(added), 'run')}.")
     kept = len(set(added) - run_ids)
     if kept:
-        say(
-            f"{counted(kept, 'run')} of them {'has' if kept == 1 else 'have'} no folder on this machine. The data of "
-            "the old index is kept."
-        )
-    _end(left_out)
+        say(f"{counted(kept, 'run', 'has')} no folder on this machine, so the data from the old index is kept.")
+    _exit_if_left_out(left_out)
 
 
 @app.command()
@@ -417,7 +414,7 @@ def export(
     from harness.history.index import History  # noqa: PLC0415
 
     if (git is None) == (format is None):
-        raise UsageError("--git and --format can't be combined.", "Use --git DIR or --format NAME.")
+        raise UsageError("The command needs either --git or --format.", "Use --git DIR or --format NAME.")
     if format is not None and format not in exported.FORMATS:
         raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(exported.FORMATS)}.")
     with History.open(told=say) as history:
@@ -443,13 +440,13 @@ def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     have = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
     have = [[*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])] for names in have]
     raise NothingSelectedError(
-        f"No series in the history {history.name} matches.",
+        f"No series in the history {history.name} matches the options.",
         f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. To show all series: harness "
         "history show",
     )
 
 
-def _folders(results: Path) -> list[Path]:
+def _find_run_folders(results: Path) -> list[Path]:
     """Return the folders of runs in `results`. Raises UsageError if `results` doesn't exist."""
     try:
         folders = sorted(path for path in results.iterdir() if (path / "run.json").exists())
@@ -504,7 +501,7 @@ def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
     return [name for name, of in newest.items() if len(set(of)) == _RENEWALS]
 
 
-def _end(left_out: Sequence[Path]) -> None:
+def _exit_if_left_out(left_out: Sequence[Path]) -> None:
     if left_out:
         say(f"{counted(len(left_out), 'run')} left out.")
         raise typer.Exit(Exit.CELLS_FAILED)
@@ -517,21 +514,21 @@ def _format_head(series: "Series") -> str:
 
 
 def _read_earlier_report(output: Path | None) -> str:
-    """Return the current text of a report's file; empty if it doesn't exist."""
+    """Return the current text of a report's file; empty if the file doesn't exist."""
     with suppress(OSError, UnicodeDecodeError):
         return output.read_text(encoding="utf-8") if output else ""
     return ""
 
 
-def _rows(series: "Series") -> list[tuple[str, ...]]:
+def _make_rows(series: "Series") -> list[tuple[str, ...]]:
     """Return a row per point: date, ratio with interval, time, and for a release line the version."""
     from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
 
     is_line = parse_line(series.key.environment) is not None
-    return [_row(point, is_line=is_line) for point in series.points]
+    return [_make_row(point, is_line=is_line) for point in series.points]
 
 
-def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
+def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
     from harness.analysis.statistics import Estimate, Interval  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.report import format  # noqa: PLC0415
 
@@ -548,7 +545,7 @@ def _row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
 
 
 def _read_today(today: str | None) -> datetime:
-    """Return the end of a day in UTC, or the current time. Raises UsageError."""
+    """Return the end of the day `today` in UTC, or the current time without a day. Raises UsageError."""
     if not today:
         return datetime.now(UTC)
     try:
@@ -561,7 +558,7 @@ def _format_minute(started: str) -> str:
     return started[:16].replace("T", " ")
 
 
-def _document(series: "Series") -> dict[str, Any]:
+def _make_document(series: "Series") -> dict[str, Any]:
     """Return a time series as JSON values: its key, and each point with the facts about its run."""
     key = {**asdict(series.key), "axes": dict(series.key.axes), "against": dict(series.key.against)}
     return {**key, "points": [{**point._asdict(), "origin": point.origin._asdict()} for point in series.points]}

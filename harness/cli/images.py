@@ -16,6 +16,7 @@ from harness.cli.messages import format_columns, handle_signals, say
 from harness.files import write_atomically
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError, Exit
+from harness.model.texts import counted
 from harness.session.request import read_whole
 
 app = typer.Typer(
@@ -24,7 +25,7 @@ app = typer.Typer(
 
 Names = Annotated[
     list[str] | None,
-    typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.environments),
+    typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.complete_environments),
 ]
 OfDevice = Annotated[Device, typer.Option("--device", help="The device of the images.")]
 
@@ -46,7 +47,7 @@ _COLUMNS = (
 
 @app.command(name="list")
 def list_images(
-    names: Names = None, json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False
+    names: Names = None, json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False
 ) -> None:
     """List the environments, and show which images are built.
 
@@ -54,7 +55,7 @@ def list_images(
     """
     project, environments = session.images.select_environments(names)
     rows = session.images.list_rows(project, environments, registry.image_backend(project.root).states, say)
-    typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(table(rows)))
+    typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(format_table(rows)))
 
 
 @app.command()
@@ -62,7 +63,7 @@ def lock(
     names: Names = None,
     device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
 ) -> None:
-    """Write lock files: package versions at each release's date."""
+    """Write lock files with the package versions of each release's date."""
     for requirement, is_changed, moved in session.images.lock(names, device):
         what = f" ({moved})" if moved else ""
         state = "written" if is_changed else "unchanged"
@@ -73,10 +74,10 @@ def lock(
 def build(
     names: Names = None,
     device: OfDevice = Device.CPU,
-    push: Annotated[bool, typer.Option("--push", help="Push them to REGISTRY.")] = False,
+    push: Annotated[bool, typer.Option("--push", help="Push the images to REGISTRY.")] = False,
     jobs: Annotated[
         str | None,
-        typer.Option(metavar="N", help="The number of images to build at a time. Default: the number of CPUs."),
+        typer.Option(metavar="N", help="The number of images to build in parallel. Default: the number of CPUs."),
     ] = None,
 ) -> None:
     """Pull or build missing and outdated images."""
@@ -156,32 +157,33 @@ def pack(
 ) -> None:
     """Download everything that an offline machine needs.
 
-    The folder has packages, base images, and the packages that harness itself needs.
+    The folder contains base images, the environments' packages, and the packages that harness itself needs.
     """
     requirements, files = session.images.fill_pack(folder, names, device, say, with_images=not no_images)
     size = sum(path.stat().st_size for path in files)
-    typer.echo(f"{folder}: {len(requirements)} environments, {len(files)} files, {size / 1e9:.2f} GB.")
+    parts = [counted(len(requirements), "environment"), counted(len(files), "file"), f"{size / 1e9:.2f} GB"]
+    typer.echo(f"{folder}: {', '.join(parts)}.")
 
 
 @app.command()
 def unpack(folder: Annotated[Path, typer.Argument(help="A folder that `harness images pack` created.")]) -> None:
     """Check a pack, and load its base images into Docker Engine.
 
-    It shows how to use the packages of the pack.
+    It shows how to use the pack's packages.
     """
     wheels = session.images.use_pack(folder, say)
     say("The pack is complete. To use its packages for builds and local environments:")
     typer.echo(f"export {VARIABLE}={shlex.quote(str(wheels))}")
 
 
-def table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+def format_table(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the rows as lines of a table."""
     return format_columns(
-        [[heading for heading, _ in _COLUMNS], *([_text(row[key]) for _, key in _COLUMNS] for row in rows)]
+        [[heading for heading, _ in _COLUMNS], *([_format_cell(row[key]) for _, key in _COLUMNS] for row in rows)]
     )
 
 
-def _text(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if not isinstance(value, Mapping):
         return str(value or "-")
     if "size_bytes" not in value:

@@ -41,7 +41,7 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="Compare the scenario files of this git commit (or the package of --package) with --head.",
+            help="Compare the scenario files (or the package of --package) at this git commit with those at --head.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",

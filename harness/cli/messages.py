@@ -1,4 +1,4 @@
-"""Messages of several commands: stderr lines, problems in files, gates, signals, and text columns."""
+"""Messages that several commands share: stderr lines, problems in files, gates, signals, and text columns."""
 
 import errno
 import math
@@ -29,7 +29,7 @@ ECHO_SECONDS = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-#: Errors of a write that aren't bugs: a full or read-only disk.
+#: Errors of writing that aren't bugs: the disk is full or read-only.
 NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -104,7 +104,7 @@ def format_columns(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def say_torn(folder: Path) -> None:
-    """Print a message and a command to continue if the file of launches ends in an incomplete line."""
+    """If the file of launches ends in an incomplete line, print a message and a command to continue the run."""
     if session.is_torn(folder):
         say(
             f"{folder / 'launches.jsonl'} ends in the middle of a line: its run was killed, or the file was "

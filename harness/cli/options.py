@@ -13,22 +13,22 @@ from harness.backends.registry import CHOICES
 from harness.cli import completion
 from harness.session.request import FieldOption, OptionPanel, Request, options, read_whole, shared
 
-Asked = TypeVar("Asked")
+RequestType = TypeVar("RequestType")
 
 #: Types with the valid names of a field's value, for fields that are plain texts in a request.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
 #: Completion functions by field.
 _COMPLETED: Mapping[str, Callable[..., Any]] = {
-    "suite": completion.suites,
-    "environments": completion.environments,
-    "good": completion.environments,
-    "bad": completion.environments,
-    "reference": completion.environments,
-    "scenarios": completion.scenarios,
-    "scenario": completion.scenarios,
-    "axes": completion.axes,
-    "claims": completion.issues,
+    "suite": completion.complete_suites,
+    "environments": completion.complete_environments,
+    "good": completion.complete_environments,
+    "bad": completion.complete_environments,
+    "reference": completion.complete_environments,
+    "scenarios": completion.complete_scenarios,
+    "scenario": completion.complete_scenarios,
+    "axes": completion.complete_axes,
+    "claims": completion.complete_issues,
 }
 
 
@@ -58,23 +58,25 @@ Wait = Annotated[
     bool,
     typer.Option(
         "--wait",
-        help="If another run is measuring on this machine, wait for its end.",
+        help="If another run is measuring on this machine, wait until it ends.",
         rich_help_panel=OptionPanel.MACHINE,
     ),
 ]
 
 
-def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command whose first parameter is a request: it gets an option for each field of the class `kind`.
+def of(
+    kind: type[RequestType], *, without: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command whose first parameter is a request, so that it has an option for each field of `kind`.
 
-    Fields in `without` get no option. They have their default value, and so do options that the user doesn't pass. The
-    command's own options come after these. Its docstring is its help.
+    Fields in `without` get no option. They have their default value, as do the options that the user doesn't pass. The
+    command's own options come after these options. The command's docstring is its help.
     """
     fields = [field for field in options(kind).values() if field.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def expanded(**typed: Any) -> None:
+        def run_command(**typed: Any) -> None:
             values = {}
             for field in fields:
                 value, read = typed.pop(field.name), field.option.read
@@ -87,10 +89,13 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
             command(kind(**values), **typed)
 
         _, *own = inspect.signature(command, eval_str=True).parameters.values()
-        parameters = [*map(_parameter, fields), *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own)]
-        expanded.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        expanded.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return expanded
+        parameters = [
+            *map(_make_parameter, fields),
+            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own),
+        ]
+        run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run_command
 
     return decorate
 
@@ -98,9 +103,9 @@ def of(kind: type[Asked], *, without: Collection[str] = ()) -> Callable[[Callabl
 def make_option(name: str, **changes: Any) -> Any:
     """Return the option of a field of `Request`, with `changes`, for a command that needs only a few of its options.
 
-    The value is the text from the command line, or typer's value.
+    The command receives the text from the command line, or the value that typer converts it to.
     """
-    return _option(replace(options(Request)[name], option=shared(name, **changes)))
+    return _make_typer_option(replace(options(Request)[name], option=shared(name, **changes)))
 
 
 def find_passed_names(context: typer.Context) -> list[str]:
@@ -109,18 +114,18 @@ def find_passed_names(context: typer.Context) -> list[str]:
     return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
 
 
-def _parameter(field: FieldOption) -> inspect.Parameter:
+def _make_parameter(field: FieldOption) -> inspect.Parameter:
     """Return the parameter of a command for a field. Without the option, the value is None, or False for a switch."""
     is_switch = field.type is bool
     return inspect.Parameter(
         field.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=False if is_switch else None,
-        annotation=Annotated[bool if is_switch else _text(field) | None, _option(field)],
+        annotation=Annotated[bool if is_switch else _get_text_type(field) | None, _make_typer_option(field)],
     )
 
 
-def _option(field: FieldOption) -> Any:
+def _make_typer_option(field: FieldOption) -> Any:
     option = field.option
     text = f"{option.help}  [default: {option.shown}]" if option.shown else option.help
     return typer.Option(
@@ -137,7 +142,7 @@ def _is_whole(field: FieldOption) -> bool:
     return field.type is int or int in get_args(field.type)
 
 
-def _text(field: FieldOption) -> Any:
+def _get_text_type(field: FieldOption) -> Any:
     """Return the type to which typer converts the text, before the request's parser reads it."""
     if get_origin(field.type) in (Sequence, Mapping):
         return list[str]

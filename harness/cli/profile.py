@@ -9,7 +9,7 @@ from harness.session.request import ProfileRequest
 
 @options.of(ProfileRequest)
 def profile(request: ProfileRequest, *, wait: options.Wait = False, dry_run: options.DryRun = False) -> None:
-    """Profile scenarios: which functions take the time.
+    """Profile scenarios: show which functions take the time.
 
     The first call and later calls have separate profiles.
     """

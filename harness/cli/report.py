@@ -79,7 +79,7 @@ def report(
 def show(
     written: "Written", results: "Results", *, tables: bool = True, only: Collection[str] = (), end: bool = True
 ) -> None:
-    """Print the tables of a report on stdout; with `only`, the sections with these anchors.
+    """Print the tables of a report on stdout; with `only`, just the sections with these anchors.
 
     Print the paths of the reports on stderr. With `end`, first print why the run ended early and how to continue it.
     """
@@ -105,7 +105,7 @@ def show(
 
 
 def save(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all. Raises CannotRunHereError."""
+    """Write a file completely or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # probably a typing error
         raise CannotRunHereError(
             f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create it first."

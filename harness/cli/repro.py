@@ -37,7 +37,7 @@ def repro(
         typer.Argument(
             metavar="[ISSUE]...|list",
             help="Issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
-            autocompletion=completion.issues,
+            autocompletion=completion.complete_issues,
         ),
     ] = None,
     family: Annotated[
@@ -45,7 +45,7 @@ def repro(
         typer.Option(
             metavar="NAME",
             help="Measure all issues of this family.",
-            autocompletion=completion.families,
+            autocompletion=completion.complete_families,
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",

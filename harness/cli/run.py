@@ -39,7 +39,8 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="REGEX",
-            help="Compare printed numbers, which the groups of this regular expression find, such as 'took (\\S+) ms'.",
+            help="Compare the printed numbers that the groups in this regular expression match. Example: 'took (\\S+) "
+            "ms'.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -47,7 +48,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="ONE/OTHER",
-            help="Compare two printed numbers in each environment, by their names in --grep: half/single.",
+            help="Compare two printed numbers in each environment, by their names in --grep. Example: half/single.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,

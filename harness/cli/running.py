@@ -1,4 +1,4 @@
-"""Output and exit codes of `harness matrix` and `harness profile`."""
+"""Output and exit codes of commands that measure: `harness matrix`, `run`, `repro` and `profile`."""
 
 import shlex
 import sys
@@ -21,7 +21,7 @@ from harness.model.run import Run
 from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
-#: The largest number of errors of scenarios that a terminal shows.
+#: The maximum number of scenario errors that are printed. The report has the others.
 RAISED = 3
 
 
@@ -32,7 +32,7 @@ def run(
     json: bool = False,
     fail_on: FailOn | None = None,
 ) -> Exit:
-    """Measure a plan in a new run's folder, and return the exit code."""
+    """Measure a plan in the folder of a new run, and return the exit code."""
     planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
     say_refused(planned.refused)
     shard = planned.plan.shard
@@ -41,7 +41,7 @@ def run(
         if not planned.plan.groups:
             return Exit.OK
     heard = ProgressPrinter()
-    with handle_signals(heard.interrupted):
+    with handle_signals(heard.announce_stop):
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
     return _report_missing_shards(lacks, code)
@@ -88,7 +88,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     planned = _ask_for_trust(session.plan(request))
     say_refused(planned.refused)
     heard = ProgressPrinter()
-    with handle_signals(heard.interrupted):
+    with handle_signals(heard.announce_stop):
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = _report_missing_shards(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
         left = upstream.find_unfinished(ended.results)
@@ -104,10 +104,10 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
     """Resume the run in a folder, with the slots, rounds and budget of a request if given. Return the exit code."""
     heard, lacks = ProgressPrinter(), list[str]()
-    with handle_signals(heard.interrupted):
+    with handle_signals(heard.announce_stop):
         rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
-            from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measured`
+            from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
             heard.in_shards = True
             whole = dispatch.resume(folder, heard, rounds=rounds, budget=budget, slots=request.slots, wait=wait)
@@ -124,9 +124,9 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
         sys.stdout.write(escape_json((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
     is_whole = not (ended.interrupted or ended.broken_off)
     report.show(ended.written, ended.results, tables=not json, only=only, end=is_whole)
-    _say_raised(ended)
+    _print_raised_errors(ended)
     if is_whole:
-        return exit_code(ended, fail_on)
+        return choose_exit_code(ended, fail_on)
     if ended.broken_off:
         say(f"harness: {ended.broken_off}")
     state = "Broken off" if ended.broken_off else "Interrupted"
@@ -137,7 +137,7 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
     return ended.broken_off.exit if ended.broken_off else Exit.INTERRUPTED
 
 
-def _say_raised(ended: session.Ended) -> None:
+def _print_raised_errors(ended: session.Ended) -> None:
     """Print the errors of scenarios with their lines, and commands that show the complete errors."""
     raised = session.find_raised_errors(ended.results)
     for failure in raised[:RAISED]:
@@ -146,10 +146,10 @@ def _say_raised(ended: session.Ended) -> None:
         if failure.command.isprintable():
             say(f"To write a script that runs the cell without harness:\n    {failure.command}")
     if raised[RAISED:]:
-        say(f"{counted(len(raised) - RAISED, 'more error')}: in details.md.")
+        say(f"details.md has {counted(len(raised) - RAISED, 'more error')}.")
 
 
-def exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
+def choose_exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
     """Return the exit code of a run. Failed cells take precedence over a gate. A run without a result has failed."""
     if ended.broken or not session.has_numbers(ended.results):
         return Exit.CELLS_FAILED
@@ -186,7 +186,7 @@ class ProgressPrinter(session.Listener):
         finally:
             self._is_launching = False
 
-    def interrupted(self, count: int) -> str:
+    def announce_stop(self, count: int) -> str:
         """Return the message for the signal with this number (1 for the first one)."""
         if self.in_shards:
             return "Stopping: ending the running launches, then merging and reporting the finished ones." * (count == 1)
@@ -195,12 +195,12 @@ class ProgressPrinter(session.Listener):
         if count == 1 and self._is_launching:
             self._was_launching = True
             finished = "Stopping: ending the running launches and reporting the finished ones."
-            return f"{finished} Ctrl-C again abandons the report."
+            return f"{finished} To skip the report, press Ctrl-C again."
         folder = shlex.quote(self._run.folder)
         message = f"Stopping without a report. The launches are saved. To write the report: harness report {folder}"
         if self._was_launching:
             clean, again = f"harness clean {self._run.id}", _format_resume_command(Path(self._run.folder))
-            message += f"\nTo remove what a launch left behind: {clean}\nTo continue: {again}"
+            message += f"\nTo remove leftovers of the launches: {clean}\nTo continue: {again}"
         return message
 
 

@@ -22,7 +22,7 @@ app = typer.Typer(help="List, show, check and create scenarios.", no_args_is_hel
 
 
 @app.command(name="list")
-def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them as JSON.")] = False) -> None:
+def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print the lists as JSON.")] = False) -> None:
     """List the scenarios and suites."""
     listing, suites = session.scenarios.list_all()
     if json:
@@ -43,7 +43,9 @@ def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print them
 
 @app.command()
 def show(
-    name: Annotated[str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.scenarios)],
+    name: Annotated[
+        str, typer.Argument(help="The scenario's name, or a glob.", autocompletion=completion.complete_scenarios)
+    ],
     json: Annotated[bool, typer.Option("--json", help="Print a list of scenarios as JSON.")] = False,
 ) -> None:
     """Show the axes of a scenario, and the environments of its cells.
@@ -56,7 +58,8 @@ def show(
         typer.echo(codec.dumps(described, indent=2))
     else:
         texts = [
-            "\n".join(map(escape, _lines(*pair))) for pair in zip(listing.scenarios.values(), described, strict=True)
+            "\n".join(map(escape, _list_lines(*pair)))
+            for pair in zip(listing.scenarios.values(), described, strict=True)
         ]
         typer.echo("\n\n".join(texts), nl=bool(texts))
     say_broken(listing.broken)
@@ -71,7 +74,7 @@ def check(
         typer.Argument(
             metavar="[NAME|FILE]...",
             help="Names, globs or files. Default: all.",
-            autocompletion=completion.scenarios,
+            autocompletion=completion.complete_scenarios,
         ),
     ] = None,
 ) -> None:
@@ -105,7 +108,7 @@ def new(
         typer.Option("--from", metavar="FILE", help="Create the scenario from this plain script or notebook."),
     ] = None,
 ) -> None:
-    """Create a new scenario that can run at once."""
+    """Create a new scenario that you can run immediately."""
     new_file = session.scenarios.create(name, title, directory, script)
     name = new_file.path.stem
     shown = str(new_file.path.relative_to(Path.cwd()) if new_file.path.is_relative_to(Path.cwd()) else new_file.path)
@@ -117,8 +120,8 @@ def new(
     typer.echo(f"in releases:  harness matrix -s {name if new_file.is_found else shown} -e tf1.14,tf2.21")
 
 
-def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the facts of `describe` as lines of text."""
+def _list_lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of text about a scenario. `described` is the result of `session.scenarios.describe`."""
     yield f"{scenario.name}: {scenario.title}"
     facts = [
         ("file", str(scenario.path)),
@@ -127,26 +130,30 @@ def _lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
         ("needs", ", ".join([f"Python {scenario.requires_python or 'of any version'}", *scenario.dependencies])),
     ]
     yield from format_columns([fact for fact in facts if fact[1]])
-    yield from _section("axes", format_columns([(axis, _values(scenario, axis)) for axis in scenario.axes]))
-    yield from _section("settings, where -a names them", format_columns(_settings(scenario)))
-    yield from _section("not combined", map(_format_axes, scenario.exclude))
+    yield from _list_section(
+        "axes", format_columns([(axis, _describe_values(scenario, axis)) for axis in scenario.axes])
+    )
+    yield from _list_section("settings that -a can select", format_columns(_list_settings(scenario)))
+    yield from _list_section("excluded combinations", map(_format_axes, scenario.exclude))
     on_one = (
         (_format_axes(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices
     )
-    yield from _section("work of one device", format_columns(list(on_one)))
-    yield from _section("compares", map(_comparison, scenario.compare))
-    yield from _section("upstream issues say", (line for claim in scenario.claims for line in _claim(claim)))
+    yield from _list_section("cells for one device only", format_columns(list(on_one)))
+    yield from _list_section("comparisons", map(_describe_comparison, scenario.compare))
+    yield from _list_section(
+        "claims of upstream issues", (line for claim in scenario.claims for line in _describe_claim(claim))
+    )
     stated = (
         (entry.observation, repr(entry.value), " ".join([_format_axes(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
     )
-    yield from _section("the source states", format_columns(list(stated)))
+    yield from _list_section("expected observations, according to the source", format_columns(list(stated)))
     yield ""
-    yield f"cells per environment, of {described['cells']} cells with every value of the axes that have a default"
-    yield from _table(described["environments"], described["cells"])
+    yield f"cells per environment, of the {described['cells']} cells with all values of axes that have a default"
+    yield from _list_rows(described["environments"], described["cells"])
 
 
-def _values(scenario: "Scenario", axis: str) -> str:
+def _describe_values(scenario: "Scenario", axis: str) -> str:
     listed = ", ".join(value or "unset" for value in scenario.axes[axis])
     sweep = scenario.sweeps.get(axis)
     if sweep:
@@ -161,8 +168,8 @@ def _values(scenario: "Scenario", axis: str) -> str:
     return f"{listed} ({note})" if note else listed
 
 
-def _settings(scenario: "Scenario") -> list[tuple[str, str]]:
-    """Return the settings that the header doesn't use, each with a text of its values and its meaning."""
+def _list_settings(scenario: "Scenario") -> list[tuple[str, str]]:
+    """Return the settings that the header doesn't use, each with its values and its meaning."""
     free = [name for name in settings.open_to(scenario) if name not in scenario.axes]
     return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in free]
 
@@ -171,31 +178,31 @@ def _format_axes(axes: "Axes") -> str:
     return " ".join(f"{axis}={value}" for axis, value in axes.items())
 
 
-def _comparison(comparison: "Comparison") -> str:
-    text = f"{comparison.name}: along {comparison.along}"
+def _describe_comparison(comparison: "Comparison") -> str:
+    text = f"{comparison.name}: between values of {comparison.along}"
     if comparison.plus:
         text += f", positive when {comparison.plus} is faster than {comparison.against or 'another'}"
     picks = [
-        f"{_format_axes(pick.axes)} where {' and '.join(pick.requires) or 'nothing else fits'}"
+        f"{_format_axes(pick.axes)} if {' and '.join(pick.requires) or 'no earlier entry fits'}"
         for pick in comparison.pick
     ]
     return f"{text}, with {', '.join(picks)}" if picks else text
 
 
-def _claim(claim: "Claim") -> Iterator[str]:
+def _describe_claim(claim: "Claim") -> Iterator[str]:
     yield f"{claim.issue.short}: {claim.reported}"
     sides = [f"{side.environment} {_format_axes(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
     about = "" if claim.of == STEP else f"{claim.of} of "
     fixed = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    when = f", where {_format_axes(claim.when)}" if claim.when else ""
+    when = f", with {_format_axes(claim.when)}" if claim.when else ""
     low, high = map(format_exact, claim.range)
     much = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
     yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"
 
 
-def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
-    """Yield a row per environment. Reasons are numbered, and come once below the table."""
+def _list_rows(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
+    """Yield a row per environment. The reasons for missing cells have numbers, and are listed below the table."""
     numbers: dict[tuple[str, str], int] = {}
     rows = []
     for environment in environments:
@@ -209,7 +216,7 @@ def _table(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[st
         yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()
 
 
-def _section(title: str, entries: Iterable[str]) -> Iterator[str]:
+def _list_section(title: str, entries: Iterable[str]) -> Iterator[str]:
     lines = list(entries)
     if lines:
         yield ""

@@ -1,7 +1,7 @@
-"""Measures and stores the interference between slots of a machine. The result is required for using slots.
+"""Measures and stores the interference between slots of a machine. Runs need the result to use slots.
 
-The same launches run in one slot alone, and in this slot while all other slots run them too, alternately. A number of
-slots is safe if the whole interval of the ratio of both times is below the margin.
+The same launches run alternately in one slot alone, and in this slot while all other slots run them too. A number of
+slots is safe if the whole interval of the ratio of the two times is below the margin.
 """
 
 import json
@@ -28,13 +28,14 @@ from harness.model.texts import counted, format_plain
 from harness.session.planning import Planned
 from harness.session.running import Listener, prepare, run
 
-#: The smallest and the largest number of blocks, each with the work alone and in all slots, and the launches per block.
+#: The smallest and the largest number of blocks, and the launches per block. A block runs the work in one slot alone
+#: and in all slots.
 BLOCKS, MOST_BLOCKS, LAUNCHES = 6, 24, 2
 
 
 @dataclass(frozen=True, slots=True)
 class Interference:
-    """The `ratio` of times with `slots` slots at once to one slot alone, with a 95 % interval."""
+    """The `ratio` of the time with `slots` slots at once to the time of one slot alone, with a 95 % interval."""
 
     slots: int
     ratio: float
@@ -42,18 +43,18 @@ class Interference:
     high: float
 
     def is_safe(self, margin: float) -> bool:
-        """Whether the interference is shown to be below the margin."""
+        """Return whether it is established that the interference is below the margin."""
         return self.high < 1.0 + margin
 
     def is_harmful(self, margin: float) -> bool:
-        """Whether the interference is shown to be above the margin."""
+        """Return whether it is established that the interference is above the margin."""
         return self.low > 1.0 + margin
 
     def is_known(self, margin: float) -> bool:
-        """Return whether more blocks aren't needed: harm is shown, or the interval is narrow enough.
+        """Return whether the blocks so far are enough: harm is established, or the interval is narrow enough.
 
-        An interval is narrow enough if its width is two thirds of the margin. Unless harm is shown, only the width
-        counts: stopping as soon as slots look safe would find too many safe.
+        An interval is narrow enough if half its width is at most 67 % of the margin. Unless harm is established, only
+        the width counts: stopping as soon as slots look safe would accept too many slots.
         """
         return self.is_harmful(margin) or math.log(self.high / self.low) / 2.0 <= math.log1p(margin) * 2.0 / 3.0
 
@@ -62,7 +63,7 @@ class Interference:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class SlotCheck:
     """The result of a check: the number of slots that are `safe` for a `margin`.
 
     `tried` are the tested numbers of slots, the largest first. `work` is the launched cell, and `cpus` is the number of
@@ -78,10 +79,10 @@ class Checked:
 
 
 def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple[float, float, float]:
-    """Return the ratio of busy to idle times, with the ends of its 95 % t interval.
+    """Return the ratio of the times in all slots to the times in one slot, with the limits of its 95 % t interval.
 
-    `alone` and `busy` are launch means of consecutive blocks in seconds per step, at least two of each. The ratio is
-    the geometric mean of their paired ratios.
+    `alone` and `busy` are the launch means of consecutive blocks in seconds per step, at least two of each. The ratio
+    is the geometric mean of their paired ratios.
     """
     logs = [math.log(b) - math.log(a) for a, b in zip(alone, busy, strict=True)]
     half = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
@@ -94,7 +95,7 @@ def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple
 
 def check(
     planned: Planned, slots: Callable[[int | None], Sequence[Slot]], count: int | None, listener: Listener
-) -> Checked:
+) -> SlotCheck:
     """Measure how many slots of this machine are safe, and store the result. `count` is the largest number to test.
 
     If `count` is None, it is the number of slots that the machine has. The work is the first cell of the plan. Raises
@@ -104,11 +105,11 @@ def check(
     most = len(slots(count))
     margin, tried = planned.plan.margin, list[Interference]()
     with hold_machine():
-        pass  # fail now if another run measures, because otherwise each launch would wait for it
+        pass  # if another run measures, fail now, because otherwise each launch would wait for it
     prepare(planned, listener)
     with ProcessPoolExecutor(most, get_context("spawn")) as pool:
         while most > 1:
-            ratio = _measure_slots(_work(planned), slots(most), most, listener, pool)
+            ratio = _measure_slots(_make_work_plan(planned), slots(most), most, listener, pool)
             tried.append(ratio)
             listener.say(
                 f"{most} slots at the same time take {ratio} times as long as one alone: "
@@ -117,7 +118,7 @@ def check(
             if ratio.is_safe(margin):
                 break
             most -= max(1, most // 4)
-    checked = Checked(
+    checked = SlotCheck(
         safe=most,
         tried=tried,
         margin=margin,
@@ -125,7 +126,7 @@ def check(
         cpus=len(os.sched_getaffinity(0)),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _store("gpu" if planned.plan.limits.gpus else "cpu", checked)
+    _save_check("gpu" if planned.plan.limits.gpus else "cpu", checked)
     return checked
 
 
@@ -161,7 +162,7 @@ def count_allowed_slots(kind: str, wanted: int | None) -> int:
     )
 
 
-def load_stored(kind: str) -> Checked | None:
+def load_stored(kind: str) -> SlotCheck | None:
     """Return the stored result for slots of this kind (`cpu`, `gpu`), or None. Raises DamagedError."""
     from pydantic import TypeAdapter
 
@@ -169,28 +170,28 @@ def load_stored(kind: str) -> Checked | None:
     if document is None:
         return None
     try:
-        checked: Checked = TypeAdapter(Checked).validate_python(document)
+        checked: SlotCheck = TypeAdapter(SlotCheck).validate_python(document)
         if checked.safe < 1:
             raise ValueError("the number of slots must be 1 or more")
     except ValueError:
-        raise DamagedError(_path(), "the number of safe slots is missing") from None
+        raise DamagedError(_get_path(), "the number of safe slots is missing") from None
     return checked
 
 
-def _store(kind: str, checked: Checked) -> None:
-    path = _path()
+def _save_check(kind: str, checked: SlotCheck) -> None:
+    path = _get_path()
     try:
         write_atomically(path, json.dumps({**_read(), kind: asdict(checked)}, indent=2) + "\n")
     except OSError as error:
         raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
 
 
-def _path() -> Path:
+def _get_path() -> Path:
     return get_data_dir() / "fleet.json"
 
 
 def _read() -> dict[str, Any]:
-    path = _path()
+    path = _get_path()
     try:
         document = parse_json(path.read_bytes())
     except FileNotFoundError:
@@ -214,7 +215,7 @@ def _measure_slots(
         at = block % count
         for is_busy in (False, True) if block % 2 else (True, False):
             launches = _launch_in_slots(pool, planned, slots, range(count) if is_busy else [at])
-            (busy if is_busy else alone).append(_centre(launches[at]))
+            (busy if is_busy else alone).append(_compute_mean(launches[at]))
         listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
         # stop only after an even number of blocks, so that both orders are equally frequent
         if block + 1 >= BLOCKS and block % 2:
@@ -225,7 +226,7 @@ def _measure_slots(
     return ratio
 
 
-def _work(planned: Planned) -> Planned:
+def _make_work_plan(planned: Planned) -> Planned:
     """Return a plan for a few launches of the first cell."""
     plan, group = planned.plan, planned.plan.groups[0]
     group = replace(group, cells=group.cells[:1], control=None, piloted=False)
@@ -235,7 +236,7 @@ def _work(planned: Planned) -> Planned:
     return replace(planned, plan=replace(plan, unavailable=[]), refused={})
 
 
-def _centre(launches: Sequence[Launch]) -> float:
+def _compute_mean(launches: Sequence[Launch]) -> float:
     numbers = [launch for launch in launches if rounds.has_mean(launch) and launch.role is not Role.PILOT]
     if not numbers:
         reason = launches[0].error or launches[0].status.value if launches else "no launch was started"
@@ -252,13 +253,13 @@ def _launch_in_slots(
     # a process prints a traceback if Ctrl-C comes while it starts or waits for work
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        going = {at: pool.submit(_launches, planned, slots, at) for at in places}
+        going = {at: pool.submit(_run_in_slot, planned, slots, at) for at in places}
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     return {at: future.result() for at, future in going.items()}
 
 
-def _launches(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
+def _run_in_slot(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
     """Make the launches of a run in one slot, in a separate process that is pinned to the slot's CPUs."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})

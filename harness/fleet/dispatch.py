@@ -33,20 +33,20 @@ from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileErr
 from harness.model.run import StopReason
 from harness.model.texts import has_password
 from harness.session.planning import Planned
-from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, seconds_text
-from harness.session.running import Listener, hold_run, new_id, prepare
+from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, format_seconds
+from harness.session.running import Listener, hold_run, make_run_id, prepare
 from harness.session.slot_plans import choose_slot_gpus, divide_into_slots
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
 
-#: The number of shards per place, so that the others needn't wait for a slow place. With a budget, there is one shard
+#: The number of shards per place, so that other places needn't wait for a slow place. With a budget, there is one shard
 #: per place, because each place has the whole budget.
 PER_PLACE = 4
 
 #: The exit codes of a shard's command that has measured everything that it could.
 _DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
 
-#: Files in the folder of a fleet's run: the shards' runs, and their request.
+#: Names in the folder of a fleet's run: the folder of the shards' runs, their request, and the files that are sent.
 SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
 
 #: The largest number of bytes to read from each of the last two files.
@@ -56,8 +56,8 @@ MOST = 256 * 1024**2
 class ShardExecutor(Protocol):
     """A place where shards are measured, at most `slots` at once.
 
-    `is_here`: their runs are stored on this machine, and can be continued. `queues`: it accepts all shards, and queues
-    them itself.
+    `is_here`: whether the shards' runs are stored on this machine and can be continued. `queues`: whether the place
+    accepts all shards, and queues them itself.
     """
 
     name: str
@@ -142,16 +142,16 @@ def name_slot_kind(planned: Planned) -> str:
 
 
 def find_slots_for_shard(planned: Planned) -> list[Slot]:
-    """Return the slots of which a shard uses one; empty if it has the whole machine.
+    """Return the slots that a shard can use one of; empty if it uses the whole machine.
 
     Raises CannotRunHereError if their interference wasn't measured, or exceeds the margin.
     """
-    count = _slots(planned.request, planned)
+    count = _count_slots(planned.request, planned)
     return divide_into_slots(planned, count) if count > 1 else []
 
 
 def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: bool = False) -> FleetResult:
-    """Measure a plan in shards, and merge them in a new run's folder.
+    """Measure a plan in shards, and merge them in the folder of a new run.
 
     An interruption (KeyboardInterrupt) ends all shards early; a second one passes through. Raises UsageError for
     invalid places, UntrustedError for scripts that --trust must allow, and CannotRunHereError if no place has a run.
@@ -175,7 +175,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
             "would show it.",
             "Use a checkout: -e ENVIRONMENT+PACKAGE@FOLDER",
         )
-    slots = _slots(request, planned)
+    slots = _count_slots(request, planned)
     shard_request = replace(
         request,
         seed=planned.plan.seed,
@@ -188,13 +188,13 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     parcel = None
     if on:
         parcel, shard_request = pack(shard_request)
-    with _places(on, slots, parcel, listener.say) as places:
+    with _open_places(on, slots, parcel, listener.say) as places:
         if not on:
             _make_ready(planned, listener, wait=wait)
         shards = sum(place.slots for place in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
         shards = max(1, min(shards, len(planned.plan.groups)))
         fleet_request = FleetRequest([*shard_request.command()[1:], "--wait"], shards, on, slots, command)
-        folder = RunFolder.create(request.results, new_id(datetime.now(UTC)))
+        folder = RunFolder.create(request.results, make_run_id(datetime.now(UTC)))
         if parcel:
             fleet_request = replace(fleet_request, parcel=parcel.name, packages=parcel.packages)
             write_atomically(folder.path / PARCEL, parcel.archive)
@@ -205,10 +205,10 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
 def resume(
     path: Path, listener: Listener, *, rounds: int | None, budget: float | None, slots: str = "", wait: bool = False
 ) -> FleetResult:
-    """Continue a run in shards: those that stopped, and those that are missing.
+    """Continue a run in shards: measure the shards that stopped or are missing.
 
-    On other machines, stopped shards are measured again. Raises UsageError for a run that this user didn't start on
-    this machine, and for a run of other machines that would be longer than planned.
+    On other machines, stopped shards are measured again from the start. Raises UsageError for a run that this user
+    didn't start on this machine, and for a run on other machines that would be longer than planned.
     """
     try:
         document = read(Path(ASKED), within=path, most=MOST)
@@ -225,7 +225,7 @@ def resume(
         raise DamagedError(path / ASKED, "the request is missing") from None
     longer = [
         *(["--rounds", str(rounds)] if rounds else []),
-        *(["--budget", seconds_text(budget)] if budget else []),
+        *(["--budget", format_seconds(budget)] if budget else []),
     ]
     if parcel and (longer or parcel.name != fleet_request.parcel):
         why = (
@@ -235,7 +235,7 @@ def resume(
         )
         raise UsageError(f"{path} was measured on other machines, but {why}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not fleet_request.on else fleet_request.slots
-    with _places(fleet_request.on, count, parcel, listener.say) as places:
+    with _open_places(fleet_request.on, count, parcel, listener.say) as places:
         if not fleet_request.on:
             # if the command was killed just now, its shards are still stopping
             is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
@@ -244,14 +244,14 @@ def resume(
 
 
 @contextmanager
-def _places(
+def _open_places(
     on: str, slots: int, parcel: Parcel | None, say: Callable[[str], object]
 ) -> Iterator[Sequence[ShardExecutor]]:
     """Return the places where shards are measured: other machines, or slots of this one."""
     if parcel is None:
         yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
-        yield [ssh.SshExecutor(host, parcel, partial(_say_of, say, host.shown)) for host in ssh.parse_hosts(on)]
+        yield [ssh.SshExecutor(host, parcel, partial(_say_with_name, say, host.shown)) for host in ssh.parse_hosts(on)]
     else:
         from harness.fleet import ray  # noqa: PLC0415 - only a Ray cluster needs it
 
@@ -260,23 +260,23 @@ def _places(
             yield [cluster]
 
 
-def _say_of(say: Callable[[str], object], name: str, line: str) -> None:
+def _say_with_name(say: Callable[[str], object], name: str, line: str) -> None:
     say(f"{name}: {line}")
 
 
 def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> None:
-    """Prepare the environments once for all slots, while holding the machine's lock."""
+    """Prepare the environments once for all slots, under the machine's lock."""
     _wait_for_machine(listener, wait=wait)
     prepare(planned, listener, wait=wait)
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
-    """Wait until no other run measures, or without `wait` raise CannotRunHereError once instead of in each slot."""
+    """Wait until no other run measures. Without `wait`, raise CannotRunHereError here, once for all slots."""
     with hold_machine(listener.say if wait else None):
         pass
 
 
-def _slots(request: LaunchRequest, planned: Planned) -> int:
+def _count_slots(request: LaunchRequest, planned: Planned) -> int:
     """Return the requested number of slots of this machine; 1 if other machines measure.
 
     Raises UsageError for more slots than the machine has, and CannotRunHereError if their interference wasn't measured
@@ -295,7 +295,7 @@ def _slots(request: LaunchRequest, planned: Planned) -> int:
 
 @dataclass
 class _Fleet:
-    """One run in shards, in a folder. `longer` are arguments for resumed shards that continue beyond their plan."""
+    """A run in shards, in a folder. `longer` are arguments for resumed shards that continue beyond their plan."""
 
     folder: RunFolder
     asked: FleetRequest
@@ -309,18 +309,18 @@ class _Fleet:
     def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
         """Measure the remaining shards, and merge all of them."""
         with hold_run(self.folder):
-            runs = self._runs()
+            runs = self._find_runs()
             queue = deque(
                 number for number in range(1, self.asked.of + 1) if self.longer or not _is_over(runs.get(number))
             )
             interrupted = self._measure(queue, places)
-            failed = [*self.gone.values(), *self._failed(queue, interrupted=interrupted)]
-            if not (runs := self._runs()):
+            failed = [*self.gone.values(), *self._describe_failures(queue, interrupted=interrupted)]
+            if not (runs := self._find_runs()):
                 shutil.rmtree(self.folder.path, ignore_errors=True)
                 if interrupted:
                     raise KeyboardInterrupt
                 raise CannotRunHereError("\n".join(["No shard produced a run.", *failed]))
-            self._empty()
+            self._remove_merged()
             merged = merge([runs[number] for number in sorted(runs)], Path(), self.folder, self.asked.command)
         ended = replace(merged.ended, interrupted=interrupted, refused=self.refused)
         return FleetResult(replace(merged, ended=ended), failed)
@@ -353,7 +353,7 @@ class _Fleet:
             except IndexError:
                 return
             try:
-                code, message = place.measure(*self._words(number, place))
+                code, message = place.measure(*self._make_arguments(number, place))
             except CannotRunHereError as error:
                 code, message = Exit.CANNOT_RUN_HERE, str(error)
             if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # every other shard would fail in this place too
@@ -370,36 +370,36 @@ class _Fleet:
                 self.say(f"{self.failures[number]} The shard is measured again.")
                 queue.append(number)
 
-    def _words(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
+    def _make_arguments(self, number: int, place: ShardExecutor) -> tuple[list[str], Path]:
         """Return the arguments and the folder for a shard in a place: to resume its run, or to start a new one."""
-        run = self._runs().get(number)
+        run = self._find_runs().get(number)
         if run and place.is_here:
             return ["matrix", "--resume", str(run), *self.longer, "--wait"], run.parent
         shards = self.folder.path / SHARDS
         attempts = len(list(shards.glob(f"{number}.*")))
         return [*self.asked.words, "--shard", f"{number}/{self.asked.of}"], shards / f"{number}.{attempts + 1}"
 
-    def _runs(self) -> dict[int, Path]:
+    def _find_runs(self) -> dict[int, Path]:
         """Return the folder of the newest run of each shard."""
         folders = [path.parent for path in (self.folder.path / SHARDS).glob("*/*/run.json")]
-        return {_place(path)[0]: path for path in sorted(folders, key=_place)}
+        return {_parse_place(path)[0]: path for path in sorted(folders, key=_parse_place)}
 
-    def _failed(self, queue: Sequence[int], *, interrupted: bool) -> list[str]:
+    def _describe_failures(self, queue: Sequence[int], *, interrupted: bool) -> list[str]:
         """Return sentences about shards that failed too often, with commands to measure each of them."""
         if interrupted:
             return []
-        left = [number for number, reason in self.failures.items() if not _is_over(self._runs().get(number))]
+        left = [number for number, reason in self.failures.items() if not _is_over(self._find_runs().get(number))]
         again = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
         return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
 
-    def _empty(self) -> None:
+    def _remove_merged(self) -> None:
         """Remove the earlier merged run. run.json is removed first, so that an incomplete folder isn't a run."""
         (self.folder.path / "run.json").unlink(missing_ok=True)
         shutil.rmtree(self.folder.path / "artifacts", ignore_errors=True)
         write_atomically(self.folder.path / "launches.jsonl", b"", synced=True)
 
 
-def _place(path: Path) -> tuple[int, int]:
+def _parse_place(path: Path) -> tuple[int, int]:
     """Return the shard and the attempt of a run's folder `shards/3.1/RUN`."""
     number, _, attempt = path.parent.name.partition(".")
     return int(number), int(attempt)

@@ -1,6 +1,6 @@
 """Merges runs of one plan from several machines into one run.
 
-Numbers of one group are never combined across machines.
+Results from different machines are never combined in one group.
 """
 
 import json
@@ -20,7 +20,7 @@ from harness.model.texts import counted, escape, format_cpu_list, joined
 from harness.plan import shards
 from harness.plan.groups import name_group
 from harness.session.reporting import load_results, report
-from harness.session.running import Ended, new_id
+from harness.session.running import Ended, make_run_id
 from harness.store.folder import RunFolder, uncollected
 
 #: The largest artifact that is copied, in bytes.
@@ -55,7 +55,7 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class _MergedPart:
-    """A run to merge, with its launches; `label` is the name of its machine, empty if all are from one machine."""
+    """A run to merge, with its launches. `label` is its machine's name, or empty if all runs are from one machine."""
 
     path: Path
     run: Run
@@ -71,12 +71,12 @@ class _MergedPart:
 def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None, command: Sequence[str] = ()) -> Merged:
     """Merge the runs in `folders` into one, and write its report.
 
-    It has its own folder in `results`, or is in the empty folder `into`. `command` is the command line for all of it;
-    by default, the command without shards.
+    The merged run gets its own folder in `results`, or the empty folder `into`. `command` is its command line. By
+    default, it is a run's command without the options about shards.
 
-    A folder that is corrupt, from a newer harness, still being measured, or without a machine, is left out. Raises
-    UsageError for runs of different plans, with the difference; for a merged run; for rounds of a group that a machine
-    measured twice; and if nothing is left.
+    A run that is corrupt, from a newer harness, merged, still being measured, or without a machine, is left out. Raises
+    UsageError if runs have different plans (with the difference), if a machine measured a round of a group twice, or if
+    nothing is left.
     """
     runs, left_out = [], []
     for path in dict.fromkeys(folders):
@@ -92,18 +92,18 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     _refuse_twice(parts)
     missing = _find_missing(parts)
     now = datetime.now(UTC)
-    identity = into.path.name if into else new_id(now)
+    identity = into.path.name if into else make_run_id(now)
     merged = replace(_merge(parts), id=identity, absent=missing)
     folder = into or RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path), command=command or merged.command)
-    groups = _groups(parts)
+    groups = _label_groups(parts)
     both = [(part, launch) for part in parts for launch in part.launches]
     launches = [
         _move_launch(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)
     ]
     for launch in launches:
         folder.append(launch)
-    # last, so that an incomplete merged run isn't a run: a history would prefer it to its parts
+    # write this file last: a history would prefer an incomplete merged run to its parts
     folder.write_run(merged)
     merged_results = load_results(merged, launches)
     ended = Ended(folder.path, merged_results, report(folder, merged_results), interrupted=False, refused={})
@@ -150,8 +150,8 @@ def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
     counts = {part.run.plan.shard.of for part in (first, other) if part.run.plan.shard}
     if len(counts) > 1:
         differences.append(f"the number of shards ({joined([str(count) for count in sorted(counts)])})")
-    if not differences and _names(first.run) != _names(other.run):
-        apart = sorted(_names(first.run) ^ _names(other.run))
+    if not differences and _list_groups(first.run) != _list_groups(other.run):
+        apart = sorted(_list_groups(first.run) ^ _list_groups(other.run))
         differences.append(f"the groups ({joined(apart[:3])}{f' and {len(apart) - 3} more' if len(apart) > 3 else ''})")
     if not differences and len(digests) == 2:
         differences.append("the cells of a group")
@@ -172,21 +172,21 @@ def _list_aspects(run: Run) -> dict[str, Any]:
 
 
 def _describe_difference(one: Any, other: Any) -> str:
-    """Return a difference as `1 and 2`; for mappings, the first differing names, with short values."""
+    """Return a difference as `1 and 2`. For mappings, return the first names that differ, with shortened values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
         inner = [f"{name}: {_describe_difference(one.get(name), other.get(name))}" for name in names[:3]]
         return "; ".join([*inner, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
-    texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_text, (one, other))]
+    texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_format_value, (one, other))]
     return f"{texts[0]} and {texts[1]}"
 
 
-def _text(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return "none" if value in (None, "", [], {}) else "some" if isinstance(value, dict) else str(value)
 
 
-def _names(run: Run) -> set[str]:
-    """Return the groups of the whole plan, including the groups of which the run's machine could measure nothing."""
+def _list_groups(run: Run) -> set[str]:
+    """Return the groups of the whole plan, including groups in which the run's machine couldn't measure any cell."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     absent = {
         name_group(entry.cell, scenarios[entry.cell.scenario])
@@ -240,7 +240,7 @@ def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
 
 
 def _merge(parts: Sequence[_MergedPart]) -> Run:
-    first, groups = min(parts, key=lambda part: part.run.started).run, _groups(parts)
+    first, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
     scenarios = [_add_machine_axis(scenario, parts) for scenario in first.scenarios]
     plans = [part.run.plan for part in parts]
     by_name = {scenario.name: scenario for scenario in scenarios}
@@ -258,7 +258,7 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
     }
     plan = replace(
         first.plan,
-        groups=sorted(together.values(), key=lambda group: _place(group, by_name)),
+        groups=sorted(together.values(), key=lambda group: _make_sort_key(group, by_name)),
         unavailable=list(unavailable.values()),
         shard=None,
         stand_ins=list(
@@ -268,18 +268,18 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
         ),
         compiled={name: way for plan in plans for name, way in plan.compiled.items()},
     )
-    machines = _machines(parts)
+    machines = _list_machines(parts)
     return replace(
         first,
-        command=_command(first.command),
+        command=_remove_shard_options(first.command),
         plan=plan,
         scenarios=scenarios,
         images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
-        stops=_stops(parts, groups),
-        looks=_looks(parts, groups),
+        stops=_merge_stops(parts, groups),
+        looks=_merge_looks(parts, groups),
         machine=None if machines else first.machine,
         machines=machines,
-        host={} if machines else _host(parts),
+        host={} if machines else _merge_hosts(parts),
         merged=[part.run.id for part in parts],
     )
 
@@ -293,7 +293,7 @@ def _add_machine_axis(scenario: Scenario, parts: Sequence[_MergedPart]) -> Scena
     return replace(scenario, axes={MACHINE: labels, **scenario.axes}) if labels else scenario
 
 
-def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
+def _label_groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     """Return the groups of the merged run, by machine and original name."""
     groups = {}
     for part in parts:
@@ -314,34 +314,34 @@ def _groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
     return groups
 
 
-def _place(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
+def _make_sort_key(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
     """Return the sort key of a group: the header's order, with the groups of one cell next to each other."""
     axes = scenarios[group.scenario].axes
     at = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
     return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")
 
 
-def _machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
+def _list_machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
     machines: dict[str, MachineFacts] = {}
     for part in parts:
         run = part.run
         if part.label and run.machine:
             own = [other for other in parts if other.machine == part.machine]
-            facts = MachineFacts(run.machine, part.label, _host(own), run.backend, run.plan.limits)
+            facts = MachineFacts(run.machine, part.label, _merge_hosts(own), run.backend, run.plan.limits)
             machine_facts = machines.setdefault(part.machine, facts)
             machines[part.machine] = replace(machine_facts, runs=[*machine_facts.runs, run.id])
     return list(machines.values())
 
 
-def _host(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
+def _merge_hosts(parts: Sequence[_MergedPart]) -> Mapping[str, Any]:
     """Return the facts of a machine, with the CPUs of its slots if there were several."""
     runs = sorted((part.run for part in parts), key=lambda run: run.started)
     pinned = sorted({format_cpu_list(run.plan.limits.cpus or ()) for run in runs})
     return {**runs[0].host, "slots": pinned} if runs[0].slots > 1 and len(pinned) > 1 else runs[0].host
 
 
-def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
-    """Return how each group ended. If several runs have its rounds, the last run decides, with the sum of rounds."""
+def _merge_stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> dict[str, Stop]:
+    """Return how each group ended: as in the last run that has the group, with the rounds of all runs added up."""
     stops: dict[str, Stop] = {}
     for part in parts:
         for name, stop in part.run.stops.items():
@@ -352,8 +352,8 @@ def _stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]
     return stops
 
 
-def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
-    """Return the rounds at each continuation beyond the plan. The n-th continuations of all runs are merged."""
+def _merge_looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]) -> list[dict[str, int]]:
+    """Return the numbers of rounds at each continuation beyond the plan, merged by the continuations' order."""
     return [
         {
             groups[part.machine, name].name: rounds
@@ -365,7 +365,7 @@ def _looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], Group]
     ]
 
 
-def _command(typed: Sequence[str]) -> list[str]:
+def _remove_shard_options(typed: Sequence[str]) -> list[str]:
     """Return the command for the whole plan, from the command for a shard."""
     words, rest = list[str](), iter(typed)
     for word in rest:

@@ -1,4 +1,4 @@
-"""The files that another machine gets to measure a shard: this harness, its project, and the named files."""
+"""Packs the files that another machine needs to measure a shard: harness, its project, and files of the request."""
 
 import hashlib
 import io
@@ -21,9 +21,10 @@ from harness.store.folder import RUN_MOST
 #: The parts of a project that are sent.
 _PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
 
-#: The largest launches.jsonl in bytes. A launch has about 3 KB.
+#: The maximum size of launches.jsonl in bytes. A launch takes about 3 KB.
 LAUNCHES_MOST = 8 * 1024**3
-#: Limits of an unpacked archive, and of two files in it: number of files, bytes, and parts of a path.
+#: Limits for an unpacked archive: the number of files, their total bytes, and the parts of a path. Two files have their
+#: own limits in bytes.
 MOST_FILES, MOST_BYTES, MOST_DEEP = 1_000_000, 2 * LAUNCHES_MOST, 32
 MOST_OF_FILE = {"run.json": RUN_MOST, "launches.jsonl": LAUNCHES_MOST}
 
@@ -45,7 +46,7 @@ class Parcel:
 
 
 def unpack(archive: IO[bytes], folder: Path) -> None:
-    """Write the plain files of an archive (gzip) into a new folder. The folder only exists if all files are written.
+    """Write the plain files in an archive (gzip) to a new folder. The folder appears only if all files were written.
 
     The archive may come from another machine. Raises CannotRunHereError if it is corrupt, exceeds the limits for
     received folders, or can't be written.
@@ -68,7 +69,7 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Extract members in order. Raises ValueError for the first one that exceeds a limit, and errors of tarfile."""
+    """Extract the members in order. Raises ValueError for the first member beyond a limit, and errors of tarfile."""
     files = size = 0
     for member in tar:
         files, size = files + 1, size + member.size
@@ -109,7 +110,7 @@ def pack(request: Request) -> tuple[Parcel, Request]:
         if request.balance not in (None, EVENLY):
             for name in ("run.json", "launches.jsonl"):
                 add(request.balance / name, f"balance/{name}")
-        packages = _packages()
+        packages = _list_packages()
         listed = "\n".join(packages).encode()
         info = tarfile.TarInfo("packages.txt")
         info.size = len(listed)
@@ -130,7 +131,7 @@ def _make_plain(info: tarfile.TarInfo) -> tarfile.TarInfo | None:
     return info
 
 
-def _packages() -> list[str]:
+def _list_packages() -> list[str]:
     """Return the packages that harness requires, with dependencies, at the versions installed here."""
     from importlib import metadata  # noqa: PLC0415 - slow to import
 

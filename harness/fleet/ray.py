@@ -30,7 +30,7 @@ from harness.model.errors import CannotRunHereError, Exit
 #: The custom resource of a node. Its amount is the number of the node's slots.
 RESOURCE = "slot"
 
-#: How often Ray runs a task again after its process or node has failed.
+#: The number of times that Ray runs a task again after its process or node has failed.
 RETRIES = 2
 
 #: The advice for a cluster that doesn't answer, and the seconds to wait for an answer.
@@ -47,7 +47,7 @@ STORE_BYTES = 80 * 2**20
 _NODE = "ray.io/node-id"
 
 
-class Bell:
+class StopSignal:
     """An actor that makes all tasks of a run stop measuring."""
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple
     """Measure a shard on this node, with the unpacked parcel of this name.
 
     Return the node, the command's exit code, the last lines of its stderr, and the folder of its run as an archive.
-    Until then, the run is in the folder `fleet` of the user's data folder.
+    Until then, the run is in the folder `fleet` in the user's data folder.
     """
     import ray as module
 
@@ -128,7 +128,7 @@ class RayExecutor:
         self._refused: dict[str, str] = {}  # the errors of nodes that can't measure, by their ids
 
     def __enter__(self) -> "RayExecutor":
-        # set this before importing Ray: its processes must not send usage statistics
+        # set these before importing Ray: its processes must not send usage statistics
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         os.environ.setdefault("RAY_DEDUP_LOGS", "0")
         try:
@@ -146,7 +146,7 @@ class RayExecutor:
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
         }
-        self._knock()
+        self._check_address()
         before = signal.getsignal(signal.SIGTERM)
         try:
             ray.init(self._address, logging_level=logging.ERROR, **(new if self._address == "local" else {}))
@@ -158,8 +158,8 @@ class RayExecutor:
         self.slots = int(ray.cluster_resources().get(RESOURCE, 0))
         if not self.slots:
             ray.shutdown()
-            raise self._nowhere()
-        self._bell = ray.remote(Bell).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
+            raise self._make_no_slots_error()
+        self._bell = ray.remote(StopSignal).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
         self._task = ray.remote(measure)
         self._archive = ray.put(self._given.archive)
         return self
@@ -170,8 +170,8 @@ class RayExecutor:
     def measure(self, words: Sequence[str], into: Path) -> tuple[int, str]:
         """Measure a shard on a node, and copy its run into a folder on this machine.
 
-        Return the command's exit code and the last lines of its stderr. If a node can't measure, it gets no more
-        shards, and this shard goes to another node. Raises CannotRunHereError if no node remains.
+        Return the command's exit code and the last lines of its stderr. If a node can't measure, this
+        shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
         """
         while True:
             selector = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
@@ -188,18 +188,18 @@ class RayExecutor:
             if node not in self._refused:
                 self._refused[node] = message
                 self._say(f"Measuring stopped on the node {node[:8]}: {message}")
-            if all(other in self._refused for other in self._nodes()):
-                raise self._nowhere()
+            if all(other in self._refused for other in self._list_nodes()):
+                raise self._make_no_slots_error()
 
     def stop(self) -> None:
         """End the current measurements, as Ctrl-C does."""
         self._bell.ring.remote()
 
-    def _nodes(self) -> list[str]:
+    def _list_nodes(self) -> list[str]:
         """Return the nodes that offer slots."""
         return [node["NodeID"] for node in self._ray.nodes() if node["Alive"] and node["Resources"].get(RESOURCE)]
 
-    def _nowhere(self) -> CannotRunHereError:
+    def _make_no_slots_error(self) -> CannotRunHereError:
         if self._refused:
             return CannotRunHereError("No node of the Ray cluster can measure.")
         return CannotRunHereError(
@@ -207,7 +207,7 @@ class RayExecutor:
             f"""On each machine: harness fleet check, then ray start … --resources='{{"{RESOURCE}": 2}}'""",
         )
 
-    def _knock(self) -> None:
+    def _check_address(self) -> None:
         """Raise CannotRunHereError if nothing listens at the cluster's address, because Ray would retry for minutes."""
         address = os.environ.get("RAY_ADDRESS", "") if self._address == "auto" else self._address
         host, _, port = address.removeprefix("ray://").rpartition(":")

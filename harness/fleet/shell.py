@@ -6,7 +6,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
-#: The number of last stderr lines in the error of a failed command.
+#: The number of last stderr lines that the error of a failed command contains.
 _LAST = 3
 
 

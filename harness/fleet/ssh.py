@@ -27,10 +27,10 @@ _HOME = ".cache/harness-fleet"
 
 _HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
 
-#: Options of ssh without prompts, so that a host that needs a password, or doesn't answer, is an error.
+#: Options of ssh that prevent prompts, so that a host that needs a password or doesn't answer causes an error.
 _OPTIONS = ("-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15")
 
-#: Variables about the sources of packages, which are passed to a host.
+#: Environment variables about package sources, which are passed on to a host.
 _VARIABLES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_FIND_LINKS", "HARNESS_WHEELS", "REGISTRY")
 
 
@@ -46,8 +46,8 @@ class Host:
         """The name as the user passed it."""
         return f"{self.name}:{self.port}" if self.port else self.name
 
-    def ssh(self, script: str) -> list[str]:
-        """Return the command that runs a script in the host's sh; `HARNESS_SSH_COMMAND` replaces ssh."""
+    def make_command(self, script: str) -> list[str]:
+        """Return the command that runs a script in the host's sh. `HARNESS_SSH_COMMAND` replaces ssh."""
         connect = shlex.split(os.environ.get("HARNESS_SSH_COMMAND", "ssh"))
         port = ["-p", self.port] if self.port else []
         return [*connect, *_OPTIONS, *port, self.name, f"sh -c {shlex.quote(script)}"]
@@ -59,7 +59,7 @@ def parse_hosts(on: str) -> list[Host]:
     matches = [(text, _HOST.fullmatch(text)) for text in typed]
     wrong = [text for text, match in matches if not match]
     if wrong or len(set(typed)) < len(typed):
-        which = repr(wrong[0]) if wrong else "a host is listed twice"
+        which = f"{wrong[0]!r} isn't a valid host" if wrong else "a host is listed twice"
         raise UsageError(f"Invalid --on {on!r}: {which}.", "Example: --on ssh://one,user@other:2222")
     return [Host(match["host"], match["port"] or "") for _, match in matches if match]
 
@@ -88,7 +88,7 @@ class SshExecutor:
         command = make_script(
             [*words, "--results", place], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder
         )
-        ended = self._shell.run(self._host.ssh(command))
+        ended = self._shell.run(self._host.make_command(command))
         self._fetch(place, into)
         return ended
 
@@ -98,7 +98,7 @@ class SshExecutor:
 
     def _call(self, command: str, data: bytes = b"") -> bytes:
         """Run a script on the host, and return its output. Raises CannotRunHereError if it fails."""
-        process = subprocess.run(self._host.ssh(command), input=data, capture_output=True, check=False)
+        process = subprocess.run(self._host.make_command(command), input=data, capture_output=True, check=False)
         if process.returncode:
             lines = process.stderr.decode(errors="replace").strip().splitlines() or [f"exit code {process.returncode}"]
             raise CannotRunHereError(" ".join(lines[-4:]))
@@ -133,7 +133,7 @@ class SshExecutor:
         where = f"{self._folder}/{place}"
         if not self._call(f"test -d {where} && echo there || true"):
             return
-        command = self._host.ssh(f"tar -czf - -C {where} .")
+        command = self._host.make_command(f"tar -czf - -C {where} .")
         sent = 0
         with tempfile.TemporaryFile() as archive:
             with subprocess.Popen(

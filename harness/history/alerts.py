@@ -3,8 +3,8 @@
 An alert can also be about a machine that sends no runs (`harness.history.overdue`). The machine's next run closes that
 issue.
 
-This module compares the alerts with the existing issues, including closed ones, and decides what to do.
-`.github/nightly/issues` does it with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
+This module compares the alerts with the existing issues, including closed ones, and plans the necessary steps.
+`.github/nightly/issues` executes them with GitHub's command `gh`. A hidden comment in an issue's body names its cause.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from typing import Any
 
 from harness.files import parse_json, read_text
 from harness.history.change_cache import ChangeCache
-from harness.history.nightly_file import NEAR, SeriesRule
+from harness.history.nightly_file import NEAR, SuppressionRule
 from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
@@ -32,13 +32,13 @@ from harness.report.escape import escape_terminal, make_fenced_block, markdown
 #: The label of all regression alerts.
 LABEL = "harness-night"
 
-#: The fields of an issue that the decision needs, for `gh issue list --json`.
+#: The fields of an issue that `plan_steps` needs, for `gh issue list --json`.
 LISTED = "number,title,body,state,stateReason,closedAt"
 
 #: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
 
-#: The comments on the issue of a machine that stopped sending runs again, and of one that sends runs again.
+#: The comment on the issue of a machine that has stopped sending runs again, and the one if it has recovered.
 OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
 RECOVERED = "The machine has sent a run again, or it isn't in nightly.toml any more."
 
@@ -48,7 +48,7 @@ BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 #: The largest number of issues that one nightly run opens: many regressions at once need one investigation.
 MOST_NEW = 5
 
-#: Facts that the reader of an issue needs.
+#: The note at the end of an issue about closing it.
 _RULES = (
     "<sub>Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
     "confirmed again later. If you close it as not planned, it stays closed.</sub>"
@@ -67,9 +67,9 @@ class Alert:
     - `cause`: the key of the cause; `series`: short hashes of the affected time series
     - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
     - `title`, `body`: Markdown
-    - `sides`: the versions of a release line before and after the change, as values of -e; `probability`: of this pair,
-      if a search found it
-    - `commits`, `functions`: as in a `Decision`
+    - `sides`: the versions of a release line before and after the change, as values of -e. If a search found this pair,
+      `probability` is its probability
+    - `commits`, `functions`: the same as in a `Decision`
     - `machine`: a description of the machine; `command`: a command that repeats the comparison
     - `overdue`: the name of a machine that sends no runs, and `file`: its nightly.toml; both are empty for a slowdown
     """
@@ -92,7 +92,11 @@ class Alert:
     @property
     def text(self) -> str:
         """The body with its hidden comment, shortened to GitHub's limit."""
-        kept: dict[str, Any] = {"cause": _shorten(self.cause), "since": self.since, "series": sorted(self.series)[:100]}
+        kept: dict[str, Any] = {
+            "cause": _hash_text(self.cause),
+            "since": self.since,
+            "series": sorted(self.series)[:100],
+        }
         kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
         return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
@@ -114,7 +118,7 @@ class TrackedIssue:
 
     @property
     def mark(self) -> Mapping[str, Any]:
-        """The contents of the hidden comment; empty if somebody has edited the comment."""
+        """The contents of the hidden comment; empty if somebody has damaged the comment."""
         marked = _MARK.search(self.body)
         try:
             return dict(parse_json(marked[1])) if marked else {}
@@ -127,9 +131,9 @@ class TrackedIssue:
         return str(self.mark.get("overdue", ""))
 
     def is_of(self, alert: Alert) -> bool:
-        """Return whether the issue belongs to the alert: it has the same cause, or a common series at a near time."""
+        """Return whether the issue is about the alert: the cause is the same, or a series and nearly the same start."""
         kept = self.mark
-        if kept.get("cause") == _shorten(alert.cause):
+        if kept.get("cause") == _hash_text(alert.cause):
             return True
         try:
             apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alert.since))
@@ -144,14 +148,14 @@ def find_alerts(
     searched: ChangeCache | None = None,
     summary: Callable[[str], Summary | None] = lambda run: None,
     *,
-    rules: Sequence[SeriesRule] = (),
+    rules: Sequence[SuppressionRule] = (),
     machines: Collection[str] | None = None,
     today: date = date.min,
 ) -> list[Alert]:
     """Return an alert for each cause of confirmed slowdowns in a history.
 
     - Changes that one of the `rules` accepts or mutes on the day `today` are left out.
-    - With `machines`, a set of names, changes on other machines are left out, because another nightly.toml has them.
+    - If `machines` are given, changes on other machines are left out, because another nightly.toml contains them.
     - `searched` is a cache of change points. `summary` returns the stored summary of a run, which describes its
       machine.
     """
@@ -166,10 +170,10 @@ def find_alerts(
         is_ruled_out = any(rule.applies(finding.key, finding.started, machine, today) for rule in rules)
         if finding.state is State.CONFIRMED and finding.ratio > 1.0 and not is_ruled_out:
             causes.setdefault(finding.cause, []).append(finding)
-    return [_alert(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
+    return [_make_alert(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
 
 
-def _alert(
+def _make_alert(
     cause: str,
     members: list[SeriesFinding],
     by_key: Mapping[Key, Series],
@@ -182,11 +186,11 @@ def _alert(
     changed = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
     decided = [
         max(
-            (decision for decision in decisions if decision.confirmed and _is_of(decision, finding)),
+            (decision for decision in decisions if decision.confirmed and _is_about(decision, finding)),
             key=lambda decision: decision.when,
         )
         for finding in members
-        if any(decision.confirmed and _is_of(decision, finding) for decision in decisions)
+        if any(decision.confirmed and _is_about(decision, finding) for decision in decisions)
     ]
     last = max(decided, key=lambda decision: decision.when, default=None)
     more = f" and {len(rest)} more" if rest else ""
@@ -211,17 +215,17 @@ def _alert(
             f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
             f"{markdown(last.run)}, {_format_ratio(last.ratio, last.low, last.high)} as long.",
         ]
-    facts = _machine_facts(worst.key.machine, summary(last.run if last else worst.since) or summary(worst.since))
+    facts = _describe_machine(worst.key.machine, summary(last.run if last else worst.since) or summary(worst.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if last and last.sides:
         lines += [*_describe_versions(last), *_list_functions(last)]
-        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_command(last)), "sh")]
+        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
     lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _RULES]
     return Alert(
         cause=cause,
-        series=[_shorten(repr(finding.key))[:8] for finding in members],
+        series=[_hash_text(repr(finding.key))[:8] for finding in members],
         since=since,
         confirmed=last.when if last else "",
         title=escape_terminal(title, TITLE_CHARACTERS),
@@ -231,11 +235,11 @@ def _alert(
         commits=list(last.commits) if last else [],
         functions=list(last.functions) if last else [],
         machine=facts,
-        command=shlex.join(_command(last)) if last and last.sides else "",
+        command=shlex.join(_make_command(last)) if last and last.sides else "",
     )
 
 
-def _machine_facts(machine: str, summary: Summary | None) -> str:
+def _describe_machine(machine: str, summary: Summary | None) -> str:
     """Describe the machine of a run: its processor, its system, and its GPUs with their driver."""
     measurer = (
         next((candidate for candidate in summary.machines if candidate.machine.id == machine), None)
@@ -278,7 +282,7 @@ def _list_functions(decision: Decision) -> list[str]:
     ]
 
 
-def _command(decision: Decision) -> list[str]:
+def _make_command(decision: Decision) -> list[str]:
     """Return the command that measures both versions around the change side by side."""
     key = decision.key
     axes = [word for axis, value in key.axes for word in ("-a", f"{axis}={value}")]
@@ -287,7 +291,7 @@ def _command(decision: Decision) -> list[str]:
     return ["harness", "matrix", *environments, "-s", key.scenario, *axes, *gpu, "--rounds", str(CONFIRM_ROUNDS)]
 
 
-def _is_of(decision: Decision, finding: SeriesFinding) -> bool:
+def _is_about(decision: Decision, finding: SeriesFinding) -> bool:
     return decision.key == finding.key and (
         list(decision.suspects) == list(finding.suspects) or decision.since == finding.since
     )
@@ -297,7 +301,7 @@ def _format_ratio(ratio: float, low: float, high: float) -> str:
     return f"{ratio:.2f}× ({low:.2f} to {high:.2f})"
 
 
-class Kind(StrEnum):
+class IssueAction(StrEnum):
     """An action for an issue."""
 
     OPEN = "open"
@@ -312,7 +316,7 @@ class Kind(StrEnum):
 class IssueStep:
     """The action for an alert, the issue, and the reason (`why`), which is a sentence."""
 
-    kind: Kind
+    kind: IssueAction
     alert: Alert
     why: str
     issue: TrackedIssue | None = None
@@ -324,10 +328,10 @@ class IssueStep:
 
     @property
     def comment(self) -> str | None:
-        """Comment that GitHub sends to subscribers of the issue, or None."""
-        if self.kind is Kind.CLOSE:
+        """The comment that GitHub sends to subscribers of the issue, or None."""
+        if self.kind is IssueAction.CLOSE:
             return RECOVERED
-        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is Kind.REOPEN else None
+        return (OVERDUE_AGAIN if self.alert.overdue else REOPENED) if self.kind is IssueAction.REOPEN else None
 
     @property
     def document(self) -> Mapping[str, Any]:
@@ -354,13 +358,13 @@ def plan_steps(
 ) -> list[IssueStep]:
     """Return the action for each alert, in their order. Two alerts with the same issue are merged.
 
-    - A cause without an issue gets one. At most MOST_NEW issues are new.
+    - For a cause without an issue, a new issue is opened. At most MOST_NEW issues are opened.
     - An open issue is edited if its text differs.
     - An issue that was closed as completed is reopened only if the change was confirmed again after that.
     - An issue that was closed as not planned, or as a duplicate, stays closed.
 
-    With `file`, a nightly.toml, the issue of a machine of this file is closed if the machine isn't overdue any more.
-    The issues of `unplanned` machines stay open, because these machines had nothing to measure.
+    `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
+    `unplanned` machines stay open, because these machines had nothing to measure.
     """
     ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
@@ -370,7 +374,7 @@ def plan_steps(
         if taken is not None:
             planned[taken] = _plan_step(_merge_alerts(planned[taken].alert, alert), mine, 0)
         else:
-            planned.append(_plan_step(alert, mine, sum(step.kind is Kind.OPEN for step in planned)))
+            planned.append(_plan_step(alert, mine, sum(step.kind is IssueAction.OPEN for step in planned)))
     held = {step.issue.number for step in planned if step.issue}
     planned += [
         _close_issue(issue)
@@ -387,34 +391,40 @@ def plan_steps(
 
 def _close_issue(issue: TrackedIssue) -> IssueStep:
     alert = Alert(issue.overdue, [], "", "", issue.title, issue.body, overdue=issue.overdue)
-    return IssueStep(Kind.CLOSE, alert, "The machine isn't overdue.", issue)
+    return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
 def _plan_step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
     if issue is None:
         if opened < MOST_NEW:
-            return IssueStep(Kind.OPEN, alert, "No issue exists for this cause.")
+            return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
         return IssueStep(
-            Kind.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
+            IssueAction.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
         )
     if issue.closed:
         return _plan_for_closed(alert, issue)
     if (issue.title, issue.body) == (alert.title, alert.text):
-        return IssueStep(Kind.KEEP, alert, "The issue is up to date.", issue)
-    return IssueStep(Kind.EDIT, alert, "The issue is open, and its text has changed.", issue)
+        return IssueStep(IssueAction.KEEP, alert, "The issue is up to date.", issue)
+    return IssueStep(IssueAction.EDIT, alert, "The issue is open, and its text has changed.", issue)
 
 
 def _plan_for_closed(alert: Alert, issue: TrackedIssue) -> IssueStep:
     if issue.reason not in ("", "completed"):
         return IssueStep(
-            Kind.KEEP, alert, f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.", issue
+            IssueAction.KEEP,
+            alert,
+            f"The issue was closed as {issue.reason.replace('_', ' ')}, and stays closed.",
+            issue,
         )
     if not alert.confirmed or _parse_seconds(alert.confirmed) <= _parse_seconds(issue.closed):
         return IssueStep(
-            Kind.KEEP, alert, "The issue was closed, and the change hasn't been confirmed again since then.", issue
+            IssueAction.KEEP,
+            alert,
+            "The issue was closed, and the change hasn't been confirmed again since then.",
+            issue,
         )
     return IssueStep(
-        Kind.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
+        IssueAction.REOPEN, alert, "The issue was closed, and the change has been confirmed again since then.", issue
     )
 
 
@@ -436,7 +446,7 @@ def _parse_seconds(text: str) -> float:
         return 0.0
 
 
-def _shorten(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -454,7 +464,7 @@ def read_issues(path: Path) -> list[TrackedIssue]:
         documents = parse_json(read_text(path))
         if not isinstance(documents, list):
             raise TypeError
-        return [_issue(document) for document in documents]
+        return [_parse_issue(document) for document in documents]
     except OSError as error:
         raise UsageError(f"Can't read {path}: {error.strerror}.") from None
     except (KeyError, TypeError, ValueError):
@@ -464,7 +474,7 @@ def read_issues(path: Path) -> list[TrackedIssue]:
         ) from None
 
 
-def _issue(document: Mapping[str, Any]) -> TrackedIssue:
+def _parse_issue(document: Mapping[str, Any]) -> TrackedIssue:
     is_closed = document["state"] == "CLOSED"
     return TrackedIssue(
         number=int(document["number"]),

@@ -19,7 +19,7 @@ from harness.files import get_cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_levels, keep_significant
 
-#: The largest p and the fewest points of a tentative change.
+#: The largest p of a tentative change, and its smallest number of points.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
 
 #: The largest number of series in the cache. The least recently used ones are removed.
@@ -27,7 +27,7 @@ MOST = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class SearchOptions:
     """The conditions for a change: see `fit_levels` and `keep_significant`."""
 
     fewest: int = FEWEST
@@ -43,8 +43,8 @@ class CachedChanges:
     maybe: Sequence[ChangePoint]
 
 
-def search(values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
-    """Return the changes in log ratios with these standard errors; raises ValueError as `fit_levels` does.
+def search(values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
+    """Return the changes in log ratios with these standard errors. Raises ValueError as `fit_levels` does.
 
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
@@ -58,7 +58,7 @@ def search(values: Sequence[float], errors: Sequence[float], options: Options) -
 
 
 class ChangeCache:
-    """Earlier results, of this process and, if a file is given, of others."""
+    """Results of searches in this process and, if a file is given, in earlier processes."""
 
     def __init__(self, path: Path | None = None) -> None:
         """Load the cache. A missing or corrupt file is an empty cache."""
@@ -69,17 +69,17 @@ class ChangeCache:
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
                 kept = parse_json(read(path))
-                self._found = {name: CachedChanges(*map(_changes, pair)) for name, pair in kept.items()}
+                self._found = {name: CachedChanges(*map(_load_changes, pair)) for name, pair in kept.items()}
 
     @classmethod
     def of_user(cls) -> "ChangeCache":
-        """Return the cache in the user's cache folder."""
+        """Load the cache in the user's cache folder."""
         return cls(get_cache_dir() / "history" / "changes.json")
 
-    def found(self, values: Sequence[float], errors: Sequence[float], options: Options) -> CachedChanges:
-        """Return the result of `search`, which runs only for new series."""
+    def find_changes(self, values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
+        """Return the result of `search`. The search runs only for new series."""
         numbers = np.array([values, errors], np.float64).tobytes()
-        name = hashlib.sha256(_searched() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
+        name = hashlib.sha256(_hash_code() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
         cached = self._asked.get(name) or self._found.get(name)
         if cached is None:
             cached = search(values, errors, options)
@@ -100,11 +100,11 @@ class ChangeCache:
             self._new = False
 
 
-def _changes(kept: Any) -> list[ChangePoint]:
+def _load_changes(kept: Any) -> list[ChangePoint]:
     return [ChangePoint(int(index), *map(float, numbers)) for index, *numbers in kept]
 
 
 @cache
-def _searched() -> bytes:
+def _hash_code() -> bytes:
     """Return a hash of the search's code."""
     return hashlib.sha256(b"".join(Path(file).read_bytes() for file in (detection.__file__, __file__))).digest()

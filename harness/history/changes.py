@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.analysis.statistics import exp_limited
 from harness.history import phrases
-from harness.history.phrases import Names
+from harness.history.phrases import SeriesNames
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.errors import UsageError
 from harness.model.history import Decision, HistoryEntry, Note, Series
@@ -16,10 +16,10 @@ from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tabulate
 from harness.report.phrases import list_names
 
-#: The largest number of listed segment boundaries. Those that affect most series come first; others are counted.
+#: The largest number of listed segment boundaries. Boundaries that affect most series come first; others are counted.
 BREAKS = 20
 
-#: The last line of the Markdown. From it, the next report knows where to start.
+#: The last line of the Markdown, from which the next report reads where to start.
 _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
 
 #: GitHub's limit for comments is 65,536 characters.
@@ -86,7 +86,7 @@ def render(
     if len(text) > LIMIT:
         text = (
             text[:LIMIT].rpartition("\n")[0]
-            + "\n\nThe rest is left out because of the size limit: harness history report -o history.html\n"
+            + "\n\nThe rest exceeds the size limit. To see everything: harness history report -o history.html\n"
         )
     return f"{text}\n<!-- harness history: up to {entries[-1].run} -->\n" if entries else text
 
@@ -99,7 +99,7 @@ def sections(
     notes: Sequence[Note],
 ) -> list[Section]:
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
-    names = phrases.names([judged.series.key for judged in [*after, *before]], entries)
+    names = phrases.make_names([judged.series.key for judged in [*after, *before]], entries)
     was = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
     current = [finding for members in phrases.group_by_cause(after) for finding in members]
     changed = [
@@ -139,19 +139,19 @@ def sections(
         return tabulate(caption, columns, members, noun="finding")
 
     all_sections = [
-        Section(_title(since), "changes", list(_head(after, later))),
+        Section(_format_title(since), "changes", list(_make_head(after, later))),
         Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, table))),
-        Section("What stands", "standing", [table(same, "Found before")] if same else []),
+        Section("Unchanged findings", "standing", [table(same, "Found before")] if same else []),
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, later, notes))),
     ]
     return [section for section in all_sections if section.blocks]
 
 
-def _title(since: HistoryEntry | None) -> str:
+def _format_title(since: HistoryEntry | None) -> str:
     return f"History: since the run of {phrases.format_day(since.started)}" if since else "History: all runs"
 
 
-def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
+def _make_head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
     if not later:
         yield Text("No run was added since then.")
     elif len(later) == 1:
@@ -164,7 +164,7 @@ def _head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Itera
 def _find_changed_blocks(
     changed: Sequence[SeriesFinding],
     gone: Sequence[SeriesFinding],
-    names: Names,
+    names: SeriesNames,
     table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
     """Yield the changed findings by cause, and the findings that no longer exist."""
@@ -174,14 +174,14 @@ def _find_changed_blocks(
     for members in by_cause.values():
         yield Text(
             [
-                Bold(f"{phrases.title(members)}."),
+                Bold(f"{phrases.format_title(members)}."),
                 f" {phrases.describe_suspects(members)} {phrases.explain_state(members[0].state)}",
             ]
         )
         yield table(members, "Series")
     if gone:
-        told_of = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
-        yield Text(f"Found no longer: {list_names(told_of)}.")
+        descriptions = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
+        yield Text(f"No longer found: {list_names(descriptions)}.")
     if not changed and not gone:
         yield Text("No series changed its state.")
 

@@ -31,7 +31,7 @@ _RATIO_TICKS, _TIME_TICKS = 8, 4
 #: The number of labels on the horizontal axis. A wide chart has more.
 _TICKS = {"expr": "max(2, range('x')[1] / 100)"}
 
-#: Labels with dates in the format of the page. Only the first label of an axis has the year.
+#: Labels with dates in the page's format. Only the first label of an axis contains the year.
 _DATE = (
     "span > 2.5e10 ? utcFormat(datum.value, '%b %Y') "
     ": span > 6e8 ? utcFormat(datum.value, datum.index === 0 ? '%-d %b %Y' : '%-d %b') "
@@ -177,7 +177,7 @@ def _layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding
 
 
 def _points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
-    """Return marks for the runs for which the expression `shown` holds."""
+    """Return marks for the runs for which the expression `shown` is true."""
     mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
     filtered = [{"filter": shown}]
     return {"name": name, "data": {"name": "points"}, "transform": filtered, "mark": mark, "encoding": encoding}
@@ -224,7 +224,7 @@ def _by(field: str, values: Mapping[str, Any]) -> Specification:
 
 
 def _ends(first: str, last: str) -> Specification:
-    """Return the domain of a scale, from the value of one parameter to the value of another."""
+    """Return the domain of a scale, from the value of the parameter `first` to the value of the parameter `last`."""
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 

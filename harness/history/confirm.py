@@ -2,7 +2,7 @@
 
 - If packages changed, the cell runs in two environments, with the old and with the new packages.
 - If the scenario's file changed, both files run in the cell's environment and in the baseline environment, because the
-  suspected change is one of their ratio.
+  suspected change is a change of the ratio between these environments.
 - If both changed, the old file with the old packages is compared with the new file with the new packages.
 """
 
@@ -38,8 +38,8 @@ from harness.session.request import Request
 from harness.session.versions import read_files_at
 from harness.store.folder import RunFolder
 
-#: The number of functions in a decision, and the number of functions with the largest changed shares of which they are
-#: selected by their time.
+#: A decision has the first number of functions: those whose time changed most. They are selected from the second number
+#: of functions: those whose share changed most.
 _FUNCTIONS, _PROFILED = 8, 400
 
 
@@ -96,10 +96,10 @@ def plan_confirmation(
     usual: ConfirmRequest,
     scripts: Sequence[Path] = (),
 ) -> ConfirmationRun:
-    """Return the run that decides a group of findings. `before` and `after` are the runs on both sides of the change.
+    """Return the run that decides a group of findings. `before` and `after` are the runs before and after the change.
 
-    `usual` has the options of the measurement, and the folder of the runs. `scripts` are files of scenarios from
-    outside the project. Raises UsageError if a side can't be restored, or if both sides are equal.
+    `usual` has the options of the measurement, and the folder for runs. `scripts` are files of scenarios from outside
+    the project. Raises UsageError if a side can't be restored, or if both sides are equal.
     """
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
@@ -125,7 +125,10 @@ def plan_confirmation(
     )
     sides = key.environment, key.environment
     if one.pins != other.pins:
-        sides = _environment(key.environment, key.device, one), _environment(key.environment, key.device, other)
+        sides = (
+            _format_environment(key.environment, key.device, one),
+            _format_environment(key.environment, key.device, other),
+        )
     elif parse_line(key.environment):
         sides = one.version, one.version
     moving = [one.version, other.version] if parse_line(key.environment) and one.version != other.version else []
@@ -139,7 +142,7 @@ def plan_confirmation(
             is_file=False,
             versions=moving,
         )
-    files = [_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
+    files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
     script = versions.write_side_by_side(key.scenario, *files)
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
@@ -154,7 +157,7 @@ def plan_confirmation(
 
 
 def _make_request_fields(key: Key) -> dict[str, Any]:
-    """Return the fields of a request that measures as the nightly runs did. `summary.summarize` stored them as text."""
+    """Return the fields of a request with the nightly runs' settings, which `summary.summarize` stored as text."""
     cpus = re.match(r"(\d+|all) CPUs?", key.way)
     return {
         "cpus": cpus[1] if cpus else "",
@@ -169,7 +172,7 @@ def _explain_equal_sides(finding: SeriesFinding, one: SeriesSoftware, other: Ser
     advice = "To annotate the change: harness history note"
     if one.image != other.image:
         return UsageError(
-            f"{finding.key.cell}: before {finding.since}, its image was rebuilt with the same packages. The earlier "
+            f"{finding.key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier "
             "image can't be restored, because images are built from lock files.",
             advice,
         )
@@ -185,7 +188,7 @@ def decide_all(
     """Return the decision on each finding; None if the run has too few rounds, or if the result is unclear."""
     pairs = []
     for finding in confirmation.findings:
-        logs = _changes(confirmation, finding, results)
+        logs = _compute_changes(confirmation, finding, results)
         decision = None
         if len(logs) > 1:
             mean = math.fsum(logs) / len(logs)
@@ -196,13 +199,13 @@ def decide_all(
                 decision = Decision(
                     *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ends),
                     versions=list(confirmation.versions),
-                    commits=_builds(confirmation.sides, results) if confirmation.versions else [],
+                    commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
                 )
         pairs.append((finding, decision))
     return pairs
 
 
-def _changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
+def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
     """Return log(time(after) / time(before)) per round. If the file changed, times are relative to the baseline."""
     lookup, key = results.found, finding.key
 
@@ -246,15 +249,15 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_FUNCTIONS]]
 
 
-def _builds(sides: Sequence[str], results: Results) -> list[str]:
-    """Return the commits that TensorFlow reports on both sides, as a text; empty if they are equal or unknown."""
+def _describe_builds(sides: Sequence[str], results: Results) -> list[str]:
+    """Return a text with the commits that TensorFlow reports on both sides; empty if they are equal or unknown."""
     names = [get_environment_name(side) for side in sides]
     builds = [
         next(
             (
                 str(build)
                 for launch in results.launches
-                if launch.cell.environment == name and (build := _build(launch))
+                if launch.cell.environment == name and (build := _get_build(launch))
             ),
             "",
         )
@@ -263,11 +266,11 @@ def _builds(sides: Sequence[str], results: Results) -> list[str]:
     return [f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and builds[0] != builds[1] else []
 
 
-def _build(launch: Launch) -> object:
+def _get_build(launch: Launch) -> object:
     return launch.observations.get(GIT_VERSION)
 
 
-def _environment(name: str, device: str, software: SeriesSoftware) -> str:
+def _format_environment(name: str, device: str, software: SeriesSoftware) -> str:
     """Return the value of -e for an environment with these packages: its name, plus packages that differ from its lock.
 
     Raises UsageError if the environment isn't in the catalog any more.
@@ -287,7 +290,7 @@ def _environment(name: str, device: str, software: SeriesSoftware) -> str:
     return "+".join([environment.exact, *moved]) if moved else text
 
 
-def _files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:
+def _find_files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:
     """Return the files of a scenario as they were in a run: from the working tree, git, or the run's folder.
 
     Raises UsageError if none of these has files with the same hash as in the run.

@@ -20,8 +20,8 @@ PATIENCE = 60.0
 
 _POLL = 0.2
 
-#: The start of a URL, or of a keyword with a value. Such a text is a DSN and never a path, because paths are printed
-#: and an invalid DSN may contain a password.
+#: The start of a URL, or of a keyword with a value. A text with this start is treated as a DSN and never as a path,
+#: because paths are printed and an invalid DSN may contain a password.
 _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 
 #: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
@@ -41,7 +41,7 @@ Row = tuple[Any, ...]
 
 
 class Database(Protocol):
-    """A database with SQL statements, which have `%s` for each value."""
+    """A database that executes SQL statements. Statements have `%s` for each value."""
 
     #: The name for messages: a path, or the host, the port and the database of a DSN.
     name: str
@@ -54,7 +54,7 @@ class Database(Protocol):
         ...
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        """Execute a statement that has no rows as its result."""
+        """Execute a statement that returns no rows."""
         ...
 
     def append(self, kind: str, document: object) -> None:
@@ -94,7 +94,7 @@ def connect(place: str, *, writing: bool, fresh: bool, told: Callable[[str], obj
 
 
 class _DuckDB:
-    """A DuckDB file. Notes and decisions are in separate files next to it, which are only appended to."""
+    """A DuckDB file. Notes and decisions are in separate files next to it, to which lines are only appended."""
 
     def __init__(self, path: Path, report: Callable[[str], object], *, writing: bool, fresh: bool) -> None:
         try:
@@ -104,20 +104,20 @@ class _DuckDB:
                 "The history needs DuckDB, which is not installed.",
                 "Install it into the environment of harness: python -m pip install duckdb",
             ) from None
-        # at exit, DuckDB prints a warning about its objects that still exist, also those that `store.folder` froze
+        # at exit, DuckDB prints a warning about its remaining objects, including objects that `store.folder` froze
         atexit.register(gc.unfreeze)
         self.name = str(path)
         self._path = path
-        # if the file is missing, a reader gets an empty database in memory, and no file is created
+        # for a reader, a missing file is an empty database in memory, and no file is created
         self.may_create = writing or fresh or not path.exists()
         try:
             is_empty = self.may_create and not (writing or fresh)
-            self._connection = duckdb.connect(":memory:") if is_empty else self._opened(report)
+            self._connection = duckdb.connect(":memory:") if is_empty else self._open_file(report)
         except DamagedError:
             if not fresh:
                 raise
             path.replace(path.with_name(f"{path.name}.damaged"))
-            self._connection = self._opened(report)
+            self._connection = self._open_file(report)
         if self.may_create:
             self._connection.execute("BEGIN")
         # if the process ends within the `with` block of another thread or of a generator, `close` isn't called, and
@@ -132,13 +132,13 @@ class _DuckDB:
         self._connection.close()
         del self._connection
 
-    def _opened(self, report: Callable[[str], object]) -> Any:
+    def _open_file(self, report: Callable[[str], object]) -> Any:
         import duckdb
 
         connections: list[Any] = []
 
-        def holder() -> str:
-            """Open the file; return empty text on success, otherwise the process that has it open."""
+        def find_holder() -> str:
+            """Open the file. Return an empty text on success, otherwise the process that has it open."""
             try:
                 make_folder(self._path.parent)
                 if self.may_create and not self._path.exists():
@@ -153,7 +153,7 @@ class _DuckDB:
                 if "valid DuckDB database" in str(error):
                     raise _make_damaged_error(self._path, "it isn't a DuckDB database") from None
                 problem = f"The history {self._path} cannot be opened: {_get_first(error)}"
-                raise CannotRunHereError(problem, _advice(error) or _ANOTHER) from None
+                raise CannotRunHereError(problem, _suggest_advice(error) or _ANOTHER) from None
             except OSError as error:
                 raise CannotRunHereError(
                     f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
@@ -162,35 +162,35 @@ class _DuckDB:
                 raise _make_damaged_error(self._path, f"DuckDB reports: {_get_first(error)}") from None
             return ""
 
-        _wait(self.name, holder, report)
+        _wait(self.name, find_holder, report)
         return connections[0]
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        with self._telling():
+        with self._translate_errors():
             rows: list[Row] = self._connection.execute(statement.replace("%s", "?"), list(values)).fetchall()
         return rows
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        with self._telling():
+        with self._translate_errors():
             self._connection.execute(statement.replace("%s", "?"), list(values))
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         import duckdb
 
         try:
             yield
         except duckdb.Error as error:
             problem = f"The history {self.name} cannot be used. DuckDB reports: {_get_first(error)}"
-            raise CannotRunHereError(problem, _advice(error)) from None
+            raise CannotRunHereError(problem, _suggest_advice(error)) from None
 
-    def _beside(self, kind: str) -> Path:
+    def _get_path(self, kind: str) -> Path:
         return self._path.with_name(f"{self._path.stem}.{kind}.jsonl")
 
     def append(self, kind: str, document: object) -> None:
         if document in self.kept(kind):
             return
-        path = self._beside(kind)
+        path = self._get_path(kind)
         try:
             make_folder(path.parent)
             append(path, json.dumps(document).encode())
@@ -200,16 +200,16 @@ class _DuckDB:
             ) from None
 
     def kept(self, kind: str) -> list[Any]:
-        path = self._beside(kind)
+        path = self._get_path(kind)
         if not path.exists():
             return []
         try:
-            return list(_lines(read_text(path).splitlines(), path))
+            return list(_parse_lines(read_text(path).splitlines(), path))
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
 
     def keep(self) -> None:
-        with self._telling():
+        with self._translate_errors():
             self._connection.execute("COMMIT")
             self._connection.execute("BEGIN")
 
@@ -218,14 +218,14 @@ class _DuckDB:
             return
         try:
             if self.may_create and done:
-                with self._telling():
+                with self._translate_errors():
                     self._connection.execute("COMMIT")
         finally:
             self._leave()
 
 
 class _Postgres:
-    """A PostgreSQL database; notes and decisions are in a table of it."""
+    """A PostgreSQL database. Notes and decisions are in one of its tables."""
 
     may_create = True
 
@@ -245,8 +245,8 @@ class _Postgres:
             named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
         except psycopg.ProgrammingError:
             raise UsageError(
-                "HARNESS_HISTORY looks like a DSN of PostgreSQL, but it isn't a valid DSN.",
-                "For example: postgresql://me@host/history. The path of a file can start with ./",
+                "HARNESS_HISTORY looks like a PostgreSQL DSN, but it isn't a valid one.",
+                "Example: postgresql://me@host/history. If it is the path of a file, start it with ./",
             ) from None
         shown = {key: named[key] for key in _SHOWN if key in named}
         is_plain = all(re.fullmatch(_SHOWN[key], value) for key, value in shown.items())
@@ -267,7 +267,7 @@ class _Postgres:
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
             if writing or tables != [("version", "kept")]:
-                _wait(self.name, self._holder, report)
+                _wait(self.name, self._find_holder, report)
                 self.do(
                     "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
                     "document TEXT NOT NULL, UNIQUE (kind, document))"
@@ -283,7 +283,7 @@ class _Postgres:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
 
-    def _holder(self) -> str:
+    def _find_holder(self) -> str:
         """Try to become the only writer. Return an empty text on success, otherwise the current writer."""
         if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
             return ""
@@ -298,15 +298,15 @@ class _Postgres:
         )
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
-        with self._telling():
+        with self._translate_errors():
             return self._connection.execute(statement.encode(), values).fetchall()
 
     def do(self, statement: str, values: Sequence[object] = ()) -> None:
-        with self._telling():
+        with self._translate_errors():
             self._connection.execute(statement.encode(), values)
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         import psycopg
 
         try:
@@ -316,7 +316,7 @@ class _Postgres:
             if self._connection.closed:
                 raise CannotRunHereError(
                     f"The connection to the history in PostgreSQL ({self.name}) ended: {text}",
-                    "Start the server, then run the command again: nothing is saved twice.",
+                    "Start the server, then run the command again. Nothing is saved twice.",
                 ) from None
             raise CannotRunHereError(f"PostgreSQL reports an error for the history {self.name}: {text}") from None
 
@@ -331,7 +331,7 @@ class _Postgres:
         return [json.loads(document) for (document,) in documents]
 
     def keep(self) -> None:
-        with self._telling():
+        with self._translate_errors():
             self._connection.commit()
 
     def close(self, *, done: bool) -> None:
@@ -342,17 +342,17 @@ class _Postgres:
             self._connection.close()
 
 
-def _wait(name: str, holder: Callable[[], str], report: Callable[[str], object]) -> None:
+def _wait(name: str, find_holder: Callable[[], str], report: Callable[[str], object]) -> None:
     """Wait until no other process holds the history. `holder` returns its name, or an empty text.
 
     Raises CannotRunHereError, with the name, after PATIENCE seconds.
     """
     until, waiting = time.monotonic() + PATIENCE, False
-    while who := holder():
+    while who := find_holder():
         if time.monotonic() > until:
             raise CannotRunHereError(
                 f"The history {name} is still in use by {who}, after {PATIENCE:.0f} s.",
-                "Wait for the end of that process, then run the command again.",
+                "Wait until that process ends, then run the command again.",
             )
         if not waiting:
             report(f"The history {name} is in use by {who}. Waiting for at most {PATIENCE:.0f} s.")
@@ -366,7 +366,7 @@ def _make_damaged_error(path: Path, why: str) -> DamagedError:
     return error
 
 
-def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
+def _parse_lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
     for number, line in enumerate(lines, 1):
         if line.strip():
             try:
@@ -375,7 +375,7 @@ def _lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
                 raise DamagedError(f"{path}, line {number},", "it isn't valid JSON") from None
 
 
-def _advice(error: Exception) -> str:
+def _suggest_advice(error: Exception) -> str:
     return "Free disk space, then run the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 

@@ -9,7 +9,7 @@ of which the grid is a simple form.
 
 Then the changes are tested. The weakest change that fails is removed, and its neighbors are tested again, until each
 remaining change is significant and large enough. Source: M. Fleming et al., "Hunter: using change point detection to
-hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nightly.md has the error rates.
+hunt for performance regressions", ICPE 2023. docs/dev/validation/simulation-nightly.md shows the error rates.
 
 If something affects the machine for some days, the ratios of neighboring points are correlated. Then levels differ by
 more than the errors of independent points explain. So the errors of levels are inflated by a factor that follows from
@@ -31,27 +31,27 @@ from harness.model.defaults import MARGIN
 #: A point counts for at most this many standard deviations.
 CAP = 3.5
 
-#: A change has at least this many points on either side.
+#: A change has at least this many points on each side.
 FEWEST = 3
 
 #: A change is reported if the probability that noise alone shows such a change in the series is at most this.
 P = 1e-5
 
-#: A change is larger than this, on the log scale: the margin below which two cells count as the same.
+#: Smaller changes, on the log scale, are ignored. This is the margin below which two cells count as equal.
 LEAST = math.log1p(MARGIN)
 
 #: The probability of finding a detectable change if the errors are known. In simulations that estimate the errors from
 #: 10 to 90 points, it was 68 to 94 %, with a median of 86 %.
 POWER = 0.9
 
-#: The penalty per change, in squared standard deviations. Two outlying points can't reduce the loss by as much. Changes
-#: that do are tested later.
+#: The penalty per change, in squared standard deviations. Two outliers can't reduce the loss by that much. A change
+#: that reduces the loss by more is tested later.
 _PENALTY = 20.0
 
-#: The number of points per standard deviation in the grid of levels, and the largest number in all.
+#: The number of levels per standard deviation in the grid, and the largest number of levels in total.
 _FINE, _MOST = 4.0, 1500
 
-#: The largest number of starting points for a level.
+#: The largest number of start values from which a level is fitted.
 _STARTS = 200
 
 #: The standard deviation of normal values as a multiple of their median absolute deviation.
@@ -60,7 +60,7 @@ _MAD = 1.4826
 #: The smallest error, because clocks have a limited resolution.
 _RESOLUTION = 1e-6
 
-#: The largest lag-1 correlation for the inflation of errors, with a factor of 4.4. At 1, the factor would be infinite.
+#: The largest lag-1 correlation that errors are inflated for, by a factor of 4.4. At 1, the factor would be infinite.
 _LIMIT = 0.9
 
 
@@ -71,7 +71,7 @@ class ChangePoint:
     `before` and `after` are the levels (log ratios) on both sides, up to the next changes. `ratio` is
     exp(after - before), with its 95 % interval from `low` to `high`. `p` is the probability that noise alone shows such
     a change anywhere in the series. The interval and `p` allow for the correlation of neighboring points, unless
-    `holding` treats the points as independent.
+    `keep_significant` treats the points as independent.
     """
 
     index: int
@@ -115,34 +115,34 @@ def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int,
     if y.size < 2 * fewest or float(np.ptp(y)) <= least:
         return Segments(y, standard_errors, (), y.size)
     # a change affects one difference, and a spike two, which hardly affects the median
-    spread = _spreads(standard_errors, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    spread = _estimate_spreads(standard_errors, (_MAD * _compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
     tried = [_find_places(y, spread, fewest)]
     for _ in range(2):
-        spread = _spreads(standard_errors, _residual(y, spread, tried[-1]))
+        spread = _estimate_spreads(standard_errors, _compute_residual_variance(y, spread, tried[-1]))
         tried.append(_find_places(y, spread, fewest))
     shortest = min(b - a for places in tried for a, b in _list_ranges(places, y.size))
     return Segments(y, spread, tried[-1], shortest)
 
 
-def _median(values: Floats) -> float:
+def _compute_median(values: Floats) -> float:
     """Return the median. For few values, np.median spends most of its time on checks."""
     ordered = np.sort(values)
     return float(ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2.0
 
 
-def _spreads(errors: Floats, variance: float) -> Floats:
+def _estimate_spreads(errors: Floats, variance: float) -> Floats:
     """Return the standard deviation of each point, from its own error and the variation between runs; shape (points,).
 
     An error is uncertain, because it comes from few rounds. So its square is averaged with the square of the series'
     median error. `variance` is the total variance of a point. The part that errors don't explain is variation between
     runs.
     """
-    within = (errors**2 + _median(errors) ** 2) / 2.0
-    between = max(0.0, variance - _median(within))
+    within = (errors**2 + _compute_median(errors) ** 2) / 2.0
+    between = max(0.0, variance - _compute_median(within))
     return np.maximum(np.sqrt(within + between), _RESOLUTION)
 
 
-def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
+def _compute_residual_variance(y: Floats, spread: Floats, places: Sequence[int]) -> float:
     """Return the variance of points around their levels, without spikes."""
     parts = _list_ranges(places, y.size)
     residuals = np.concatenate([y[a:b] - _fit_level(y[a:b], spread[a:b]) for a, b in parts])
@@ -152,7 +152,7 @@ def _residual(y: Floats, spread: Floats, places: Sequence[int]) -> float:
 
 def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
     """Return the indexes of the first points of the best levels, without the first level."""
-    levels = _levels(y, spread)
+    levels = _make_grid(y, spread)
     sums = np.zeros((y.size + 1, levels.size))  # the loss of the first t points to each level
     np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])
     # for the first t points: the least loss, the least loss if a new level starts after them, and their last level
@@ -175,11 +175,11 @@ def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
     return places[::-1]
 
 
-def _levels(y: Floats, spread: Floats) -> Floats:
-    """Return the grid of levels. Its range is that of the medians of three successive points."""
+def _make_grid(y: Floats, spread: Floats) -> Floats:
+    """Return the grid of levels. It covers the medians of three successive points."""
     one, other, last = y[:-2], y[1:-1], y[2:]
     trios = np.maximum(np.minimum(one, other), np.minimum(np.maximum(one, other), last))  # their medians
-    step = _median(spread)
+    step = _compute_median(spread)
     low, high = float(trios.min()) - step, float(trios.max()) + step
     return np.linspace(low, high, min(_MOST, 2 + math.ceil(_FINE * (high - low) / step)))
 
@@ -193,8 +193,8 @@ def _fit_level(y: Floats, spread: Floats) -> float:
     weights = spread**-2.0
     ordered = np.sort(y)
     starts = ordered if y.size <= _STARTS else ordered[np.linspace(0, y.size - 1, _STARTS).astype(np.intp)]
-    starts = np.append(starts, _median(y))
-    level = float(starts[int(_losses(y, spread, starts).argmin())])
+    starts = np.append(starts, _compute_median(y))
+    level = float(starts[int(_compute_losses(y, spread, starts).argmin())])
     for _ in range(10):
         near = weights * (np.abs(y - level) < CAP * spread)
         total = float(near.sum())
@@ -207,14 +207,14 @@ def _fit_level(y: Floats, spread: Floats) -> float:
     return level
 
 
-def _losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
+def _compute_losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     """Return the loss of some points for each level; shape (levels,)."""
     lost: Floats = np.minimum(((y - levels[:, None]) / spread) ** 2, CAP**2).sum(axis=1)
     return lost
 
 
 def keep_significant(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
-    """Return the changes that pass the tests, after removing the weakest failing change repeatedly.
+    """Remove the weakest change that fails the tests, repeatedly, and return the changes that pass.
 
     A change passes if its p is below `p` and its size on the log scale is above `least`. The errors of levels are
     inflated for the correlation of neighboring points, unless `is_independent` is true.
@@ -231,7 +231,7 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
         inflation = 1.0 if is_independent else _compute_inflation(_estimate_correlation(segments, places, steps))
         freedom = max(1, segments.y.size - len(places) - 1)
         changes = [
-            _change(step, at, b - a, freedom, inflation)
+            _make_change(step, at, b - a, freedom, inflation)
             for step, ((a, at), (_, b)) in zip(steps, pairwise(ends), strict=True)
         ]
         failed = [change for change in changes if not (change.p < p and abs(change.after - change.before) > least)]
@@ -242,11 +242,11 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
 
 
 def compute_detectable_change(values: Sequence[float], errors: Sequence[float], nights: int = FEWEST) -> float | None:
-    """Return the smallest change, as a ratio above 1, that `nights` more points show with a probability near POWER.
+    """Return the smallest change, as a ratio above 1, that is detected in `nights` more points in most cases.
 
-    A change is shown if `keep_significant` returns it. The points after the last change determine the variability of
-    the series. If there are fewer than `FEWEST` of them, the result is None. For arguments and errors, see
-    `fit_levels`.
+    The probability is near POWER. A change is detected if `keep_significant` returns it. The points after the last
+    change determine the variability of the series. If there are fewer than `FEWEST` of them, the result is None. For
+    the arguments and errors, see `fit_levels`.
     """
     of = fit_levels(values, errors, fewest=FEWEST, least=LEAST)
     found = keep_significant(of, p=P, least=LEAST)
@@ -254,12 +254,12 @@ def compute_detectable_change(values: Sequence[float], errors: Sequence[float], 
     y, given = of.y[start:], np.asarray(errors, np.float64)[start:]
     if y.size < FEWEST:
         return None
-    spread = _spreads(given, (_MAD * _median(np.abs(np.diff(y)))) ** 2 / 2.0)
-    spread = _spreads(given, _residual(y, spread, ()))
+    spread = _estimate_spreads(given, (_MAD * _compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    spread = _estimate_spreads(given, _compute_residual_variance(y, spread, ()))
     level, variance = _fit_level_variance(y, spread)
     # with the change, there are two levels
-    inflation = _compute_inflation(_lag_correlation((y - level) / spread, (), 2))
-    error = inflation * math.sqrt(variance + _median(spread) ** 2 / nights)
+    inflation = _compute_inflation(_compute_lag_correlation((y - level) / spread, (), 2))
+    error = inflation * math.sqrt(variance + _compute_median(spread) ** 2 / nights)
     freedom = max(1, of.y.size + nights - len(found) - 2)
     # allow for many places, as in `_change`
     needed = float(student_quantile(freedom, 1.0 - P / (4.0 * math.log(y.size + nights)))) * error
@@ -271,18 +271,18 @@ def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequ
 
     `steps` are the steps between these levels, one at each place.
 
-    The correlation of residuals around fitted levels is too low, by (1 + 3 phi)/n for each fitted mean. So this is
-    added, with the estimate itself as phi, which keeps the correction bounded with few points. A negative correlation
-    counts as 0, so that errors never shrink. Sources: M. G. Kendall, "Note on bias in the estimation of
+    The correlation of residuals around fitted levels is too low, by (1 + 3 phi)/n for each fitted mean. So this amount
+    is added. The estimate itself serves as phi, which limits the correction if there are few points. A negative
+    correlation counts as 0, so that errors never shrink. Sources: M. G. Kendall, "Note on bias in the estimation of
     autocorrelation", and F. H. C. Marriott and J. A. Pope, "Bias in the estimation of autocorrelations", both in
     Biometrika 41, 1954.
     """
     levels = [steps[0].before, *(step.after for step in steps)]
     residuals = (segments.y - np.repeat(levels, np.diff([0, *places, segments.y.size]))) / segments.spread
-    return _lag_correlation(residuals, places, len(levels))
+    return _compute_lag_correlation(residuals, places, len(levels))
 
 
-def _lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
+def _compute_lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
     """Return the lag-1 correlation of residuals around some levels, as `_estimate_correlation` does."""
     near = np.abs(residuals) < CAP
     residuals = np.where(near, residuals, 0.0)
@@ -329,7 +329,7 @@ def _fit_step(y: Floats, spread: Floats, cut: int) -> _Step:
     return _Step(before, after, math.sqrt(one + other), is_slope)
 
 
-def _change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
+def _make_change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
     """Return the change at point `at`. `nights` is the number of points in both levels, and `inflation` is a factor."""
     step, error = fitted.after - fitted.before, fitted.error * inflation
     # the largest of many places counts; neighboring places are nearly the same, so about 2 ln n are independent

@@ -1,4 +1,4 @@
-"""A page of Markdown about the last days of a history: changes, muted series, and smallest detectable changes."""
+"""A Markdown page about the last days of a history: changes, muted series, and smallest detectable changes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from harness.history import phrases
 from harness.history.detection import FEWEST, compute_detectable_change
-from harness.history.nightly_file import SeriesRule
-from harness.history.phrases import Names
+from harness.history.nightly_file import SuppressionRule
+from harness.history.phrases import SeriesNames
 from harness.history.segments import split_segments
 from harness.history.states import JudgedSeries, SeriesFinding, State, compute_standard_error
 from harness.model.history import HistoryEntry, Key
@@ -15,10 +15,10 @@ from harness.model.texts import counted
 from harness.report import markdown
 from harness.report.blocks import Block, Column, Section, Text, tabulate
 
-#: The days that a digest covers.
+#: The number of days that a digest covers.
 DAYS = 7
 
-#: The numbers of further runs for which detectable changes are computed: the smallest number, and a week.
+#: The numbers of further runs for which detectable changes are computed: the smallest possible number, and a week's.
 NIGHTS = (FEWEST, DAYS)
 
 #: The largest number of lines in a table, so that the digest is about one page.
@@ -28,12 +28,12 @@ LINES = 15
 def render(
     judged: Sequence[JudgedSeries],
     entries: Sequence[HistoryEntry],
-    rules: Sequence[SeriesRule],
+    rules: Sequence[SuppressionRule],
     now: datetime,
     days: int = DAYS,
 ) -> str:
     """Return the digest of the last `days` days before `now`."""
-    names = phrases.names([each.series.key for each in judged], entries)
+    names = phrases.make_names([each.series.key for each in judged], entries)
     recent = [entry for entry in entries if phrases.parse_time(entry.started) > now - timedelta(days=days)]
     machines = {each.series.key: each.series.points[-1].origin.machine for each in judged}
     first = phrases.parse_time(recent[0].started) if recent else now
@@ -44,17 +44,19 @@ def render(
         Section(
             f"History: {counted(days, 'day')} to {phrases.format_day(now.isoformat())}",
             "digest",
-            list(_head(recent, judged)),
+            list(_make_head(recent, judged)),
         ),
         Section(
-            "Slower", "slower", list(_findings([each for each in new if each.ratio > 1.0], names, rules, machines, now))
+            "Slower",
+            "slower",
+            list(_list_findings([each for each in new if each.ratio > 1.0], names, rules, machines, now)),
         ),
         Section(
             "Fixed or faster",
             "faster",
-            list(_findings([each for each in new if each.ratio < 1.0], names, rules, machines, now)),
+            list(_list_findings([each for each in new if each.ratio < 1.0], names, rules, machines, now)),
         ),
-        Section("Accepted and muted", "muted", list(_rules(rules, judged, machines, now))),
+        Section("Accepted and muted", "muted", list(_list_rules(rules, judged, machines, now))),
         Section("Smallest detectable change", "detectable", list(_format_detectable(judged, names))),
     ]
     return markdown.render_full([section for section in sections if section.blocks])
@@ -64,22 +66,22 @@ def _is_decided_since(finding: SeriesFinding, first: datetime) -> bool:
     return finding.decision is not None and phrases.parse_time(finding.decision.when) >= first
 
 
-def _head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
+def _make_head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
     nights: dict[str, list[HistoryEntry]] = {}
     for entry in recent:
         for of_entry in entry.machines:
             nights.setdefault(of_entry.name or of_entry.id, []).append(entry)
     if not recent:
-        yield Text("No run was added in these days.")
+        yield Text("No runs were added in this period.")
     for machine, of in sorted(nights.items()):
         yield Text(f"{machine}: {counted(len(of), 'run')}, the newest on {phrases.format_day(of[-1].started)}.")
     yield Text(phrases.describe_counts(judged))
 
 
-def _findings(
+def _list_findings(
     found: Sequence[SeriesFinding],
-    names: Names,
-    rules: Sequence[SeriesRule],
+    names: SeriesNames,
+    rules: Sequence[SuppressionRule],
     machines: Mapping[Key, str],
     now: datetime,
 ) -> Iterator[Block]:
@@ -104,17 +106,17 @@ def _findings(
         yield Text(f"And {len(found) - LINES:,} more: harness history report -o history.html")
 
 
-def _rules(
-    rules: Sequence[SeriesRule], judged: Sequence[JudgedSeries], machines: Mapping[Key, str], now: datetime
+def _list_rules(
+    rules: Sequence[SuppressionRule], judged: Sequence[JudgedSeries], machines: Mapping[Key, str], now: datetime
 ) -> Iterator[Block]:
     if not rules:
         return
 
-    def matched(rule: SeriesRule) -> str:
+    def matched(rule: SuppressionRule) -> str:
         count = sum(rule.selects(each.series.key, machines[each.series.key]) for each in judged)
         return f"{count:,}" if count else "none: check the name"
 
-    columns: list[Column[SeriesRule]] = [
+    columns: list[Column[SuppressionRule]] = [
         Column("rule", lambda each: each.kind.value),
         Column("series", lambda each: each.series),
         Column("change of", lambda each: each.since, is_optional=True),
@@ -122,7 +124,7 @@ def _rules(
         Column("reason", lambda each: each.reason),
         Column("series matched", matched, is_number=True),
     ]
-    yield tabulate("Rules of nightly.toml", columns, rules, noun="rule")
+    yield tabulate("Rules in nightly.toml", columns, rules, noun="rule")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,26 +136,26 @@ class _Sensitivity:
     ratios: Sequence[float | None]
 
 
-def _format_detectable(judged: Sequence[JudgedSeries], names: Names) -> Iterator[Block]:
-    lines = [_sensitivity(each) for each in judged if each.series.key.reference]
+def _format_detectable(judged: Sequence[JudgedSeries], names: SeriesNames) -> Iterator[Block]:
+    lines = [_compute_sensitivity(each) for each in judged if each.series.key.reference]
     lines.sort(key=lambda each: (each.ratios[-1] is None, each.ratios[-1] or 0.0), reverse=True)
     if not lines:
         return
     columns: list[Column[_Sensitivity]] = [
         Column("series", lambda each: names.texts[each.key]),
         Column("results", lambda each: f"{each.points:,}", is_number=True),
-        *(_column(nights, at) for at, nights in enumerate(NIGHTS)),
+        *(_make_column(nights, at) for at, nights in enumerate(NIGHTS)),
     ]
     yield Text(
-        "A slowdown of at least this size is found in that number of nightly runs, in most cases. The series with "
+        "In most cases, a slowdown of at least this size is found within that number of nightly runs. The series with "
         "the largest values come first."
     )
     yield tabulate("Detectable changes", columns, lines[:LINES], noun="series")
     if len(lines) > LINES:
-        yield Text(f"The other {len(lines) - LINES:,} series show smaller changes.")
+        yield Text(f"In the other {len(lines) - LINES:,} series, smaller changes can be detected.")
 
 
-def _column(nights: int, at: int) -> "Column[_Sensitivity]":
+def _make_column(nights: int, at: int) -> "Column[_Sensitivity]":
     def text(each: _Sensitivity) -> str:
         ratio = each.ratios[at]
         return f"{100.0 * (ratio - 1.0):.1f} %" if ratio else f"after {FEWEST} results"
@@ -161,7 +163,7 @@ def _column(nights: int, at: int) -> "Column[_Sensitivity]":
     return Column(f"in {nights} nights", text, is_number=True)
 
 
-def _sensitivity(of: JudgedSeries) -> _Sensitivity:
+def _compute_sensitivity(of: JudgedSeries) -> _Sensitivity:
     newest = split_segments(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
     results = [
         (point.log_ratio, compute_standard_error(point))

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.files import parse_json, read_text, write_atomically
 from harness.history import summary
-from harness.history.index import History, note_of, parse_decision
+from harness.history.index import History, parse_decision, parse_note
 from harness.model.defaults import LEVEL
 from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
 from harness.model.history import Series, SeriesPoint
@@ -52,16 +52,16 @@ def find_summaries(folder: Path) -> list[Path]:
     return paths
 
 
-def take_words(history: History, folder: Path) -> None:
-    """Add the notes and decisions that `write_folder` wrote to a history."""
-    for document in _lines(folder / "notes.jsonl"):
-        note = note_of(document, folder / "notes.jsonl")
+def add_notes_and_decisions(history: History, folder: Path) -> None:
+    """Add to a history the notes and decisions in a folder that `write_folder` wrote."""
+    for document in _parse_lines(folder / "notes.jsonl"):
+        note = parse_note(document, folder / "notes.jsonl")
         history.note(note.when, note.text)
-    for document in _lines(folder / "decisions.jsonl"):
+    for document in _parse_lines(folder / "decisions.jsonl"):
         history.decide(parse_decision(document, folder / "decisions.jsonl"))
 
 
-def _lines(path: Path) -> Iterator[Any]:
+def _parse_lines(path: Path) -> Iterator[Any]:
     try:
         text = read_text(path) if path.exists() else ""
     except (OSError, UnicodeDecodeError) as error:
@@ -78,7 +78,7 @@ def render(format: str, series: Sequence[Series]) -> str:
     return FORMATS[format](series)
 
 
-def _otava(series: Sequence[Series]) -> str:
+def _format_otava(series: Sequence[Series]) -> str:
     """Return a CSV of ratios, with a row per run and a column per series.
 
     Runs without a ratio for one of the series are left out, because otava doesn't accept gaps:
@@ -86,7 +86,7 @@ def _otava(series: Sequence[Series]) -> str:
     """
     compared = [one_series for one_series in series if any(point.log_ratio is not None for point in one_series.points)]
     columns = [
-        {point.run: format_plain(_ratio(point), 6) for point in one_series.points if point.log_ratio is not None}
+        {point.run: format_plain(_get_ratio(point), 6) for point in one_series.points if point.log_ratio is not None}
         for one_series in compared
     ]
     first = compared[0].points if compared else []
@@ -99,14 +99,14 @@ def _otava(series: Sequence[Series]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     several = len({one_series.key.machine for one_series in compared}) > 1
-    writer.writerow(["time", "run", "commit", *(_name(one_series, several) for one_series in compared)])
+    writer.writerow(["time", "run", "commit", *(_format_name(one_series, several) for one_series in compared)])
     for point in whole:
         ratios = [column[point.run] for column in columns]
         writer.writerow([point.started, point.run, escape(point.origin.commit), *ratios])
     return text.getvalue()
 
 
-def _benchmark_action(series: Sequence[Series]) -> str:
+def _format_benchmark_action(series: Sequence[Series]) -> str:
     """Return the newest run as `customSmallerIsBetter` of github-action-benchmark.
 
     See report/formats/benchmark_action.py.
@@ -116,12 +116,12 @@ def _benchmark_action(series: Sequence[Series]) -> str:
         [
             {
                 # the action writes names in backticks into a table, so `|` and backticks can't be escaped
-                "name": _name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
+                "name": _format_name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
                 "unit": "× the reference's time",
-                "value": _ratio(point),
+                "value": _get_ratio(point),
                 **(
                     {"range": " to ".join(format_plain(math.exp(end), 4) for end in ends)}
-                    if (ends := _ends(point))
+                    if (ends := _get_ends(point))
                     else {}
                 ),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
@@ -131,17 +131,17 @@ def _benchmark_action(series: Sequence[Series]) -> str:
     )
 
 
-def _bencher(series: Sequence[Series]) -> str:
+def _format_bencher(series: Sequence[Series]) -> str:
     """Return the newest run in Bencher's format: https://bencher.dev/docs/reference/bencher-metric-format/."""
     several = len({one_series.key.machine for one_series in series}) > 1
     metrics = {}
     for newest_series, point in _find_newest(series):
-        ends = zip(("lower_value", "upper_value"), map(math.exp, _ends(point)), strict=False)
-        metrics[_name(newest_series, several)] = {"ratio": {"value": _ratio(point), **dict(ends)}}
+        ends = zip(("lower_value", "upper_value"), map(math.exp, _get_ends(point)), strict=False)
+        metrics[_format_name(newest_series, several)] = {"ratio": {"value": _get_ratio(point), **dict(ends)}}
     return dump_json(metrics)
 
 
-def _openmetrics(series: Sequence[Series]) -> str:
+def _format_openmetrics(series: Sequence[Series]) -> str:
     """Return OpenMetrics 1.0 with the time of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
     sure = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
@@ -149,17 +149,17 @@ def _openmetrics(series: Sequence[Series]) -> str:
             "harness_ratio",
             "",
             "The time of a cell relative to its baseline.",
-            lambda point: _exp_or_empty(point.log_ratio),
+            lambda point: _convert_log(point.log_ratio),
         ),
-        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _exp_or_empty(point.low)),
-        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _exp_or_empty(point.high)),
+        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _convert_log(point.low)),
+        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _convert_log(point.high)),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []
     for name, unit, about, value_of in families:
         lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {about}"]
         for one_series in series:
-            labels = _labels(one_series)
+            labels = _format_labels(one_series)
             lines += [
                 f"{name}{labels} {value!r} {datetime.fromisoformat(point.started).timestamp():.0f}"
                 for point in one_series.points
@@ -168,7 +168,7 @@ def _openmetrics(series: Sequence[Series]) -> str:
     return "\n".join([*lines, "# EOF", ""])
 
 
-def _labels(series: Series) -> str:
+def _format_labels(series: Series) -> str:
     key = series.key
     labels: dict[str, str] = {
         "machine": key.machine,
@@ -189,7 +189,7 @@ def _labels(series: Series) -> str:
 
 
 def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
-    """Return the points with a ratio of each machine's newest run, with their series."""
+    """Return the points of each machine's newest run that have a ratio, with their series."""
     latest: dict[str, tuple[str, str]] = {}
     for one_series in series:
         last = one_series.points[-1]
@@ -206,30 +206,30 @@ def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     return newest
 
 
-def _name(series: Series, with_machine: bool) -> str:
+def _format_name(series: Series, with_machine: bool) -> str:
     key = series.key
     machine = f" on {series.points[-1].origin.machine or key.machine}" if with_machine else ""
     return escape(f"{key.cell} / {key.versus}{machine}")
 
 
-def _ratio(point: SeriesPoint) -> float:
+def _get_ratio(point: SeriesPoint) -> float:
     assert point.log_ratio is not None, "a point without a ratio can't be exported"
     return math.exp(point.log_ratio)
 
 
-def _ends(point: SeriesPoint) -> tuple[float, ...]:
+def _get_ends(point: SeriesPoint) -> tuple[float, ...]:
     """Return the ends of the interval on the log scale; empty if the point has no interval."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 
-def _exp_or_empty(log: float | None) -> float | None:
+def _convert_log(log: float | None) -> float | None:
     return None if log is None else math.exp(log)
 
 
 #: The formats of `harness history export --format`.
 FORMATS: Mapping[str, Callable[[Sequence[Series]], str]] = {
-    "bencher": _bencher,
-    "benchmark-action": _benchmark_action,
-    "openmetrics": _openmetrics,
-    "otava": _otava,
+    "bencher": _format_bencher,
+    "benchmark-action": _format_benchmark_action,
+    "openmetrics": _format_openmetrics,
+    "otava": _format_otava,
 }

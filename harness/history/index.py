@@ -87,7 +87,7 @@ _KINDS = (
 
 
 class History:
-    """The runs of a history, and their time series. Get it from `open`. Notes and decisions can always be added."""
+    """The runs of a history, and their time series. `open` returns it. Notes and decisions can always be added."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -104,8 +104,8 @@ class History:
     ) -> Iterator["History"]:
         """Open the history at a path or a DSN. The default is HARNESS_HISTORY, or the user's own file.
 
-        - `writing`: runs are added; `fresh`: the index is rebuilt
-        - `told` receives a message while this waits for another writer
+        - `writing`: whether runs will be added; `fresh`: whether the index will be rebuilt
+        - `told` receives a message if this must wait for another writer
 
         Changes are saved at the end of the block, and dropped if it raises an error. Raises CannotRunHereError if
         another writer doesn't finish, or if the database can't be reached. Raises UsageError for an index of another
@@ -126,7 +126,7 @@ class History:
         return self._database.name
 
     def add(self, summary: Summary) -> bool:
-        """Add a run. Return False if the history has it already."""
+        """Add a run. Return False if the history already has it."""
         return bool(self.add_all([summary]))
 
     def add_all(self, summaries: Iterable[Summary]) -> list[str]:
@@ -147,7 +147,7 @@ class History:
         if not new:
             return []
         runs = [
-            (*_run_row(added), len(added.points), json.dumps(list(added.merged)), _facts(added))
+            (*_make_run_row(added), len(added.points), json.dumps(list(added.merged)), _dump_summary(added))
             for added in new.values()
         ]
         texts = ("text", "text", "text", "text", "text", "integer", "text", "text")
@@ -157,10 +157,10 @@ class History:
         for summary in new.values():
             drivers = {measurer.machine.id: (measurer.machine.name, measurer.driver) for measurer in summary.machines}
             for nth, point in enumerate(summary.points):
-                row = _key_row(point, summary.way)
-                number = _number(row)
+                row = _make_key_row(point, summary.way)
+                number = _hash_key(row)
                 keys[number] = row
-                points.append((number, summary.run, nth, *_values(point, summary, *drivers[point.machine])))
+                points.append((number, summary.run, nth, *_make_point_row(point, summary, *drivers[point.machine])))
         self._insert(
             "series (id, machine, scenario, device, axes, environment, reference, against, way, quantity)",
             ("bigint", *["text"] * 9),
@@ -180,7 +180,7 @@ class History:
         rows = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
         entries = []
         for text, points in rows:
-            summary = _summary(text)
+            summary = _load_summary(text)
             machines = [measurer.machine for measurer in summary.machines]
             entries.append(
                 HistoryEntry(
@@ -226,12 +226,12 @@ class History:
                 )
             )
         for run, text in self._database.rows("SELECT run, summary FROM runs ORDER BY started, run"):
-            yield replace(_summary(text), points=points.get(run, ()))
+            yield replace(_load_summary(text), points=points.get(run, ()))
 
     def summary(self, run: str) -> Summary | None:
         """Return the stored summary of a run without its points; None if the run isn't in the history."""
         rows = self._database.rows("SELECT summary FROM runs WHERE run = %s", (run,))
-        return _summary(rows[0][0]) if rows else None
+        return _load_summary(rows[0][0]) if rows else None
 
     def series(
         self,
@@ -246,8 +246,8 @@ class History:
         statement = (
             "SELECT id, machine, scenario, device, axes, environment, reference, against, way, quantity FROM series"
         )
-        keys = {number: _key(row) for number, *row in self._database.rows(statement)}
-        chosen = {number: key for number, key in keys.items() if _is_asked(key, scenario, environment, axes or {})}
+        keys = {number: _make_key(row) for number, *row in self._database.rows(statement)}
+        chosen = {number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})}
         where = "" if len(chosen) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
         values = [list(chosen)] if where else []
         texts = {number: row for number, *row in self._database.rows(_TEXTS.format(where=where), values)}
@@ -273,8 +273,8 @@ class History:
         return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
-        """Return the notes, in the order of their times."""
-        kept = (note_of(document, "A note of the history") for document in self._database.kept("notes"))
+        """Return the notes, sorted by time."""
+        kept = (parse_note(document, "A note in the history") for document in self._database.kept("notes"))
         return sorted(kept, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
@@ -283,7 +283,7 @@ class History:
 
     def decisions(self) -> list[Decision]:
         """Return the results of confirmations, in the order in which they were added."""
-        return [parse_decision(document, "A decision of the history") for document in self._database.kept("decisions")]
+        return [parse_decision(document, "A decision in the history") for document in self._database.kept("decisions")]
 
     def decide(self, decision: Decision) -> None:
         """Add the result of a confirmation."""
@@ -317,7 +317,7 @@ def _prepare(database: Database, *, fresh: bool) -> None:
         )
 
 
-def note_of(document: object, where: object) -> Note:
+def parse_note(document: object, where: object) -> Note:
     """Return a note from its JSON. Raises DamagedError, which names `where`."""
     return _parse(Note, document, where)
 
@@ -340,49 +340,51 @@ def _parse(kind: type[Kept], document: object, where: object) -> Kept:
 
 @cache
 def _make_adapters() -> Mapping[type, Any]:
-    """Return the parsers by type, made once, because making one takes as long as parsing hundreds of values."""
+    """Return the parsers by type. They are created once, because this takes as long as parsing hundreds of values."""
     from pydantic import TypeAdapter
 
     return {kind: TypeAdapter(kind) for kind in (Note, Decision)}
 
 
-def _facts(summary: Summary) -> str:
+def _dump_summary(summary: Summary) -> str:
     return codec.dump(replace(summary, points=())).decode()
 
 
-def _run_row(summary: Summary) -> Row:
+def _make_run_row(summary: Summary) -> Row:
     return summary.run, convert_to_utc(summary.started), summary.harness, summary.commit, summary.kit
 
 
-def _summary(text: str) -> Summary:
+def _load_summary(text: str) -> Summary:
     return codec.load(Summary, text.encode(), "a run of the history")
 
 
-def _pairs(axes: Mapping[str, str]) -> str:
+def _dump_pairs(axes: Mapping[str, str]) -> str:
     return json.dumps(sorted(axes.items()))
 
 
-def _key_row(point: CellPoint, way: str) -> Row:
+def _make_key_row(point: CellPoint, way: str) -> Row:
     """Return the key of a point as columns of the table `series`."""
-    texts = (point.machine, point.scenario, point.device, _pairs(point.axes), point.environment, point.reference)
-    return (*texts, _pairs(point.against), way, point.quantity)
+    texts = (point.machine, point.scenario, point.device, _dump_pairs(point.axes), point.environment, point.reference)
+    return (*texts, _dump_pairs(point.against), way, point.quantity)
 
 
-def _number(row: Row) -> int:
-    """Return a number for a key, the same in every index: 60 bits of the key's SHA-256."""
+def _hash_key(row: Row) -> int:
+    """Return a number for a key that is the same in every index: 60 bits of the key's SHA-256."""
     return int(hashlib.sha256(json.dumps(row).encode()).hexdigest()[:15], 16)
 
 
-def _key(row: Sequence[str]) -> Key:
+def _make_key(row: Sequence[str]) -> Key:
     machine, scenario, device, axes, environment, reference, against, way, quantity = row
-    return Key(machine, scenario, device, _read(axes), environment, reference, _read(against), way, quantity)
+    return Key(
+        machine, scenario, device, _load_pairs(axes), environment, reference, _load_pairs(against), way, quantity
+    )
 
 
-def _read(pairs: str) -> Pairs:
+def _load_pairs(pairs: str) -> Pairs:
     return tuple((axis, value) for axis, value in json.loads(pairs))
 
 
-def _values(point: CellPoint, summary: Summary, machine: str, driver: str) -> Row:
+def _make_point_row(point: CellPoint, summary: Summary, machine: str, driver: str) -> Row:
     """Return the columns of the table `points` after `place`."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
@@ -396,7 +398,7 @@ def _values(point: CellPoint, summary: Summary, machine: str, driver: str) -> Ro
     return (*numbers, *seconds, machine, driver, *texts, of_reference[0], *versions, point.reason)
 
 
-def _is_asked(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:
+def _matches(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:
     values = dict(key.axes)
     filters = [(key.scenario, scenario), (key.environment, environment)]
     filters += [(values.get(axis, ""), globs) for axis, globs in axes.items()]

@@ -26,8 +26,8 @@ MINUTES = 350
 #: The default time that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
-#: The largest difference of dates for the same change, because a later nightly run may place it some runs earlier or
-#: later.
+#: Two dates are about the same change if they differ by at most this. A later nightly run may find the change some runs
+#: earlier or later.
 NEAR = timedelta(days=7)
 
 #: The key of the nightly runs in the file.
@@ -69,8 +69,8 @@ class NightlyPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class SeriesRule:
-    """A rule that prevents issues about changes up to the day `until`, with its reason.
+class SuppressionRule:
+    """A rule that prevents issues about changes until the day `until`, with its reason.
 
     `series` is a name as in issues and on pages (`step tf2.0 cpu mode=eager`), or a glob. For `accept`, `since` is the
     approximate day when the accepted change started; for `mute`, it is empty.
@@ -101,7 +101,7 @@ class NightlyFile:
     """The contents of the file. `wait` is `wait-minutes`; `registry` ends with a slash, or is empty."""
 
     nights: Sequence[NightlyPlan]
-    rules: Sequence[SeriesRule] = ()
+    rules: Sequence[SuppressionRule] = ()
     registry: str = ""
     wait: int = WAIT_MINUTES
 
@@ -111,11 +111,11 @@ class NightlyFile:
         return [machine.name for night in self.nights for machine in night.machines]
 
     def select(self, night: str = "") -> "NightlyFile":
-        """Return the file with only the nightly run of this name; without a name, with all. Raises UsageError."""
+        """Return the file with only the nightly run of this name; without a name, with all runs. Raises UsageError."""
         nights = [plan for plan in self.nights if night in ("", plan.name)]
         if not nights:
             names = ", ".join(plan.name for plan in self.nights)
-            raise UsageError(f"Unknown night {night!r}.", f"The file has: {names}.")
+            raise UsageError(f"Unknown nightly run {night!r}.", f"The file has: {names}.")
         return replace(self, nights=nights)
 
 
@@ -136,7 +136,7 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
 
 def _read(table: "_Table") -> NightlyFile:
     table.allow(_RUNS, "accept", "mute", "registry", "wait-minutes")
-    nights = [_night(each) for each in table.tables(_RUNS)]
+    nights = [_parse_plan(each) for each in table.tables(_RUNS)]
     names = [night.name for night in nights]
     if not nights:
         raise UsageError(
@@ -146,14 +146,14 @@ def _read(table: "_Table") -> NightlyFile:
     registry = table.text("registry", "")
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
-    rules = [_rule(kind, each) for kind in RuleKind for each in table.tables(kind.value)]
+    rules = [_parse_rule(kind, each) for kind in RuleKind for each in table.tables(kind.value)]
     return NightlyFile(nights, rules, registry, table.minutes("wait-minutes", WAIT_MINUTES))
 
 
-def _night(table: "_Table") -> NightlyPlan:
+def _parse_plan(table: "_Table") -> NightlyPlan:
     table.allow("name", "arguments", "machines")
     name = table.name()
-    machines = [_machine(each) for each in table.named(f"night {name}").tables("machines")]
+    machines = [_parse_machine(each) for each in table.named(f"nightly run {name}").tables("machines")]
     if not machines:
         raise UsageError(
             f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
@@ -162,7 +162,7 @@ def _night(table: "_Table") -> NightlyPlan:
     return NightlyPlan(name, table.text("arguments"), machines)
 
 
-def _machine(table: "_Table") -> NightlyMachine:
+def _parse_machine(table: "_Table") -> NightlyMachine:
     table.allow("name", "runs-on", "id", "minutes")
     identity = table.text("id", "")
     if identity and not _ID.fullmatch(identity):
@@ -170,11 +170,11 @@ def _machine(table: "_Table") -> NightlyMachine:
             f"Invalid id {identity!r} in {table.place}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
         )
     return NightlyMachine(
-        table.name(), _runner(table.required("runs-on"), table.place), identity, table.minutes("minutes", MINUTES)
+        table.name(), _check_runner(table.required("runs-on"), table.place), identity, table.minutes("minutes", MINUTES)
     )
 
 
-def _runner(labels: Any, place: str) -> Any:
+def _check_runner(labels: Any, place: str) -> Any:
     """Return the labels of a runner in one of the forms of GitHub's `runs-on`."""
     is_object = isinstance(labels, dict) and labels and labels.keys() <= {"group", "labels"}
     parts = [*labels.values()] if is_object else [labels]
@@ -189,7 +189,7 @@ def _runner(labels: Any, place: str) -> Any:
     return labels
 
 
-def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
+def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
     since = ["since"] if kind is RuleKind.ACCEPT else []
     table.allow("series", "reason", "until", "machine", *since)
     reason = table.text("reason").strip()
@@ -197,7 +197,7 @@ def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
         raise UsageError(
             f"The reason in {table.place} is empty.", "Write the reason, so that others understand the rule later."
         )
-    return SeriesRule(
+    return SuppressionRule(
         kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
         table.day("since").isoformat() if since else "",
     )  # fmt: skip
@@ -205,7 +205,7 @@ def _rule(kind: RuleKind, table: "_Table") -> SeriesRule:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table of the file, and its place in the file, for messages."""
+    """A table in the file, and the name of its place for messages."""
 
     values: Mapping[str, Any]
     place: str

@@ -10,7 +10,7 @@ from harness.history.nightly_file import PLACE
 from harness.model.history import HistoryEntry
 from harness.report.escape import make_fenced_block, markdown
 
-#: A machine is overdue if its newest run is older than this: two missed runs can have harmless reasons.
+#: A machine is overdue if its newest run is older than this. Two missed runs can have harmless reasons.
 PATIENCE = timedelta(days=3)
 
 #: The largest number of characters of an error in an issue.
@@ -35,7 +35,7 @@ def find_overdue(
         for machine in entry.machines:
             newest[machine.name or machine.id] = entry
     return [
-        _alert(machine, newest.get(machine), failures.get(machine, ""), file)
+        _make_alert(machine, newest.get(machine), failures.get(machine, ""), file)
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
     ]
@@ -53,12 +53,12 @@ def _parse_time(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
-def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
+def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
     since = newest.started[:10] if newest else ""
     lines = [
         f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {since}."
         if newest
-        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run of it.",
+        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run from it.",
         "",
     ]
     if failure:
@@ -66,9 +66,9 @@ def _alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -
     else:
         lines += [
             "No job of the machine reported an error, so the job did not start, or it was canceled. Check that the "
-            "runner is online (**Settings → Actions → Runners**), and that its labels are those in `nightly.toml`."
+            "runner is online (**Settings → Actions → Runners**), and that it has the labels in `nightly.toml`."
         ]
-    lines += ["", "<sub>The next nightly run with a result of this machine closes the issue.</sub>"]
+    lines += ["", "<sub>The next nightly run with a result from this machine closes the issue.</sub>"]
     return Alert(
         cause=f"overdue | {machine}",
         series=[],

@@ -1,7 +1,7 @@
-"""The history as one self-contained page: findings, an index of all series, and a chart of each.
+"""The history as one self-contained page: findings, an index of all series, and a chart of each series.
 
-The data of the page are limited. If there are too many points, the page has the newest ones of each series, and reports
-what is left out.
+The page's data is limited. If there are too many points, the page has the newest ones of each series, and states how
+many are left out.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from harness import __version__
 from harness.catalog.lines import parse_line
 from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
-from harness.history.phrases import Names
+from harness.history.phrases import SeriesNames
 from harness.history.segments import SegmentBoundary
 from harness.history.states import JudgedSeries, SeriesFinding
 from harness.model.defaults import LEVEL
@@ -29,7 +29,7 @@ from harness.report.escape import escape_terminal
 from harness.report.html import assets
 from harness.report.templates import environment
 
-#: The unit of stored log ratios is 1 / LOG, so that they are short whole numbers.
+#: The page stores log ratios in units of 1 / LOG, as short whole numbers.
 LOG = 100_000
 
 #: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
@@ -90,8 +90,8 @@ class SeriesLink:
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
-    """The findings of one cause. `moved` is slower or faster. `is_quiet` means that no finding needs attention."""
+class CauseItem:
+    """The findings with one cause. `moved` is slower or faster. If `is_quiet`, no finding needs attention."""
 
     title: str
     moved: str
@@ -108,7 +108,7 @@ def render(
     *,
     cache: Path | None = None,
 ) -> str:
-    """Return the page of some series and the changes in them, as HTML.
+    """Return the page about some series and their changes, as HTML.
 
     `entries` are the runs of the history. Differences below `margin` (a share, such as 0.03) aren't shown. `cache` is
     a folder for files that can be rebuilt.
@@ -117,9 +117,9 @@ def render(
 
     kept, length = limit_series(series)
     causes = phrases.group_by_cause(series)
-    names = phrases.names([judged.series.key for judged in series], entries)
+    names = phrases.make_names([judged.series.key for judged in series], entries)
     first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
-    jinja = environment(_text)
+    jinja = environment(_escape_text)
     filters: Mapping[str, Callable[..., Any]] = {
         "trusted": Markup,
         "lines": lambda text: Markup(escape.escape_entities(text)),
@@ -130,11 +130,11 @@ def render(
         title=title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=phrases.describe_counts(series),
-        causes=[_item(cause, names, shown) for cause in causes[:CAUSES]],
+        causes=[_make_item(cause, names, shown) for cause in causes[:CAUSES]],
         notes=list(_describe_left_out(series, kept, length, len(causes))),
         margin=format.share(margin),
         words=json.dumps(WORDS),
-        data=_dump_data(_data(kept, names, notes, margin, length)),
+        data=_dump_data(_make_data(kept, names, notes, margin, length)),
         charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.specifications()}),
         policy=assets.policy([first, vega, last]),
         style=assets.style(STYLES),
@@ -160,7 +160,7 @@ def make_anchor(key: Key) -> str:
 
 
 def limit_series(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
-    """Return the series that fit into a page, in order, and the number of newest points that each of them has."""
+    """Return the series that fit on a page, in order, and the number of newest points to show for each."""
     kept = sorted(series, key=phrases.rank)[:SERIES]
     lengths = sorted(len(judged.series.points) for judged in kept)
     room = POINTS
@@ -188,8 +188,8 @@ def _describe_left_out(
         yield f"For {shorter:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
-def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> Item:
-    """Return the findings of one cause."""
+def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, shown: set[Key]) -> CauseItem:
+    """Return the item for the findings with one cause."""
     first = members[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
@@ -201,8 +201,8 @@ def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> It
     links = [link(finding) for finding in members[:NAMED]]
     if len(members) > NAMED:
         links.append(SeriesLink("", f"and {len(members) - NAMED:,} more", ""))
-    return Item(
-        title=phrases.title(members),
+    return CauseItem(
+        title=phrases.format_title(members),
         moved=phrases.describe_direction(first),
         is_quiet=first.state not in phrases.ORDER[:2],
         lines=[f"{phrases.describe_suspects(members)} {phrases.explain_state(first.state)}"],
@@ -210,8 +210,8 @@ def _item(members: Sequence[SeriesFinding], names: Names, shown: set[Key]) -> It
     )
 
 
-def _data(
-    series: Sequence[JudgedSeries], names: Names, notes: Sequence[Note], margin: float, length: int
+def _make_data(
+    series: Sequence[JudgedSeries], names: SeriesNames, notes: Sequence[Note], margin: float, length: int
 ) -> Mapping[str, Any]:
     """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
@@ -221,16 +221,16 @@ def _data(
         "margin": margin,
         "states": [*(state.value for state in phrases.ORDER), ""],
         "columns": [escape_terminal(name) for name in names.columns],
-        "runs": [(escape_terminal(run), _seconds(runs[run])) for run in ordered],
+        "runs": [(escape_terminal(run), _convert_to_seconds(runs[run])) for run in ordered],
         "notes": [
-            (_seconds(note.when), escape_terminal(note.text))
-            for note in sorted(notes, key=lambda note: _seconds(note.when))
+            (_convert_to_seconds(note.when), escape_terminal(note.text))
+            for note in sorted(notes, key=lambda note: _convert_to_seconds(note.when))
         ],
-        "series": [_series(judged, names, places, length)._asdict() for judged in series],
+        "series": [_make_series_data(judged, names, places, length)._asdict() for judged in series],
     }
 
 
-def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], length: int) -> SeriesData:
+def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[str, int], length: int) -> SeriesData:
     key, every, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
     left = max(0, len(every) - length)
     points = every[left:]
@@ -255,7 +255,7 @@ def _series(judged: JudgedSeries, names: Names, places: Mapping[str, int], lengt
         ],
         levels=[
             (start - left, end - left, _round_log(level))
-            for start, end, level in _levels(
+            for start, end, level in _list_levels(
                 every, left, [boundary.index for boundary in breaks if boundary.is_cut], changes
             )
         ],
@@ -284,7 +284,7 @@ def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: 
     return sorted(facts, key=lambda fact: fact[0])
 
 
-def _levels(
+def _list_levels(
     points: Sequence[SeriesPoint], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
 ) -> Iterator[tuple[int, int, float]]:
     """Yield start, end and log ratio of each level of the points from `first` on. A cut or a change ends a level."""
@@ -301,7 +301,7 @@ def _round_log(value: float) -> int:
     return round(value * LOG)
 
 
-def _seconds(started: str) -> int:
+def _convert_to_seconds(started: str) -> int:
     """Return seconds since 1970."""
     return round(phrases.parse_time(started).timestamp())
 
@@ -311,6 +311,6 @@ def _dump_data(data: Mapping[str, Any]) -> str:
     return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _text(text: str) -> str:
-    """Return one line for a text or an attribute in HTML, with non-breaking spaces after numbers."""
+def _escape_text(text: str) -> str:
+    """Escape a text or attribute for HTML, on one line, with a non-breaking space before each percent sign."""
     return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%")

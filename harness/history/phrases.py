@@ -1,4 +1,4 @@
-"""Names of series that distinguish them, and sentences about their findings."""
+"""Names that distinguish series, and sentences about their findings."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,18 +32,18 @@ def rank(judged: JudgedSeries) -> tuple[int, float, Key]:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """The names of some series; the `columns` in which they differ, and the values of each."""
+class SeriesNames:
+    """The names of some series, the `columns` in which the series differ, and the values of each series in them."""
 
     texts: Mapping[Key, str]
     columns: Sequence[str]
     parts: Mapping[Key, Sequence[str]]
 
 
-def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
+def make_names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> SeriesNames:
     """Return names that distinguish series. Machine and measurement settings are part of a name only if they differ."""
     machines = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
-    facts = {key: _facts(key, machines) for key in keys}
+    facts = {key: _list_facts(key, machines) for key in keys}
     every = dict.fromkeys(name for fact in facts.values() for name in fact)
     columns = [name for name in every if len({fact.get(name, "") for fact in facts.values()}) > 1]
 
@@ -55,14 +55,14 @@ def names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> Names:
         parts += [f"({key.way})"] if "way" in columns else []
         return " ".join(parts)
 
-    return Names(
+    return SeriesNames(
         texts={key: text(key, fact) for key, fact in facts.items()},
         columns=columns,
         parts={key: [fact.get(name, "") for name in columns] for key, fact in facts.items()},
     )
 
 
-def _facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
+def _list_facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
     return {
         "scenario": key.scenario,
         "environment": key.environment,
@@ -81,7 +81,7 @@ def format_day(started: str) -> str:
 
 
 def parse_time(started: str) -> datetime:
-    """Return the time of an ISO 8601 text; UTC is the default zone."""
+    """Parse a time in ISO 8601. The default time zone is UTC."""
     when = datetime.fromisoformat(started)
     return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
 
@@ -92,7 +92,7 @@ def describe_direction(finding: SeriesFinding) -> str:
 
 
 def format_change(change: SeriesFinding | ChangePoint | Decision) -> str:
-    """Format a change of time: `+8.1 % (+7.8 to +8.4)`, or from LARGE on `17.2× (16.9 to 17.5)`."""
+    """Format a change of time: `+8.1 % (+7.8 to +8.4)`, or `17.2× (16.9 to 17.5)` for changes by LARGE or more."""
     ratios = [change.ratio, change.low, change.high]
     if not 1 / LARGE < change.ratio < LARGE:
         value, low, high = map(format.number, ratios)
@@ -112,7 +112,7 @@ def group_by_cause(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
     return sorted(latest, key=lambda some: ORDER.index(some[0].state))
 
 
-def title(members: Sequence[SeriesFinding]) -> str:
+def format_title(members: Sequence[SeriesFinding]) -> str:
     """Return the title of a cause: `Confirmed: 2 series slower since the run of 18 Nov 2026`.
 
     It counts the series in the same state as the first one. The others are listed below the title.
@@ -131,7 +131,7 @@ def title(members: Sequence[SeriesFinding]) -> str:
 
 
 def describe_suspects(members: Sequence[SeriesFinding]) -> str:
-    """Describe the changes of software at the time when the series of a cause changed."""
+    """Describe the software changes at the time when series with one cause changed."""
     suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
         return "No recorded fact changed before that run."
@@ -139,7 +139,7 @@ def describe_suspects(members: Sequence[SeriesFinding]) -> str:
 
 
 def explain_state(state: State, decision: Decision | None = None) -> str:
-    """Explain a state in a sentence; for one series, with the result of its `decision`."""
+    """Explain a state in a sentence. For a single series, it contains the result of its `decision`."""
     text = f": {format_change(decision)}" if decision else ""
     match state:
         case State.CONFIRMED:
@@ -187,7 +187,7 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
     return f"Of {_count_series(len(compared))}, {listing}."
 
 
-#: Names of the series in each state.
+#: Descriptions of the series in each state, after `is` or `are`.
 _TOLD = {
     State.CONFIRMED: "confirmed to have changed",
     State.SUSPECTED: "suspected to have changed",

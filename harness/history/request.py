@@ -11,18 +11,20 @@ from typing import Annotated
 
 from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, length_text, names, read_seconds, seconds_text
+from harness.session.request import Option, OptionPanel, format_length, format_seconds, names, read_seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRequest:
-    """Selected series. Without a selection, these are all series."""
+    """A selection of series. Without any option, it selects all series."""
 
     scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), names)] = ()
     environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), names)] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
-        Option("AXIS=VALUE[,VALUE…]; globs.", ("-a", "--axis"), lambda typed, _: parse_axes(typed)),
+        Option(
+            "Values of an axis, or globs: AXIS=VALUE[,VALUE…].", ("-a", "--axis"), lambda typed, _: parse_axes(typed)
+        ),
     ] = field(default_factory=dict)
 
 
@@ -46,12 +48,12 @@ class ConfirmRequest(SeriesRequest):
     search: Annotated[
         float,
         Option(
-            "For a confirmed slowdown of a release line: search the wheels between both sides, and stop before the "
-            "launches exceed this time. 0s: don't search.",
+            "For a confirmed slowdown of a release line: search the wheels between the two versions, and stop before "
+            "the launches exceed this time. 0s: don't search.",
             read=partial(read_seconds, or_none=True),
-            text=seconds_text,
-            shown=length_text(BISECT_BUDGET),
-            metavar=length_text(BISECT_BUDGET),
+            text=format_seconds,
+            shown=format_length(BISECT_BUDGET),
+            metavar=format_length(BISECT_BUDGET),
             panel=OptionPanel.PRECISION,
         ),
     ] = BISECT_BUDGET

@@ -1,4 +1,4 @@
-"""Changes of software between two runs of a series: segment boundaries and annotations.
+"""Software changes between successive runs of a series: segment boundaries and annotations.
 
 The driver, the kit, and the baseline's version and lock affect both sides of a ratio. So if one of them changes, a new
 segment starts, and results aren't compared across the boundary. Changes of the measured side (its version, lock and
@@ -17,8 +17,8 @@ _SHOWN = 8
 #: Facts that are shown in full.
 _WHOLE = ("driver", "version", "reference_version")
 
-#: Changes that follow from another change and aren't reported: another version has another lock, and another lock has
-#: another image.
+#: Changes that aren't reported if another one of these changes explains them: a new version has a new lock, and a new
+#: lock has a new image.
 _IMPLIED = {
     "lock": frozenset({"version"}),
     "image": frozenset({"version", "lock"}),
@@ -28,7 +28,7 @@ _IMPLIED = {
 
 @dataclass(frozen=True, slots=True)
 class SegmentBoundary:
-    """A change of software at point `index` of a series. `words` describe the change.
+    """A software change at the point `index` of a series. `words` describe the change.
 
     `is_cut` is true for a segment boundary, and false for an annotation. `is_version` is true for a new version of a
     release line.
@@ -84,7 +84,7 @@ def _has_changed(one: Origin, other: Origin, name: str) -> bool:
 
 
 def _format_change(one: Origin, other: Origin, name: str) -> str:
-    """Format the old and the new value, as short as possible without hiding the difference."""
+    """Format the old and the new value of a fact. Hashes are shortened."""
     old, new = (str(getattr(origin, name)).removeprefix("sha256:") for origin in (one, other))
     if name not in _WHOLE:
         old, new = old[:_SHOWN], new[:_SHOWN]

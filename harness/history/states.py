@@ -1,8 +1,8 @@
 """The states of changes in a history: tentative, suspected, confirmed or refuted.
 
-A change in the results of successive runs is only suspected, because something else may have changed between the runs.
-It is confirmed if both sides were measured again in one run (`harness.history.confirm`), and the difference remained. A
-refuted change isn't suspected again.
+A change between the results of successive runs is only suspected, because something else may have changed between
+the runs. It is confirmed if both sides were measured again in one run (`harness.history.confirm`), and the difference
+remained. A refuted change isn't suspected again.
 """
 
 import math
@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from harness.analysis.statistics import student
-from harness.history.change_cache import ChangeCache, Options
+from harness.history.change_cache import ChangeCache, SearchOptions
 from harness.history.detection import ChangePoint
 from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from harness.model.history import Decision, Key, Series, SeriesPoint
 
-#: The largest distance, in runs, between a change and its true place. Annotations within this distance are suspects,
-#: and decisions within it apply to the change.
+#: The largest distance, in runs, between the found place of a change and its true place. Annotations within this
+#: distance are suspects, and decisions within this distance apply to the change.
 NEAR = 2
 
 
@@ -36,7 +36,7 @@ class SeriesFinding:
 
     - `ratio`: time(after) / time(before), both relative to the baseline, with its 95 % interval from `low` to `high`
     - `suspects`: the annotations near the change, as texts
-    - `cause`: the same for findings that started at the same time, on one machine and with the same suspects
+    - `cause`: a text that is the same for findings with the same start, machine and suspects
     - `decision`: the result of the last confirmation, if the change is confirmed or refuted
     """
 
@@ -68,21 +68,21 @@ class JudgedSeries:
 def judge_series(
     series: Series,
     decisions: Sequence[Decision] = (),
-    options: Options | None = None,
+    options: SearchOptions | None = None,
     known: ChangeCache | None = None,
 ) -> JudgedSeries:
-    """Return a series with its findings. `known` is a cache of earlier results.
+    """Return a series with its findings. `known` is a cache of earlier search results.
 
-    If a later change in the same segment reversed a change, both are left out, unless they were confirmed.
+    If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
-    settings, searched, boundaries = options or Options(), known or ChangeCache(), find_boundaries(series)
+    settings, searched, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
     mine = [decision for decision in decisions if decision.key == series.key]
     kept: list[tuple[ChangePoint, SeriesFinding]] = []
-    for epoch in split_segments(series, boundaries):
-        for change, is_watched in _changes(series.points, epoch, boundaries, settings, searched):
-            finding = _finding(series, change, boundaries, mine, is_watched=is_watched)
+    for segment in split_segments(series, boundaries):
+        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, searched):
+            finding = _make_finding(series, change, boundaries, mine, is_watched=is_watched)
             last, earlier = kept[-1] if kept else (None, None)
-            is_back = last and last.index in epoch and abs(change.after - last.before) <= settings.least
+            is_back = last and last.index in segment and abs(change.after - last.before) <= settings.least
             if earlier and is_back and not is_watched and earlier.state is not State.CONFIRMED:
                 kept.pop()
             else:
@@ -93,30 +93,30 @@ def judge_series(
 def find_changes(
     history: Iterable[Series],
     decisions: Sequence[Decision] = (),
-    options: Options | None = None,
+    options: SearchOptions | None = None,
     known: ChangeCache | None = None,
 ) -> list[SeriesFinding]:
     """Return the findings in a history, in the order of its series."""
     return [finding for series in history for finding in judge_series(series, decisions, options, known).findings]
 
 
-def _changes(
+def _find_changes(
     points: Sequence[SeriesPoint],
-    epoch: range,
+    segment: range,
     boundaries: Sequence[SegmentBoundary],
-    options: Options,
+    options: SearchOptions,
     cache: ChangeCache,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
-    places = [at for at in epoch if points[at].log_ratio is not None]
+    places = [at for at in segment if points[at].log_ratio is not None]
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [compute_standard_error(points[at]) for at in places]
-    cached = cache.found(values, errors, options)
+    cached = cache.find_changes(values, errors, options)
     sure, maybe = cached.sure, cached.maybe
-    # of the tentative changes, only the last one counts, because its level continues until today
+    # only the last tentative change counts, because its level continues until today
     last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
-    last = last if epoch.stop == len(points) else []
-    return [(_move_to_annotation(change, places, epoch, boundaries), change in last) for change in [*sure, *last]]
+    last = last if segment.stop == len(points) else []
+    return [(_move_to_annotation(change, places, segment, boundaries), change in last) for change in [*sure, *last]]
 
 
 def compute_standard_error(point: SeriesPoint) -> float:
@@ -127,20 +127,24 @@ def compute_standard_error(point: SeriesPoint) -> float:
 
 
 def _move_to_annotation(
-    change: ChangePoint, places: Sequence[int], epoch: range, boundaries: Sequence[SegmentBoundary]
+    change: ChangePoint, places: Sequence[int], segment: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
-    """Return the change with its position in the points of the series: at the nearest annotation, if one is near."""
+    """Return the change at its position in the series, or at the nearest annotation if one is near."""
     before, at = places[change.index - 1], places[change.index]
 
-    def apart(mark: int) -> int:
+    def measure_distance(mark: int) -> int:
         # runs without a result may be between the annotation and the change
         return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
 
-    marks = [boundary.index for boundary in boundaries if boundary.index in epoch[1:] and apart(boundary.index) <= NEAR]
-    return replace(change, index=min(marks, key=apart, default=at))
+    marks = [
+        boundary.index
+        for boundary in boundaries
+        if boundary.index in segment[1:] and measure_distance(boundary.index) <= NEAR
+    ]
+    return replace(change, index=min(marks, key=measure_distance, default=at))
 
 
-def _finding(
+def _make_finding(
     series: Series,
     change: ChangePoint,
     boundaries: Sequence[SegmentBoundary],
@@ -159,7 +163,7 @@ def _finding(
     for decision in decisions:
         places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
         is_near = any(abs(each - change.index) <= NEAR for each in places)
-        # a release line has a new version in each run, so its suspects only depend on the place of the change
+        # a release line has a new version in each run, so only the places can show whether it is the same change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):
             state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision

@@ -27,7 +27,7 @@ from harness.model.texts import counted
 from harness.plan.groups import find_control, name_group
 from harness.store import codec
 
-#: The number of characters of a hash in a history, of a SHA-256.
+#: The number of characters of a SHA-256 hash that a history stores.
 _LENGTH = 16
 
 #: The largest absolute value of a log ratio: the log of the longest possible sample over the shortest.
@@ -39,22 +39,22 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 #: The largest number of characters of a reason.
 _REASON = 300
 
-#: The number of decimals of a stored log ratio: no measurement can show a millionth.
+#: The number of decimals of a stored log ratio. No measurement is accurate to a millionth.
 _DECIMALS = 8
 
 
 def summarize(results: Results) -> Summary:
     """Return the part of a run that a history stores.
 
-    A cell is compared with the control of its group by the paired log ratios of the rounds
-    (`analysis.comparisons.ratios`). In a group without a control, cells have only times. A merged run has the facts of
-    each machine. Raises UsageError for a run of profiles.
+    A cell is compared with the control of its group, by the paired log ratios of the rounds
+    (`analysis.comparisons.ratios`). In a group without a control, cells only have times. For a merged run, the summary
+    has the facts about each machine. Raises UsageError for a run of profiles.
     """
     run = results.run
     if run.plan.profile_calls:
         raise UsageError(f"{run.id} has profiles instead of measurements.")
     each_machine = list(results.each_machine.values())
-    series = _series_names(run.environments)
+    series = _name_series(run.environments)
     measurers = [_identify_machine(machine_results.run) for machine_results in each_machine]
     return Summary(
         run=run.id,
@@ -73,7 +73,7 @@ def summarize(results: Results) -> Summary:
                 run.images.get(name, ""),
                 pins,
                 environment.exact,
-                _commit(results, environment.name),
+                _find_commit(results, environment.name),
             )
             for environment in run.environments
             for second in ("", f":{Device.GPU}")
@@ -88,7 +88,7 @@ def summarize(results: Results) -> Summary:
         points=[
             point
             for machine_results, measurer in zip(each_machine, measurers, strict=True)
-            for point in _points(machine_results, measurer.machine.id, series)
+            for point in _list_points(machine_results, measurer.machine.id, series)
         ],
         merged=list(run.merged),
     )
@@ -97,8 +97,8 @@ def summarize(results: Results) -> Summary:
 def load_summary(path: Path) -> Summary:
     """Return the summary of a finished run. `path` is the folder of the run, or a summary file.
 
-    Raises UsageError if it is neither, if it is corrupt or from a newer harness, if the run has profiles, or if the run
-    hasn't finished.
+    Raises UsageError if `path` is neither, if the file is corrupt or from a newer harness, if the run has profiles, or
+    if the run hasn't finished.
     """
     if not path.is_dir():
         return read(path)
@@ -147,7 +147,7 @@ def _check_summary(summary: Summary, path: Path) -> Summary:
 
 
 def convert_to_utc(started: str) -> str:
-    """Convert an ISO 8601 time to UTC, so that the order of the texts is the order of time."""
+    """Convert an ISO 8601 time to UTC, so that sorting the texts sorts the times."""
     moment = datetime.fromisoformat(started)
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC).isoformat(timespec="seconds")
 
@@ -164,7 +164,7 @@ def write(summary: Summary, folder: Path) -> bool:
     return True
 
 
-def _series_names(environments: Sequence[Environment]) -> dict[str, str]:
+def _name_series(environments: Sequence[Environment]) -> dict[str, str]:
     """Return the name of each environment in the keys of time series: its release line, or its own name.
 
     If a run has several environments of one line, only the newest one gets the name of the line.
@@ -180,7 +180,7 @@ def _series_names(environments: Sequence[Environment]) -> dict[str, str]:
     }
 
 
-def _commit(results: Results, environment: str) -> str:
+def _find_commit(results: Results, environment: str) -> str:
     """Return the commit that the TensorFlow of an environment reports, in the format of `git describe`, or empty."""
     values = (
         launch.observations.get(GIT_VERSION) for launch in results.launches if launch.cell.environment == environment
@@ -188,8 +188,8 @@ def _commit(results: Results, environment: str) -> str:
     return next((str(value) for value in values if value), "")
 
 
-def _reason(cell: Cell, results: Results) -> str:
-    """Return the reason why a cell has no result, on one line; empty if the run has recorded none."""
+def _find_reason(cell: Cell, results: Results) -> str:
+    """Return the reason why a cell has no result, on one line; empty if the run recorded no reason."""
     if missing := results.found.unavailable.get(cell):
         text = missing.reason
     else:
@@ -198,7 +198,7 @@ def _reason(cell: Cell, results: Results) -> str:
     return " ".join(text.split())[:_REASON]
 
 
-def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
+def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     """Return the baseline cell of each cell, including cells that were not available."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
@@ -211,9 +211,9 @@ def _references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     return references
 
 
-def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
+def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
     run, lookup = results.run, results.found
-    references = _references(run, lookup.cells)
+    references = _find_references(run, lookup.cells)
     pairs = {(cell, other) for cell, other in references.items() if cell != other}
     ordered = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
     compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
@@ -222,7 +222,7 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
         other = references.get(cell)
         ratio = compared[cell, other] if other and other != cell else None
         other = None if other == cell else other
-        between, spread = _logs(ratio), seconds and seconds.interval
+        between, spread = _compute_logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,
             scenario=cell.scenario,
@@ -231,15 +231,15 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
             environment=series.get(cell.environment, cell.environment),
             status=status,
             reference=series.get(other.environment, other.environment) if other else "",
-            against=_against(cell, other) if other else {},
+            against=_list_baseline_axes(cell, other) if other else {},
             ratio=between[0],
             low=between[1],
             high=between[2],
             rounds=ratio.rounds if ratio else seconds.rounds if seconds else 0,
-            seconds=_round(seconds.value) if seconds else None,
-            seconds_low=_round(spread.low) if spread else None,
-            seconds_high=_round(spread.high) if spread else None,
-            reason="" if seconds else _reason(cell, results),
+            seconds=_round_seconds(seconds.value) if seconds else None,
+            seconds_low=_round_seconds(spread.low) if spread else None,
+            seconds_high=_round_seconds(spread.high) if spread else None,
+            reason="" if seconds else _find_reason(cell, results),
         )
 
     # the same as `results.cells` but without tables, which would take too long for a thousand runs
@@ -248,13 +248,13 @@ def _points(results: Results, machine: str, series: Mapping[str, str]) -> list[C
     return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
-def _against(cell: Cell, other: Cell) -> dict[str, str]:
+def _list_baseline_axes(cell: Cell, other: Cell) -> dict[str, str]:
     """Return the axes of the baseline `other` of a cell, and its device if that differs from the cell's."""
     device = {DEVICE: other.device.value} if other.device is not cell.device else {}
     return {**other.anywhere.axes, **device}
 
 
-def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
+def _compute_logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
     """Return the log of a ratio, and the logs of the ends of its interval."""
     if ratio is None:
         return None, None, None
@@ -265,13 +265,13 @@ def _logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | N
     return middle, round(math.log(ends.low), _DECIMALS), round(math.log(ends.high), _DECIMALS)
 
 
-def _round(seconds: float) -> float:
+def _round_seconds(seconds: float) -> float:
     """Round to six significant digits, to keep the files small."""
     return float(f"{seconds:.6g}")
 
 
 def _describe_settings(run: Run) -> str:
-    """Describe the settings of a run. If they differ, times of the same cell on the same machine aren't comparable."""
+    """Describe the settings of a run. If two runs differ in them, their times of the same cell aren't comparable."""
     plan = run.plan
     cpus = "all CPUs" if plan.limits.cpus is None else counted(len(plan.limits.cpus), "CPU")
     parts = [
@@ -294,12 +294,12 @@ def _identify_machine(run: Run) -> Measurer:
         cores=run.backend.cpus if remote else int(cores),
         system=run.backend.system if remote else str(host.get("system", "")),
         kernel=run.backend.kernel if remote else str(host.get("kernel", "")),
-        driver=_driver(run),
+        driver=_describe_driver(run),
     )
 
 
-def _driver(run: Run) -> str:
-    """Return the models and the driver of the launches' GPUs; empty on the CPU, and if they are unknown."""
+def _describe_driver(run: Run) -> str:
+    """Return the models and the driver of the launches' GPUs; empty on the CPU, or if the GPUs are unknown."""
     cards = run.host.get("gpus") if run.plan.limits.gpus else None
     if not isinstance(cards, Sequence) or isinstance(cards, str):
         return ""

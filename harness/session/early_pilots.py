@@ -1,4 +1,4 @@
-"""Early pilots, which run in available environments while the images of other environments are being built."""
+"""Early pilots: pilots that run in available environments while the images of other environments are being built."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -22,18 +22,21 @@ from harness.store.folder import RunFolder
 class Pilots:
     """Launches the pilots of each environment that it is called with, and stores them when the run has started.
 
-    Builds interfere with launches at the same time. So only pilots run early, because their times are in no statistic,
-    and only if they don't determine the lengths of launches. On GPUs, pilots don't run early, because a cell's first
-    launch is profiled.
+    Builds interfere with launches that run at the same time. So only pilots run early, because no statistic uses their
+    times, and only if they don't determine the lengths of launches. On GPUs, pilots don't run early, because a cell's
+    first launch is profiled.
     """
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
         self._planned, self._run, self._backend, self._jobs = planned, run, backend, jobs
-        self._kept = _Kept()
+        self._kept = _MemoryStore()
 
     @staticmethod
-    def may_begin(plan: Plan) -> bool:
-        """Return whether pilots may run during builds. They may not if a substitute could still be replaced."""
+    def can_run_early(plan: Plan) -> bool:
+        """Return whether pilots can run during builds.
+
+        They must wait if the plan has a fallback environment, because another one may still replace it.
+        """
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
 
@@ -49,17 +52,17 @@ class Pilots:
             self._backend,
             self._planned.requirements,
             self._jobs,
-            _Told(progress),
+            _PilotReporter(progress),
             widths=lambda _: {},
             watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
         with run_to_itself(self._run), cpus.keep_process_off(plan.limits.cpus):
-            for part in _pilots(plan, environment):
+            for part in _plan_pilots(plan, environment):
                 if is_making():  # a pilot during builds doesn't make the run longer
                     replace(walk, plan=part).run([])
         count = len(self._kept.launches) - before
         if count:
-            message = f"{counted(count, 'pilot')} in {monotonic() - begun:.0f} s, while other images are made"
+            message = f"{counted(count, 'pilot')} in {monotonic() - begun:.0f} s, while other images are prepared"
             progress(PreparationStep(environment, message, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
@@ -67,7 +70,7 @@ class Pilots:
         return self._kept.store(folder)
 
 
-def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
+def _plan_pilots(plan: Plan, environment: str) -> Iterator[Plan]:
     """Yield a plan for each pilot of the cells in one environment."""
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell.environment == environment]
@@ -76,7 +79,7 @@ def _pilots(plan: Plan, environment: str) -> Iterator[Plan]:
             yield replace(plan, groups=[alone], rounds=0, claims=[], budget_seconds=None)
 
 
-class _Told(WalkListener):
+class _PilotReporter(WalkListener):
     """Reports pilots as steps of the preparation of their environment."""
 
     def __init__(self, progress: Progress) -> None:
@@ -95,20 +98,20 @@ class _Told(WalkListener):
             )
 
 
-class _Kept:
-    """Keeps launches in memory, so that a run leaves no files if it is interrupted before its start."""
+class _MemoryStore:
+    """Stores launches in memory, so that a run leaves no files if it is interrupted before its start."""
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
         self._artifacts: list[tuple[str, Mapping[str, bytes]]] = []
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
-        """Keep the artifacts of the next launch."""
+        """Store the artifacts of the next launch."""
         self._artifacts.append((launch, artifacts))
         return []
 
     def append(self, launch: Launch) -> None:
-        """Keep a launch."""
+        """Store a launch."""
         self.launches.append(launch)
 
     def store(self, folder: RunFolder) -> list[Launch]:

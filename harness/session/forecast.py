@@ -18,22 +18,22 @@ from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, uncollected
 
-#: Assumed seconds of a launch that no earlier run has: until the warm-up (it starts a container or a process, and
-#: imports TensorFlow), in the warm-up, and in the measurement.
+#: Assumed seconds of a launch if no earlier run has one of the same cell: before the warm-up (a container or process
+#: starts, and imports TensorFlow), in the warm-up, and in the measurement.
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
-#: The least seconds of a first start in which the driver compiles all GPU code, as TensorFlow's own warning says.
+#: The minimum seconds of a first start in which the driver compiles all GPU code, according to TensorFlow's warning.
 FIRST_START = 1800.0
 
-#: The assumed bytes of the packages of an environment, and of NVIDIA's libraries, which a registry or an index sends.
-#: NVIDIA's images with a TensorFlow of their own are larger.
+#: The assumed size of an environment's packages in bytes, to estimate downloads.
 PACKAGES = {Device.CPU: 300_000_000, Device.GPU: 600_000_000}
+#: The assumed sizes of NVIDIA's libraries, and of NVIDIA's images with TensorFlow, in bytes.
 CUDA, NVIDIA_IMAGE = 2_000_000_000, 6_000_000_000
 
 #: The assumed bits per second of downloads.
 RATE = 100_000_000
 
-#: The number of newest runs in which launches of the same cells are searched.
+#: The number of newest runs that are searched for launches of the same cells.
 RUNS = 10
 
 
@@ -42,14 +42,15 @@ class DurationEstimate:
     """The estimated duration of a run.
 
     - `seconds`: the time for all launches, without the preparation of environments
-    - `verdicts`: the seconds until each claim or comparison has the fewest rounds for a verdict. 0 if the plan has no
+    - `verdicts`: the seconds until each claim or comparison has enough rounds for a verdict. 0 if the plan has no
       claims and no budget
     - `basis`: the id of an earlier run whose durations were used, or an empty text
     - `unknown`: the number of cells without a known duration; `start`: the assumed seconds until their warm-up
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
     - `download_bytes`: the assumed size of the downloads for `unprepared`; `download_rate`: the assumed bits per second
-    - `first_starts`: the number of environments whose GPU code the driver compiles first. `seconds` includes this
+    - `first_starts`: the number of environments whose GPU code the driver must compile first. `seconds` includes the
+      time for it
     - `unasked`: the reason why this machine can't run the plan, with advice
     """
 
@@ -67,7 +68,7 @@ class DurationEstimate:
 
     @property
     def download_seconds(self) -> float:
-        """The time of the downloads at the assumed rate."""
+        """The seconds that the downloads take at the assumed rate."""
         return 8 * self.download_bytes / self.download_rate
 
 
@@ -115,10 +116,12 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     basis, earlier_times = _find_earlier_times(planned, name)
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown = sum(cell not in earlier_times for cell in planned.cells)
-    plan, slots = planned.plan, _slots(planned)
-    verdicts = _seconds(replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots)
-    seconds = _seconds(plan, times, slots)
-    is_told = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
+    plan, slots = planned.plan, _count_slots(planned)
+    verdicts = _estimate_seconds(
+        replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots
+    )
+    seconds = _estimate_seconds(plan, times, slots)
+    is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
     started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
     first_starts = len({*find_first_starts(plan)} - started)
     return DurationEstimate(
@@ -128,14 +131,14 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
         makes=makes,
         unprepared=None if missing is None else [requirement.name for requirement in missing],
         unasked=unasked,
-        verdicts=verdicts if is_told else 0.0,
+        verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
         download_bytes=_count_bytes(missing or ()),
     )
 
 
 def _count_bytes(missing: Sequence[Requirement]) -> int:
-    """Return the assumed size of the downloads for environments. They share NVIDIA's libraries of the same versions."""
+    """Return the assumed size of the downloads for environments. NVIDIA's libraries of one version count once."""
     libraries = dict[object, int]()
     for requirement in missing:
         environment, pins = requirement.environment, requirement.lock.pins
@@ -146,20 +149,20 @@ def _count_bytes(missing: Sequence[Requirement]) -> int:
     return sum(PACKAGES[requirement.device] for requirement in missing) + sum(libraries.values())
 
 
-def _slots(planned: Planned) -> int:
+def _count_slots(planned: Planned) -> int:
     """Return the number of slots in which the plan is measured, if the request has a number; otherwise 1."""
     slots = planned.request.slots if isinstance(planned.request, Request) and not planned.plan.shard else ""
     return min(int(slots), max(1, len(planned.plan.groups))) if slots.isdecimal() else 1
 
 
-def _seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
-    def of_round(number: int, sampling: Sampling) -> float:
+def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
+    def sum_round(number: int, sampling: Sampling) -> float:
         slots = (cell for group in plan.groups for cell, _ in plan.slots(group, number))
         return sum(times[cell].seconds(sampling) for cell in slots if number == 0 or not times[cell].observes)
 
     if plan.profile_calls:
-        return of_round(0, plan.sampling.of_pilots)
-    pilots, per_round = of_round(0, plan.sampling.of_pilots), of_round(1, plan.sampling)
+        return sum_round(0, plan.sampling.of_pilots)
+    pilots, per_round = sum_round(0, plan.sampling.of_pilots), sum_round(1, plan.sampling)
     whole = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
         return whole
@@ -181,7 +184,7 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
             if run.plan.profile_calls or run.backend.name != backend or not cells & set(run.plan.cells):
                 continue
             with uncollected():
-                times = _times(folder.read_launches(run), cells)
+                times = _compute_times(folder.read_launches(run), cells)
         except UsageError:  # ignore corrupt runs
             continue
         if len(times) > len(best[1]):
@@ -191,7 +194,7 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
     return best
 
 
-def _times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
+def _compute_times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
     """Return the median times of these cells. A pilot counts only if it is the only kind of launch of its cell."""
     by_cell: dict[Cell, list[Launch]] = defaultdict(list)
     for launch in launches:

@@ -18,7 +18,7 @@ from harness.plan.gpus import describe
 from harness.plan.selection import resolve
 from harness.session.sources import with_asked
 
-#: The number of locks to resolve at the same time. About half of the time, resolving waits for the network.
+#: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.
 _LOCKS_AT_A_TIME = 2
 
 
@@ -41,7 +41,7 @@ def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project,
     if not requirements:
         names = ", ".join(environment.name for environment in environments)
         devices = sorted({kind.value for environment in environments for kind in environment.devices})
-        raise NothingSelectedError(f"{names} has no {device.value} image.", f"Use --device {devices[0]}.")
+        raise NothingSelectedError(f"There is no {device.value} image of {names}.", f"Use --device {devices[0]}.")
     return project, requirements
 
 
@@ -54,7 +54,7 @@ def list_rows(
     """Return a row of JSON values per environment. `ask` returns the state of each image, like a backend's `states`.
 
     `cpu` and `gpu` contain the `state` of an image and, if the engine has the image, its `size_bytes` and `id`. They
-    are None if the environment has no image for the device. If no engine is running, `say` gets the reason.
+    are None if the environment has no image for the device. If no engine is running, `say` receives the reason.
     """
     locks: dict[tuple[str, Device], Requirement] = {}
     for environment in environments:
@@ -99,7 +99,8 @@ def _state(image: KeptImage) -> dict[str, Any]:
 def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[Requirement, bool, str]]:
     """Resolve and write the locks of these environments for a device (None: both).
 
-    Yield each environment, whether its lock changed, and for package overrides a description of the environment.
+    Yield each environment, whether its lock changed, and a description of its replaced packages (empty if there are
+    none).
     """
     project, environments = select_environments(names)
     targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]

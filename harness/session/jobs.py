@@ -1,4 +1,4 @@
-"""Makes the jobs of launches. A job has the files of the scenario, which are read once per run, and the settings."""
+"""Makes the jobs of launches. A job has the scenario's files and settings. The files are read once per run."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -26,19 +26,19 @@ class JobMaker:
         self._on_cores = cache(self._choose_cores)
         self._files = {name: find_files_of(scenario, self.kit) for name, scenario in scenarios.items()}
 
-    def sources(self) -> dict[str, str]:
+    def hash_sources(self) -> dict[str, str]:
         """Return a hash of each scenario's files and the kit. To resume a run, the hashes must be the same."""
         return {name: hash_files(files) for name, files in self._files.items()}
 
-    def own(self) -> dict[str, str]:
+    def hash_own_files(self) -> dict[str, str]:
         """Return a hash of each scenario's own files, without the kit."""
         return {
             name: hash_files({file: data for file, data in files.items() if file not in self.kit})
             for name, files in self._files.items()
         }
 
-    def scripts(self, own: Collection[Path]) -> dict[str, str]:
-        """Return the source text of each scenario outside of the project's folders `own`, by scenario name.
+    def list_scripts(self, own: Collection[Path]) -> dict[str, str]:
+        """Return the source text of each scenario outside the project's folders `own`, by scenario name.
 
         A reader of the report can then run the scenario without having its file.
         """
@@ -61,7 +61,7 @@ class JobMaker:
             settings={axis: cell.axes[axis] for axis in scenario.settings if axis != DEVICE},
         )
 
-    def first_start(self, environment: str) -> Job:
+    def make_first_start(self, environment: str) -> Job:
         """Return the job of an environment's first start, in which the driver compiles code. It has only the kit."""
         cell = Cell("first start", environment, Device.GPU, {})
         return Job(cell, "kit/first_start.py", self.kit, SHORT, self._limits, environ={})
@@ -72,5 +72,5 @@ class JobMaker:
         return replace(limits, gpus=(), first_start_seconds=0.0) if cell.device is Device.CPU else limits
 
     def _choose_cores(self, count: str) -> Limits:
-        """Return the limits of launches on this number of cores, which are some of the CPUs of the largest launches."""
+        """Return the limits of launches on this number of cores, chosen from the cores of the largest launches."""
         return replace(self._limits, cpus=cpus.choose(count, set(self._limits.cpus or ())))

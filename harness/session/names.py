@@ -1,7 +1,7 @@
 """The names that a user can select, for shell completion and advice. The functions are fast.
 
-Only `axes` and the claims read headers, and environments come from a cache. All functions raise UsageError for invalid
-files.
+Only `list_axes`, `list_issues` and `list_families` read headers, and environments come from a cache. All functions
+raise UsageError for invalid files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,41 +21,41 @@ from harness.model.issues import parse
 from harness.plan.claims import UPSTREAM
 
 
-def environments() -> dict[str, str]:
+def list_environments() -> dict[str, str]:
     """Return the titles of environments, by name."""
     return {name: environment.title for name, environment in load_environments(Project.find()).items()}
 
 
-def packages(environment: str) -> dict[str, str]:
+def list_packages(environment: str) -> dict[str, str]:
     """Return the versions of an environment's packages, by package; empty if it has no lock file."""
     project = Project.find()
     locks = sorted(project.locks.glob(f"{environment}-[cg]pu.txt"))
     return pins(locks[0].read_text(encoding="utf-8")) if environment in load_environments(project) and locks else {}
 
 
-def scenarios() -> list[str]:
+def list_scenarios() -> list[str]:
     """Return the names of the scenarios."""
     return [path.stem for path in find_scenario_files(Project.find())]
 
 
-def issues() -> dict[str, str]:
+def list_issues() -> dict[str, str]:
     """Return the claims about upstream issues, by the short names of the issues."""
     claims: dict[str, str] = {}
-    for table in _headers():
-        for claim in _tables(table.get("claim")):
+    for table in _read_headers():
+        for claim in _filter_tables(table.get("claim")):
             with suppress(UsageError):
                 claims.setdefault(parse(str(claim.get("issue", ""))).short, str(claim.get("reported", "")))
     return dict(sorted(claims.items()))
 
 
-def families() -> list[str]:
+def list_families() -> list[str]:
     """Return the tags of scenarios with claims, except UPSTREAM."""
-    claimed = (table for table in _headers() if _tables(table.get("claim")))
+    claimed = (table for table in _read_headers() if _filter_tables(table.get("claim")))
     tags = (tag for table in claimed if isinstance(table.get("tags"), list) for tag in table["tags"])
     return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
 
 
-def _headers() -> Iterator[dict[str, Any]]:
+def _read_headers() -> Iterator[dict[str, Any]]:
     """Yield the table [tool.harness] of each scenario, without checking it."""
     for path in find_scenario_files(Project.find()):
         with suppress(FileError):
@@ -64,26 +64,26 @@ def _headers() -> Iterator[dict[str, Any]]:
                 yield tool["harness"]
 
 
-def _tables(entries: Any) -> list[dict[str, Any]]:
+def _filter_tables(entries: Any) -> list[dict[str, Any]]:
     return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
 
 
-def suites() -> dict[str, str]:
+def list_suites() -> dict[str, str]:
     """Return the titles of suites, by name."""
     tables = read_suite_tables(Project.find()).values
     return {name: str(table.get("title", name)) for name, table in tables.items() if isinstance(table, dict)}
 
 
-def axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
+def list_axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
     """Return the values of each setting and each axis, by name.
 
-    Names, globs or files select the scenarios whose axes count. Without them, the scenarios of the suite count, and
-    without a suite all scenarios. Invalid scenarios are ignored.
+    `selected` are names, globs or files of scenarios. If it is empty, the axes are from the scenarios of the suite, and
+    without a suite from all scenarios. Invalid scenarios are ignored.
     """
     project = Project.find()
     if not selected and suite:
         table = read_suite_tables(project).values.get(suite)
-        parts = _tables(table.get("select")) if isinstance(table, dict) else []
+        parts = _filter_tables(table.get("select")) if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
     named = [
         path

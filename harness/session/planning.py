@@ -1,4 +1,4 @@
-"""Makes a plan from a request: the cells to run, and the reasons why others can't run. It launches nothing."""
+"""Makes a plan from a request: the cells to run, and the reasons why other cells can't run. It launches nothing."""
 
 import math
 import os
@@ -56,14 +56,14 @@ from harness.plan.gpus import Support, find_first_starts
 from harness.plan.groups import find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
-from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, suite_seconds
+from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, read_suite_seconds
 from harness.store.folder import RunFolder, uncollected
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
-#: Other quantities, such as the import time, would depend on files that aren't in memory yet.
+#: Other quantities, such as the import time, need one, because it reads the files from disk into memory.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
-#: Why the only cell of a comparison that is left on a GPU isn't launched, by a suite or with both devices.
+#: The reason why a cell isn't launched if no cell to compare it with can run on the GPU.
 _LONE = "no other cell of its comparison can run here, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
@@ -76,7 +76,7 @@ class Planned:
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
-    - `environments`: the selected environments; `requirements`: the packages of each on the run's devices, by its name
+    - `environments`: the selected environments; `requirements`: their packages on each device of the run, by name
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
     - `reference`: the name of the baseline environment
     - `cards`: the GPUs of each launch; `gpu_host`: facts about the machine that has the GPUs
@@ -107,7 +107,7 @@ class Planned:
 
     @property
     def moved(self) -> dict[str, str]:
-        """Return descriptions of environments with package overrides, by name."""
+        """Descriptions of environments with replaced packages, by name."""
         descriptions = {
             name: describe_overrides(self.project, requirement)
             for name, requirement in self.requirements.items()
@@ -141,8 +141,8 @@ class Planned:
         whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
         unread, older = those(Support.UNREAD), those(Support.OLDER)
         return [
-            *([f"The driver compiles {lazy} in parts, each when it is first needed: minutes."] if lazy else []),
-            *([f"The driver compiles {whole} at the first start, for 30 minutes or longer."] if whole else []),
+            *([f"The driver compiles {lazy} in parts, when each is first needed. It takes minutes."] if lazy else []),
+            *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
             *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
             *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),
             *([f"The launches show whether {unread} runs on the GPU: its GPU code isn't known."] if unread else []),
@@ -167,12 +167,12 @@ class Planned:
             devices = set(self.plan.devices)
             able = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
             runs = list_names_on(self.cards, self.gpu_host, able)
-            message += f" {models} runs {joined(runs)}." if runs else ""
+            message += f" Environments that run on {models}: {joined(runs)}." if runs else ""
         raise CannotRunHereError(message, first.advice)
 
     @property
     def aspects(self) -> dict[str, Any]:
-        """Return the facts that all shards of the plan must have in common, by their names in messages."""
+        """The facts that all shards of the plan must have in common, by their names in messages."""
         kit = read_kit_files(self.project)
         return shards.list_aspects(
             self.plan,
@@ -202,8 +202,8 @@ class Planned:
     def untrusted(self) -> list[str]:
         """The names of scenarios and environments with other people's code. Empty with --trust.
 
-        These are scenarios from outside of the project's folders and, unless a backend was requested, environments with
-        a wheel from a source.
+        These are scenarios from outside the project's folders and, unless a backend was requested, environments with a
+        wheel from a source.
         """
         if self.request.trust:
             return []
@@ -223,21 +223,21 @@ def plan(
     """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
-    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as substitutes.
+    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
     """
     host.require_linux()
     project = Project.find()
-    devices, limits = _limits(request)
+    devices, limits = _choose_limits(request)
     gpu_host = registry.gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
     if limits.gpus and isinstance(request, Request) and request.on:
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.cards(limits.gpus, gpu_host)
-    by_name, (*typed, named), impossible = _requested(project, request, say, wait=wait)
-    scenarios, broken, chosen = _scenarios(project, request.scenarios)
+    by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
+    scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
@@ -245,7 +245,7 @@ def plan(
     selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _drop_invalid(selection, catalog, broken)
-    catalog, limits = _with_axes(selection, catalog, limits, request, devices)
+    catalog, limits = _add_axes(selection, catalog, limits, request, devices)
     device = devices[0]
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
@@ -271,14 +271,14 @@ def plan(
             catalog.scenarios,
             by_name,
             cache(lambda name: load_lock(project, by_name[name], device)),
-            supply=_supply(request, project, claimed),
+            supply=_make_supply_check(request, project, claimed),
             cards=cards,
             host=gpu_host,
             absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
         cells, environments = replace_cells(cells, taken), replace_environments(environments, taken)
         (named,) = replace_environments([named], taken)
-    requirements = _locked(project, [by_name[name] for name in environments], devices, impossible, named)
+    requirements = _load_locks(project, [by_name[name] for name in environments], devices, impossible, named)
     runnable, unavailable = split(
         [cell for cell in cells if cell.environment not in impossible],
         catalog.scenarios,
@@ -286,19 +286,19 @@ def plan(
         by_name,
         cards=cards,
         host=gpu_host,
-        anyway=_forced(request, typed, by_name, limits),
+        anyway=_find_forced(request, typed, by_name, limits),
     )
     if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
         runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
         unavailable += lone
-    reference = _reference(named, environments, runnable)
+    reference = _choose_reference(named, environments, runnable)
     new_plan = Plan(
         groups=group(runnable, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*unavailable, *_without_wheels(cells, impossible), *absent],
+        unavailable=[*unavailable, *_list_without_wheels(cells, impossible), *absent],
         stand_ins=taken,
         compiled=list_compiled(
             (by_name[name] for name in {cell.environment: None for cell in runnable if cell.device is Device.GPU}),
@@ -337,7 +337,7 @@ def plan(
     return _select_part(planned, request) if isinstance(request, Request) else planned
 
 
-def _forced(
+def _find_forced(
     request: Request | ProfileRequest, typed: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
 ) -> list[str]:
     """Return the requested environments that are launched even if the GPU can't run them. Raises UsageError."""
@@ -355,7 +355,7 @@ def _forced(
 def _drop_lone_cells(
     cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Return the cells that have another one to compare them with, and those that a GPU left alone."""
+    """Return the cells that can be compared with another cell, and the others as unavailable cells."""
     lone = find_lone_cells(cells, selected, scenarios)
     advice = "To measure this cell alone, pass -e {} -s {}{}."
     return [cell for cell in cells if cell not in lone], [
@@ -368,7 +368,7 @@ def _drop_lone_cells(
     ]
 
 
-def _supply(
+def _make_supply_check(
     request: LaunchRequest, project: Project, claimed: Sequence[claims.ScenarioClaim]
 ) -> Callable[[Requirement], Supply]:
     """Return a function that checks whether this machine has the interpreter of an environment.
@@ -380,10 +380,10 @@ def _supply(
     return registry.choose_backend(request.backend, project.root).supply
 
 
-def _requested(
+def _resolve_requested(
     project: Project, request: LaunchRequest, say: Callable[[str], object] | None, *, wait: bool
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
-    """Return the catalog with the requested environments, their names, and the errors of lines without a wheel.
+    """Return the catalog with the requested environments, their names, and errors of release lines without a wheel.
 
     The last name is the baseline's, or empty.
     """
@@ -401,22 +401,23 @@ def _requested(
     return *selection, impossible
 
 
-def _without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
+def _list_without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
     """Return the cells of release lines that have no usable wheel, with the reasons."""
     lost = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
     return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in lost]
 
 
-def _locked(
+def _load_locks(
     project: Project,
     environments: Sequence[Environment],
     devices: Collection[Device],
     impossible: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
-    """Return the environments on the devices that they have, by name. Add errors of release lines to `impossible`.
+    """Return the environments with their locks on each device that they support, by name.
 
-    Raises this error if the line is the baseline (by default the first environment), or if no line has a lock.
+    Errors of release lines are added to `impossible`. Such an error is raised if its line is the baseline (by default,
+    the first environment), or if all environments are impossible.
     """
     requirements: dict[str, Requirement] = {}
     for environment in environments:
@@ -440,7 +441,7 @@ def _select_part(planned: Planned, request: Request) -> Planned:
     """Return the part of a plan that this machine measures, with one A/A control.
 
     If shards run in slots of one machine, only one shard has the control. The machines of a cluster get `--slots auto`
-    (fleet/ray.py), so each of their shards has one. In a plan for other machines, each group has one.
+    (fleet/ray.py), so each of their shards has a control. In a plan for other machines, each group has a control.
     """
     if request.slots.isdecimal():
         planned = planned.with_one_control()
@@ -448,8 +449,8 @@ def _select_part(planned: Planned, request: Request) -> Planned:
     return part if request.on or request.slots.isdecimal() else part.with_one_control()
 
 
-def replace_substitutes(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
-    """Return the plan with the next substitutes instead of unavailable ones; None if there are no more substitutes."""
+def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
+    """Return the plan with the next fallback environments instead of unavailable ones; None if none are left."""
     lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost:
         return None
@@ -459,7 +460,7 @@ def replace_substitutes(planned: Planned, lacking: Mapping[str, UnavailableError
 
 
 def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
-    """Return the requested shard of a plan. If this machine can run nothing of a group, every shard reports the group.
+    """Return the requested shard of a plan. If this machine can't run any cell of a group, every shard reports that.
 
     Without --seed, all shards have the same seed, which is a hash of the plan.
     """
@@ -477,7 +478,7 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
         places = shards.balance_shards({name: len(members) for name, members in whole.items()}, shard.of)
         places = {name: places[name] for name in names}
     elif request.balance:
-        places = shards.balance_shards(_round_seconds(request.balance, plan.groups), shard.of)
+        places = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)
     else:
         places = shards.assign_shards(names, shard.of)
     part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
@@ -485,8 +486,8 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
     return replace(part, plan=replace(part.plan, shard=own_shard))
 
 
-def _round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
-    """Return the seconds of a round of each group, from the run in a folder; None for groups that aren't in the run.
+def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
+    """Return the seconds that a round of each group takes, from the run in a folder; None if the run has no such group.
 
     Raises UsageError if none of the groups is in the run.
     """
@@ -522,7 +523,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
 
     def length(key: SuiteLength, source: Suite | None = suite) -> float | None:
         value: float | None = getattr(request, key)
-        return suite_seconds(source, key) if value is None and source else value
+        return read_suite_seconds(source, key) if value is None and source else value
 
     if request.clock is Clock.CPU and plan.limits.gpus:
         raise UsageError(
@@ -532,7 +533,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
     budget, measure = length("budget", ends), length("measure")
-    interleave = _interleave(request, plan.limits)
+    interleave = _choose_interleaving(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
     usual = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
@@ -554,8 +555,8 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
 def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     """Return the group, without a pilot if the pilot would be useless.
 
-    It is useless before a single round with given lengths. But if a phase is compared, the pilot is useful, because it
-    reads the files from disk first.
+    A pilot is useless before a single round with given lengths. But if a phase is compared, the pilot is useful,
+    because it reads the files from disk first.
     """
     is_brief = plan.rounds == 1 and not plan.sampling.is_open and set(planned_group.of) <= set(UNPILOTED)
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
@@ -585,7 +586,7 @@ def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim]
     )
 
 
-def _interleave(request: Request, limits: Limits) -> Interleave:
+def _choose_interleaving(request: Request, limits: Limits) -> Interleave:
     """Return whether the cells of a round are interleaved: as requested, or if it is possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
@@ -615,9 +616,9 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
 def _add_claimed(
     catalog: Mapping[str, Environment], claimed: Sequence[claims.ScenarioClaim]
 ) -> tuple[dict[str, Environment], list[claims.ScenarioClaim], dict[str, HarnessError]]:
-    """Return the catalog with the environments of claims' requirements, and the claims with the names of these.
+    """Return the catalog with the environments that claims require, the claims with their names, and errors.
 
-    The last value has the errors of environments that couldn't be made. The other claims are still measured.
+    The errors are about environments that couldn't be created. The other claims are still measured.
     """
     environments, missing = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
@@ -631,7 +632,7 @@ def _add_claimed(
     return environments, claims.rename_environments(claimed, names), missing
 
 
-def _reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
+def _choose_reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
     """Return the requested baseline, otherwise the first environment in which some cell can run."""
     if typed and typed not in environments:
         raise UsageError(
@@ -661,7 +662,7 @@ def _choose_devices(request: LaunchRequest) -> list[Device]:
     return devices
 
 
-def _limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
+def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     """Return the devices of the cells, and the limits of launches. Raises UsageError."""
     devices = _choose_devices(request)
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -677,7 +678,7 @@ def _limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     )
 
 
-def _with_axes(
+def _add_axes(
     selection: Selection, catalog: Catalog, limits: Limits, request: LaunchRequest, devices: Sequence[Device]
 ) -> tuple[Catalog, Limits]:
     """Return the catalog with the settings and free axes of the selection, and limits with CPUs for these axes.
@@ -686,13 +687,13 @@ def _with_axes(
     """
     axes = {**selection.axes, DEVICE: [device.value for device in devices]} if len(devices) > 1 else selection.axes
     catalog = settings.add_setting_axes(replace(selection, axes=axes), catalog)
-    return catalog, with_cores(limits, request, catalog.scenarios.values(), os.sched_getaffinity(0))
+    return catalog, add_cores(limits, request, catalog.scenarios.values(), os.sched_getaffinity(0))
 
 
-def with_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scenario], pool: Collection[int]) -> Limits:
+def add_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scenario], pool: Collection[int]) -> Limits:
     """Return the limits with CPUs for the largest number of cores on the axis CPUS, if a scenario has this axis.
 
-    They are from the CPUs of --cpus, otherwise from the `pool`. Raises UsageError if these are too few.
+    The CPUs are chosen from --cpus, or otherwise from `pool`. Raises UsageError if these are too few.
     """
     counts = [int(count) for scenario in scenarios if CPUS in scenario.settings for count in scenario.axes[CPUS]]
     if not counts:
@@ -700,7 +701,9 @@ def with_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scena
     return replace(limits, cpus=cpus.choose_most(counts, limits.cpus if request.cpus and limits.cpus else pool))
 
 
-def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
+def _load_scenarios(
+    project: Project, typed: Sequence[str]
+) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
     """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
 
     The last value has the given names and globs, in which files are replaced by the names of their scenarios.
@@ -728,7 +731,10 @@ def _scenarios(project: Project, typed: Sequence[str]) -> tuple[dict[str, Scenar
 def _drop_invalid(
     selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
-    """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios."""
+    """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios.
+
+    Raises FileError if all selected scenarios are invalid.
+    """
     selection, catalog, chosen = remove_broken(selection, catalog, broken)
     refused = {name: broken[name] for name in chosen if name in broken}
     if refused and len(refused) == len(chosen):

@@ -43,7 +43,7 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The written reports of a run: the `files`, and their `sections`, for example to print them."""
+    """The reports of a run that were written: their `files` and their `sections`, for example to print them."""
 
     files: Sequence[Path]
     sections: Sequence[Section]
@@ -56,11 +56,11 @@ def read(folder: Path | str) -> Results:
         run = stored.read_run()
         launches = stored.read_launches(run)
         if stored.is_torn:  # a missing result may be in the incomplete line
-            run = replace(run, stops={name: _unless_budget(stop) for name, stop in run.stops.items()})
+            run = replace(run, stops={name: _drop_budget_reason(stop) for name, stop in run.stops.items()})
         return load_results(run, launches)
 
 
-def _unless_budget(stop: Stop) -> Stop:
+def _drop_budget_reason(stop: Stop) -> Stop:
     return replace(stop, reason=StopReason.INTERRUPTED) if stop.reason is StopReason.BUDGET else stop
 
 
@@ -70,7 +70,7 @@ def is_torn(folder: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Raised:
+class RaisedError:
     """An error of a scenario: the `path`, `line` and `function` of its last frame, and the error.
 
     `command` writes a script that does the work of the launch without harness.
@@ -83,7 +83,7 @@ class Raised:
     command: str
 
 
-def find_raised_errors(results: Results) -> list[Raised]:
+def find_raised_errors(results: Results) -> list[RaisedError]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
@@ -97,11 +97,11 @@ def find_raised_errors(results: Results) -> list[Raised]:
         frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(trace)]
         own = [(path, line, function) for source, line, function in frames if source.name == path.name]
         for file, line, function in (own or frames)[-1:]:
-            errors.append(Raised(file, line, function, launch.error, _bundle_command(results, cell)))
+            errors.append(RaisedError(file, line, function, launch.error, _format_bundle_command(results, cell)))
     return errors
 
 
-def _bundle_command(results: Results, cell: Cell) -> str:
+def _format_bundle_command(results: Results, cell: Cell) -> str:
     words = ["-s", cell.scenario, "-e", cell.environment]
     words += [word for axis, value in cell.axes.items() for word in ("-a", f"{axis}={value}")]
     return shlex.join(["harness", "bundle", results.run.shown_folder, *words])
@@ -124,16 +124,16 @@ def find_newest_runs(count: int = 1, results: Path | str = "results") -> list[Pa
 
 def load_results(run: Run, launches: Sequence[Launch]) -> Results:
     """Return the results of a run's launches, which notebooks show as a table."""
-    return Results(run, launches, _to_html)
+    return Results(run, launches, _format_html)
 
 
-def _to_html(results: Results) -> str:
+def _format_html(results: Results) -> str:
     """Return the main table of the report as HTML."""
     blocks = [block for block in summary.first_screen(results) if isinstance(block, Table)]
-    return "".join(map(_table_html, blocks)) or f"<p>{escape.html(summary.no_answer(results))}</p>"
+    return "".join(map(_format_table, blocks)) or f"<p>{escape.html(summary.no_answer(results))}</p>"
 
 
-def _table_html(table: Table) -> str:
+def _format_table(table: Table) -> str:
     shown = table.shown(Where.PAGE)
     heads = "".join(f"<th>{escape.html(head.text)}</th>" for head in shown.heads)
     rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in shown.lines]
@@ -240,7 +240,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
 
 
 def gate(found: "Results | Pair") -> Gate:
-    """Return whether an environment is slower than the baseline, or a cell is slower in the second run.
+    """Return whether an environment is slower than the baseline, or whether a cell is slower in the second run.
 
     Only comparisons of environments and of scenario versions count. A comparison along another axis isn't a
     regression: for example, eager mode can be slower than graph mode.
@@ -252,7 +252,7 @@ def gate(found: "Results | Pair") -> Gate:
             for table in found.all_tables
             for row in table.rows
             for head, value in table.values(row)
-            if head.comparison and _has_a_bad_side(head.comparison) and value.compared
+            if head.comparison and _can_regress(head.comparison) and value.compared
         }
     else:
         verdicts = {*found.changes.deciding}
@@ -261,6 +261,6 @@ def gate(found: "Results | Pair") -> Gate:
     return Gate.SLOWER if Verdict.SLOWER in verdicts else Gate.PASSED
 
 
-def _has_a_bad_side(comparison: Comparison) -> bool:
+def _can_regress(comparison: Comparison) -> bool:
     versions = (comparison.against, comparison.plus) == BEFORE_AND_AFTER
     return comparison.along == ENVIRONMENT or (comparison.along == SIDE and versions)

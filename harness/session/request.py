@@ -33,7 +33,7 @@ from harness.model.scenario import DEFAULT_SUITE, Suite
 from harness.model.texts import format_plain
 from harness.plan.selection import parse_axes
 
-#: The value of --balance if no run knows the costs of groups: groups are placed by their number of cells.
+#: The value of --balance without an earlier run: groups are distributed according to their number of cells.
 EVENLY = Path("even")
 
 #: The value of --warmup and --measure if the pilot determines the length.
@@ -42,15 +42,15 @@ AUTO = "auto"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"b": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 
-#: The lengths of time that a suite can give.
+#: The lengths of time that a suite can set.
 SuiteLength = Literal["budget", "warmup", "measure"]
 SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 
-#: A version of Python alone, which follows another one of the same environment.
+#: A version of Python without an environment. It continues a list such as `tf2.15@py3.9,py3.11`.
 _PYTHON = re.compile(r"py3\.\d{1,2}")
-#: A comma outside of brackets, which contain the extras of a requirement.
+#: A comma outside brackets. Brackets contain the extras of a requirement.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 _OPERATOR = re.compile(r"[<>=~!]")
 
@@ -72,8 +72,9 @@ class Option:
 
     - `flags`: by default `--NAME`; `panel`: the heading in help
     - `metavar`: for help, an example of a value or its kind, such as `10m` or `NAME`
-    - `read`: converts the text (for a list or mapping, all texts) to the value. It also gets the option's name, and
-      raises UsageError; `text`: converts a value back
+    - `read`: a function that converts the text (for a list or mapping, all texts) to the value. Its second argument is
+      the option's name. It raises UsageError
+    - `text`: a function that converts a value back to text
     - `least`: the smallest allowed number
     - `shown`: the default in help, if it isn't the text of the default value
     """
@@ -105,7 +106,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
             before = apart[-1] if apart else ""
             if _PYTHON.fullmatch(part) and "@py" in before:
                 apart.append(f"{before.partition('@')[0]}@{part}")
-            elif _OPERATOR.match(part) or (_takes_more(before, text) and not re.match(r"[^<>=~!]+\+", part)):
+            elif _OPERATOR.match(part) or (_continues(before, text) and not re.match(r"[^<>=~!]+\+", part)):
                 apart[-1:] = [f"{before},{part}" if before else part]
             else:
                 apart.append(part)
@@ -113,7 +114,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     return texts
 
 
-def _takes_more(before: str, text: str) -> bool:
+def _continues(before: str, text: str) -> bool:
     """Return whether the requirements in the text `before` a comma continue after the comma."""
     is_requirements = _OPERATOR.search(before) or (before.startswith("tf-nightly") and _OPERATOR.search(text))
     return bool(is_requirements) and "+" not in before
@@ -129,10 +130,10 @@ def read_whole(text: str, option: str, *, least: int = 0) -> int:
 
 
 def read_seconds(text: str, option: str, *, or_none: bool = False) -> float:
-    """Parse a duration such as `90s`, `10m` or `1.5h`; 0 only with `or_none`. Raises UsageError."""
-    value = _quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")
+    """Parse a duration such as `90s`, `10m` or `1.5h`. 0 is valid only with `or_none`. Raises UsageError."""
+    value = _parse_quantity(text, option, _SECONDS, "a length of time such as 90s, 10m or 1h", "{0}s or {0}m")
     if not value and not or_none:
-        raise UsageError(f"{option} {text!r} is zero.", "Use a value above 0.")
+        raise UsageError(f"Invalid {option} {text!r}: expected more than 0.")
     return value
 
 
@@ -146,9 +147,10 @@ def read_share(text: str, option: str) -> float:
     match = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
     value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
-        advice = f"Type {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
+        advice = f"Use {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
         raise UsageError(
-            f"{option} {text!r} is not a share such as {_share(MARGIN)} or {format_plain(MARGIN)}.", advice
+            f"Invalid {option} {text!r}: expected a share such as {_format_share(MARGIN)} or {format_plain(MARGIN)}.",
+            advice,
         )
     return value
 
@@ -156,25 +158,25 @@ def read_share(text: str, option: str) -> float:
 def read_size(text: str, option: str) -> int:
     """Parse a size of at least one byte, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
     plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
-    value = int(_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
+    value = int(_parse_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
     if not value:
-        raise UsageError(f"{option} {text!r} is zero.", "Use a value above 0.")
+        raise UsageError(f"Invalid {option} {text!r}: expected more than 0.")
     return value
 
 
-def _quantity(text: str, option: str, units: dict[str, float], what: str, example: str) -> float:
+def _parse_quantity(text: str, option: str, units: dict[str, float], what: str, example: str) -> float:
     """Parse a number with a unit. The unit is required, because `--budget 10` could be seconds or minutes."""
     match = re.fullmatch(rf"{_NUMBER}\s*([a-z]*)", text.strip().lower())
     if match and not match[2]:
         raise UsageError(f"Invalid {option} {text!r}: the unit is missing.", f"Example: {example.format(match[1])}.")
     value = float(match[1]) * units.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):
-        raise UsageError(f"{option} {text!r} is not {what}.")
+        raise UsageError(f"Invalid {option} {text!r}: expected {what}.")
     return value
 
 
 def read_clock(text: str, option: str) -> str:
-    """Return the clock to which the GPUs are locked, from `base`, `1410` or `1410MHz`. Raises UsageError."""
+    """Parse the clock speed to which GPUs are locked: `base`, `1410` or `1410MHz`. Raises UsageError."""
     match = re.fullmatch(r"(?i)(\d{2,5})\s*(?:mhz)?", text.strip())
     if text.strip() == BASE_CLOCK:
         return BASE_CLOCK
@@ -184,7 +186,7 @@ def read_clock(text: str, option: str) -> str:
 
 
 def read_devices(typed: Sequence[str], option: str) -> list[Device]:
-    """Parse `cpu`, `gpu` or `cpu,gpu`, of which the first is the baseline. Raises UsageError."""
+    """Parse `cpu`, `gpu` or `cpu,gpu`. The first device is the baseline. Raises UsageError."""
     names_ = [name.strip().lower() for text in typed for name in text.split(",")]
     example = f"Example: {option} cpu,gpu compares the GPU with the CPU."
     if not set(names_) <= set(Device):
@@ -223,22 +225,22 @@ def read_slots(text: str, option: str) -> str:
     return text
 
 
-def suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
-    """Return a length of a suite in seconds, or None if the suite doesn't have it. Raises UsageError."""
+def read_suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
+    """Return a length of time in a suite, in seconds, or None if the suite doesn't set it. Raises UsageError."""
     typed = getattr(suite, key)
-    return read_seconds(typed, f"The {key} of the suite {suite.name},", or_none=key == "warmup") if typed else None
+    return read_seconds(typed, f"{key} in the suite {suite.name}:", or_none=key == "warmup") if typed else None
 
 
-def _share(value: float) -> str:
+def _format_share(value: float) -> str:
     return f"{format_plain(value * 100, 6)}%"
 
 
-def seconds_text(seconds: float) -> str:
+def format_seconds(seconds: float) -> str:
     """Return a duration as options accept it: `90s`, `0.2s`."""
     return f"{format_plain(seconds)}s"
 
 
-def length_text(seconds: float) -> str:
+def format_length(seconds: float) -> str:
     """Return seconds as text in the largest unit without a fraction: `90s`, `10m`, `0.2s`."""
     return next(
         f"{format_plain(seconds / _SECONDS[unit])}{unit}"
@@ -251,9 +253,9 @@ def length_text(seconds: float) -> str:
 class LaunchRequest:
     """The common fields of all requests: the cells, the machine and the GPUs.
 
-    Without a suite and scenarios, the suite is `headline`. Without environments, they are those of the suite. `cpus` is
-    a number of cores, `all`, or a list such as `0,2-3`. `timeout` is in seconds (default: TIMEOUT), and `memory` is in
-    bytes (default: 80 % of the machine's memory).
+    If neither a suite nor scenarios are given, the suite is `headline`. If no environments are given, the suite's
+    environments are used. `cpus` is a number of cores, `all`, or a list such as `0,2-3`. `timeout` is in seconds
+    (default: TIMEOUT), and `memory` is in bytes (default: 80 % of the machine's memory).
     """
 
     suite: Annotated[
@@ -331,11 +333,11 @@ class LaunchRequest:
     timeout: Annotated[
         float | None,
         Option(
-            "Stop a launch that takes longer.",
+            "Stop a launch that takes longer than this.",
             read=read_seconds,
-            text=seconds_text,
-            shown=length_text(TIMEOUT),
-            metavar=length_text(TIMEOUT),
+            text=format_seconds,
+            shown=format_length(TIMEOUT),
+            metavar=format_length(TIMEOUT),
             panel=OptionPanel.MACHINE,
         ),
     ] = None
@@ -363,7 +365,7 @@ class LaunchRequest:
         int | None, Option("The seed for the order of launches. Default: random.", least=0, panel=OptionPanel.PRECISION)
     ] = None
     results: Annotated[
-        Path, Option("The folder of runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
+        Path, Option("The folder for runs.", shown="results", metavar="FOLDER", panel=OptionPanel.OUTPUT)
     ] = Path("results")
 
     def command(self) -> list[str]:
@@ -441,9 +443,10 @@ class Request(LaunchRequest):
     precision: Annotated[
         float | None,
         Option(
-            "Measure until the interval of every ratio is at most ± this wide, such as 2%, or its verdict is certain.",
+            "Measure until the interval of every ratio extends at most this far to each side, such as 2%, or its "
+            "verdict is certain.",
             read=read_share,
-            text=_share,
+            text=_format_share,
             metavar="2%",
             panel=OptionPanel.PRECISION,
         ),
@@ -451,10 +454,10 @@ class Request(LaunchRequest):
     budget: Annotated[
         float | None,
         Option(
-            "End within about this time, such as 10m, and measure what fits (at least one round); with --resume, from "
-            "now on. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
+            "End after about this time, such as 10m, but measure at least one round; with --resume, the time starts "
+            "now. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
-            text=seconds_text,
+            text=format_seconds,
             metavar="10m",
             panel=OptionPanel.PRECISION,
         ),
@@ -464,9 +467,9 @@ class Request(LaunchRequest):
         Option(
             "The smallest relative difference that counts.",
             read=read_share,
-            text=_share,
-            shown=_share(MARGIN),
-            metavar=_share(MARGIN),
+            text=_format_share,
+            shown=_format_share(MARGIN),
+            metavar=_format_share(MARGIN),
             panel=OptionPanel.PRECISION,
         ),
     ] = MARGIN
@@ -506,8 +509,8 @@ class Request(LaunchRequest):
     lock_clocks: Annotated[
         str,
         Option(
-            "Lock the GPUs' clocks for the run, at a speed in MHz or at `base`, which a GPU can hold under any load. "
-            "Needs root.",
+            "Lock the GPUs' clocks for the run, at a speed in MHz or at `base` (a speed that a GPU can hold under any "
+            "load). Needs root.",
             ("--lock-clocks",),
             read_clock,
             metavar="MHZ",
@@ -519,7 +522,7 @@ class Request(LaunchRequest):
         Option(
             "The warm-up time of a launch, 0s or more; auto: the pilot of its group decides.",
             read=partial(read_length, or_none=True),
-            text=seconds_text,
+            text=format_seconds,
             shown=AUTO,
             metavar="0.5s",
             panel=OptionPanel.PRECISION,
@@ -530,7 +533,7 @@ class Request(LaunchRequest):
         Option(
             "The measurement time of a launch; auto: the pilot of its group decides.",
             read=read_length,
-            text=seconds_text,
+            text=format_seconds,
             shown=AUTO,
             metavar="0.5s",
             panel=OptionPanel.PRECISION,
@@ -539,7 +542,8 @@ class Request(LaunchRequest):
     shard: Annotated[
         Shard | None,
         Option(
-            "Measure one part of the plan: 2/5 is part 2 of 5. Measure the others elsewhere, then use `harness merge`.",
+            "Measure one part of the plan: 2/5 is part 2 of 5. Measure the other parts elsewhere, then use `harness "
+            "merge`.",
             read=read_shard,
             metavar="2/5",
             panel=OptionPanel.MACHINES,
@@ -548,8 +552,8 @@ class Request(LaunchRequest):
     balance: Annotated[
         Path | None,
         Option(
-            "Distribute groups over shards by their duration in this run (pass the same run for every shard), or with "
-            "`even`, by their number of cells.",
+            "Distribute groups over shards according to their duration in this run (pass the same run for every "
+            "shard), or with `even`, according to their number of cells.",
             metavar="RUN",
             panel=OptionPanel.MACHINES,
         ),
@@ -568,7 +572,7 @@ class Request(LaunchRequest):
         str,
         Option(
             "Measure in several slots of the machine at once, each with its own cores (and one of --gpus); auto: as "
-            "many as `harness fleet check` found safe. With --shard: measure it in a free slot.",
+            "many as `harness fleet check` found safe. With --shard: measure the shard in a free slot.",
             read=read_slots,
             metavar="N",
             panel=OptionPanel.MACHINE,
@@ -577,8 +581,8 @@ class Request(LaunchRequest):
     try_anyway: Annotated[
         bool,
         Option(
-            "Also launch the environments of -e that can't run on the GPU, according to the catalog. They may fail, "
-            "stop responding, or compute wrong results.",
+            "Also launch the environments of -e that, according to the catalog, can't run on the GPU. Their launches "
+            "may fail, stop responding, or compute wrong results.",
             ("--try-anyway",),
             panel=OptionPanel.GPU,
         ),

@@ -47,7 +47,7 @@ class Earlier:
 _FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
 
 
-def slot_of(path: Path) -> Slot | None:
+def find_slot(path: Path) -> Slot | None:
     """Return the slot of this machine in which a run started; None for a run that had the whole machine.
 
     Raises UsageError if there is no run.
@@ -63,8 +63,9 @@ def slot_of(path: Path) -> Slot | None:
 def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
     """Return the stored run in a folder, with a plan to resume it here. `wished` is the requested backend.
 
-    The run continues as planned, up to `rounds` in total, or for `budget` more seconds. Raises UsageError if something
-    of the run has changed, or if it has more than `rounds` rounds already, and CannotRunHereError on another machine.
+    The run continues as planned, up to `rounds` in total, or for `budget` more seconds. Raises UsageError if a file or
+    package of the run has changed, or if the run already has more than `rounds` rounds. Raises CannotRunHereError on
+    another machine.
     """
     folder = RunFolder.open(path)
     begun = folder.read_run()
@@ -72,9 +73,9 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
         raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
-            f"{path} wasn't started by this user on this machine, or its run.json has changed since: continuing it "
-            "would run somebody else's commands.",
-            "Start your own run: harness matrix. To write the report of this one again: harness report "
+            f"{path} wasn't started by this user on this machine, or its run.json has changed since. So continuing it "
+            "could run another user's commands.",
+            "Start your own run: harness matrix. To write the report of this run again: harness report "
             f"{shlex.quote(str(path))}",
         )
     if begun.plan.profile_calls:
@@ -96,7 +97,7 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
         for name, requirement in load_locks(project, environment, devices).items()
     }
     scenarios = {scenario.name: scenario for scenario in begun.scenarios}
-    sources = JobMaker(project, scenarios, limits).sources()
+    sources = JobMaker(project, scenarios, limits).hash_sources()
     name = begun.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
@@ -142,8 +143,9 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     if rounds is not None and rounds < most:
         more = run_info.suggest_rounds([most])
         raise UsageError(
-            f"{path} has {counted(most, 'round')}, and --rounds {rounds} is fewer: with --resume it counts all rounds.",
-            f"Use --rounds {more} for {more - most} more.",
+            f"{path} already has {counted(most, 'round')}, and --rounds {rounds} adds none: with --resume, --rounds "
+            "includes the earlier rounds.",
+            f"For {more - most} more rounds, use --rounds {more}.",
         )
     usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     seconds = None if budget is None else ledger.seconds() + budget
@@ -157,7 +159,7 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
 
 
 def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
-    """Return a sentence if the run has nothing left to measure; otherwise empty."""
+    """Return a sentence if the run has nothing left to measure; otherwise an empty text."""
     if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
     stops = list(run.stops.values())
@@ -184,7 +186,7 @@ def make_changed_error(path: Path, what: str) -> UsageError:
 
 
 def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
-    """Return the facts of this machine in run.json, with its GPUs and locked clocks if launches use GPUs."""
+    """Return the facts about this machine for run.json, with its GPUs and locked clocks if launches use GPUs."""
     of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))

@@ -53,9 +53,9 @@ from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, replace_substitutes
+from harness.session.planning import Planned, replace_fallbacks
 from harness.session.reporting import Written, load_results, report
-from harness.session.resuming import Earlier, load_earlier, machine_facts, make_changed_error, slot_of
+from harness.session.resuming import Earlier, find_slot, load_earlier, machine_facts, make_changed_error
 from harness.session.slot_plans import limit_to_slot
 from harness.store.folder import RunFolder
 
@@ -114,10 +114,10 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """A run that is ready to launch. `finished` are its earlier launches; None: the launches in its folder.
+class _ReadyRun:
+    """A run that is ready to launch. `finished` are its earlier launches; None stands for the launches in its folder.
 
-    `is_longer` is true if its plan is longer than the plan in its folder.
+    `is_longer` is true if its plan is longer than the plan that its folder has.
     """
 
     folder: RunFolder
@@ -141,9 +141,9 @@ def run(
 ) -> Ended:
     """Prepare the environments, measure into a new folder, and write the reports.
 
-    `command` is the command line that the report shows. By default, it is built from the request. By default, no other
-    run measures on this machine at the same time. With `slots`, the run takes the first free slot, or the slot at
-    index `at`, and other slots can measure too.
+    `command` is the command line that the report shows. By default, it is built from the request. Without `slots`, no
+    other run measures on this machine at the same time. With `slots`, the run takes the first free slot, or the slot at
+    index `at`, and other runs can measure in other slots.
 
     A KeyboardInterrupt ends the run early, with the finished launches. A second one is raised. If Docker Engine stops
     responding after the first launch, the run ends early too.
@@ -155,7 +155,7 @@ def run(
     waiting = observer.say if wait else None
     with ExitStack() as held:
         if slots:
-            prepare(planned, observer, wait=wait)  # before taking a slot, because builds would disturb other slots
+            prepare(planned, observer, wait=wait)  # builds interfere with other slots, so they hold the machine's lock
             taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
             planned = limit_to_slot(planned, taken, len(slots))
         else:
@@ -164,14 +164,14 @@ def run(
 
 
 def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
-    """Hold a free slot until `held` ends, and keep this process on its CPUs, so that it doesn't disturb other slots."""
+    """Hold a free slot until `held` ends. Keep this process on its CPUs, to not interfere with other slots."""
     slot = slots[held.enter_context(hold_slot([candidate.names for candidate in slots], waiting))]
     held.enter_context(cpus.run_on_cpus(slot.cpus))
     return slot
 
 
 def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict[str, UnavailableError]:
-    """Prepare the environments of a plan while holding the machine's lock. Return the unavailable ones, with errors.
+    """Prepare the environments of a plan under the machine's lock. Return the unavailable ones with their errors.
 
     Raises the errors of `run`.
     """
@@ -203,7 +203,7 @@ def resume(
     observer = listener or Listener()
     waiting = observer.say if wait else None
     with ExitStack() as held:
-        slot = slot_of(folder)
+        slot = find_slot(folder)
         if slot:
             _take_slot(held, [slot], waiting)
         else:
@@ -226,12 +226,12 @@ def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
     return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
 
 
-def new_id(now: datetime) -> str:
-    """Return the id of a run that starts now."""
+def make_run_id(now: datetime) -> str:
+    """Return a new id for a run that starts at this time."""
     return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 
 
-def _start_run(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _Ready:
+def _start_run(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _ReadyRun:
     """Create the folder of a new run, and prepare its environments. This launches no cell, except early pilots.
 
     `held` keeps resources until the run has ended. `slots` is the number of the machine's slots.
@@ -239,7 +239,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
     _hold_gpus(held, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
-    named = new_id(now)
+    named = make_run_id(now)
     name = planned.request.backend
     untrusted, via = planned.untrusted, planned.request.gpu_via
     backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
@@ -247,7 +247,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
     for sentence in planned.line_sentences:
         listener.say(sentence)
     planned.refuse_nothing()
-    _say_stand_ins(planned.plan, listener)
+    _announce_fallbacks(planned.plan, listener)
     lacks_python = any(not substitute.card for substitute in planned.plan.stand_ins)
     if lacks_python and (sentence := _suggest_environments(planned, backend)):
         listener.say(sentence)
@@ -260,10 +260,10 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
     try:
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, named, backend, jobs)
-        early = pilots if slots == 1 and pilots.may_begin(planned.plan) else None
+        early = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
         planned, preparation = _prepare_available(planned, backend, listener, early, replan=slots == 1)
         planned.refuse_nothing()
-        if planned.plan.stand_ins:  # preparation may have changed the plan to the next substitute
+        if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
@@ -281,16 +281,16 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             backend=replace(facts, why=why),
             host=machine_facts(limits, planned.cards, planned.gpu_host, clock),
             folder=str(folder.path),
-            commit="" if planned.project.is_installed else _commit(root),
+            commit="" if planned.project.is_installed else _find_commit(root),
             suite=planned.suite,
             images=preparation.images,
             pins={name: requirement.lock.pins for name, requirement in planned.requirements.items()},
-            sources=jobs.sources(),
-            scripts=jobs.scripts(planned.project.scenario_folders),
+            sources=jobs.hash_sources(),
+            scripts=jobs.list_scripts(planned.project.scenario_folders),
             rules=RULES,
-            own=jobs.own(),
+            own=jobs.hash_own_files(),
             kit=hash_files(jobs.kit),
-            machine=_machine(facts, listener),
+            machine=_load_machine(facts, listener),
             slots=slots,
         )
         folder.write_run(begun, signed=True)
@@ -304,16 +304,16 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             "after it ends."
         )
     watch = gpus.watch(planned.cards)
-    return _Ready(folder, begun, planned.requirements, jobs, backend, watch, finished)
+    return _ReadyRun(folder, begun, planned.requirements, jobs, backend, watch, finished)
 
 
 def _prepare_available(
     planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
-    """Prepare the environments that are available here. Return the plan with these, and the preparation.
+    """Prepare the environments. Return the plan with those that are available here, and the preparation.
 
     `early` is called with each available environment while others are being prepared. If `replan` is true, the next
-    environment in the suite's list replaces an unavailable substitute.
+    environment in the suite's list replaces an unavailable fallback environment.
     """
     absent: dict[str, UnavailableError] = {}
     while True:
@@ -322,17 +322,17 @@ def _prepare_available(
         except NothingPreparedError as nothing:
             nothing.advice = "\n".join(filter(None, [nothing.advice, _suggest_environments(planned, backend)]))
             raise
-        for sentence in _unavailable(preparation):
+        for sentence in _explain_unavailable(preparation):
             listener.say(sentence)
         absent |= preparation.unavailable
-        again = replace_substitutes(planned, absent) if replan else None
+        again = replace_fallbacks(planned, absent) if replan else None
         if again is None:
             return _drop_environments(planned, preparation.unavailable), preparation
         planned = again
-        _say_stand_ins(planned.plan, listener)
+        _announce_fallbacks(planned.plan, listener)
 
 
-def _unavailable(preparation: Preparation) -> Iterator[str]:
+def _explain_unavailable(preparation: Preparation) -> Iterator[str]:
     """Yield a sentence for each reason why environments aren't available."""
     names: dict[str, list[str]] = {}
     for environment, error in preparation.unavailable.items():
@@ -342,9 +342,9 @@ def _unavailable(preparation: Preparation) -> Iterator[str]:
 
 
 def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
-    """Return a sentence about environments that this machine can make, with a command; empty if there are none.
+    """Return a sentence about environments that this machine can create, with a command; empty if there are none.
 
-    In a container that can't make any environment, the sentence recommends another container image.
+    In a container that can't create any environment, the sentence recommends another container image.
     """
     device, devices = Device.GPU if planned.plan.limits.gpus else Device.CPU, planned.plan.devices
     fitting = [
@@ -368,20 +368,20 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     return f"Use a container image with Python {newest}, such as python:{newest}-slim, for {joined(names)}."
 
 
-def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _Ready:
+def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _ReadyRun:
     """Prepare to resume a run. `held` keeps resources until the run has ended.
 
-    Raises UsageError if something of the run has changed.
+    Raises UsageError if a file or image of the run has changed.
     """
     begun, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
     limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
     _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
-    # use the backend of the first start, because at that time it was decided whether an untrusted script may run
+    # use the original backend, because the decision to run an untrusted script was made for it
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
     backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
     listener.say(f"Backend: {why}.")
-    _say_stand_ins(begun.plan, listener)
+    _announce_fallbacks(begun.plan, listener)
     needed = [planned.requirements[name] for name in begun.images]
     preparation = _prepare_environments(backend, needed, listener)
     if limits.gpus:
@@ -392,18 +392,18 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
     if moved:
         raise make_changed_error(path, f"the image of {', '.join(moved)}")
     watch = gpus.watch(cards)
-    return _Ready(
+    return _ReadyRun(
         earlier_run.folder, begun, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
     )
 
 
-def _say_stand_ins(plan: Plan, listener: Listener) -> None:
+def _announce_fallbacks(plan: Plan, listener: Listener) -> None:
     sentence = describe_fallbacks(plan.stand_ins)
     if sentence:
         listener.say(sentence)
 
 
-def _execute_run(ready: _Ready, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
+def _execute_run(ready: _ReadyRun, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
     """Make the missing launches of a run, and write the reports."""
     folder = ready.folder
     with hold_run(folder):
@@ -423,7 +423,7 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
 
 
 def _make_launches(
-    ready: _Ready, listener: Listener
+    ready: _ReadyRun, listener: Listener
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
     """Make the missing launches, and record how the groups ended.
 
@@ -478,17 +478,17 @@ def _make_launches(
         held, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
         by_group = find_stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
         whole = {group.name for group in held.groups if group in plan.groups}
-        ended = replace(ended, stops={name: _stop(by_group.get(name), is_whole=name in whole) for name in names})
+        ended = replace(ended, stops={name: _choose_stop(by_group.get(name), is_whole=name in whole) for name in names})
         folder.write_run(ended, signed=True)
     return ended, launches, end
 
 
-def _make_first_starts(ready: _Ready, listener: Listener) -> None:
+def _make_first_starts(ready: _ReadyRun, listener: Listener) -> None:
     """Let the driver compile the GPU code of each environment that needs it, once and before any scenario runs."""
     for name in find_first_starts(ready.run.plan):
         listener.say(f"First start of {name}: the driver compiles its GPU code, unless an earlier run saved it.")
         requirement = ready.requirements[name_on(name, Device.GPU, ready.requirements)]
-        outcome = ready.backend.launch(requirement, ready.jobs.first_start(name))
+        outcome = ready.backend.launch(requirement, ready.jobs.make_first_start(name))
         if outcome.status is not Status.OK:
             listener.say(
                 f"The first start of {name} failed ({outcome.status}): {outcome.error.rstrip('.')}. So the driver "
@@ -496,7 +496,7 @@ def _make_first_starts(ready: _Ready, listener: Listener) -> None:
             )
 
 
-def _stop(stop: Stop | None, *, is_whole: bool) -> Stop:
+def _choose_stop(stop: Stop | None, *, is_whole: bool) -> Stop:
     """Return how a group ended. If the budget left cells of the group out, the reason is the budget."""
     if stop is None:
         return Stop(StopReason.BUDGET, 0)
@@ -504,11 +504,11 @@ def _stop(stop: Stop | None, *, is_whole: bool) -> Stop:
 
 
 def _clean(backend: Backend, run: str, listener: Listener) -> None:
-    """Remove the leftovers of launches. Errors are only reported, so that the results are still stored."""
+    """Remove the leftovers of launches. Only report errors, so that the results are still stored."""
     try:
         backend.clean(run)
     except CannotRunHereError as error:
-        listener.say(f"{error}\nTo remove what launches left behind: harness clean {run}")
+        listener.say(f"{error}\nTo remove leftovers of the launches: harness clean {run}")
 
 
 def _is_second(interruption: BaseException) -> bool:
@@ -563,7 +563,7 @@ def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str
         listener.say(f"The clocks of the GPUs are locked for this run, {run_info.clock(clock)}.")
 
 
-def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
+def _load_machine(facts: BackendFacts, listener: Listener) -> Machine | None:
     """Return the id of this machine. It is None for a remote engine, or, with a message, if no id can be stored."""
     if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
         return None
@@ -574,7 +574,7 @@ def _machine(facts: BackendFacts, listener: Listener) -> Machine | None:
         return None
 
 
-def _commit(root: Path) -> str:
+def _find_commit(root: Path) -> str:
     """Return the project's git commit, with `+` if the working tree differs; empty outside a repository."""
     try:
         git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]

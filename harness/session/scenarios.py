@@ -34,7 +34,7 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
 from harness.report.templates import environment
-from harness.session.request import SUITE_LENGTHS, suite_seconds
+from harness.session.request import SUITE_LENGTHS, read_suite_seconds
 
 #: A program for any Python version. It compiles files in memory, and prints the index, line and message of each error.
 _COMPILE = """
@@ -49,7 +49,7 @@ for number, path in enumerate(sys.argv[1:]):
 """
 
 
-#: Names whose file would hide a module that scenarios import.
+#: A file with one of these names would hide a module that scenarios import.
 _TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
 
 
@@ -107,7 +107,7 @@ def check(typed: Sequence[str]) -> int:
         except FileError as error:
             wrong += error.problems
     wrong += [
-        *_not_compiled(whole),
+        *_find_syntax_errors(whole),
         *_check_claims(project, whole),
         *_check_suites(project, listing, chosen if typed else None),
     ]
@@ -116,15 +116,15 @@ def check(typed: Sequence[str]) -> int:
     return len(whole)
 
 
-def _not_compiled(scenarios: Iterable[Scenario]) -> list[Problem]:
-    """Return syntax errors for the oldest Python in each file's header, or for this Python if that is missing."""
+def _find_syntax_errors(scenarios: Iterable[Scenario]) -> list[Problem]:
+    """Return syntax errors for the oldest Python in each file's header, or for this Python if it isn't installed."""
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
         by_version.setdefault(find_oldest_python(scenario.requires_python), []).append(scenario.path)
-    return [problem for version, paths in by_version.items() for problem in _make_refusal(version, paths)]
+    return [problem for version, paths in by_version.items() for problem in _compile_files(version, paths)]
 
 
-def _make_refusal(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
+def _compile_files(version: tuple[int, int], paths: Sequence[Path]) -> list[Problem]:
     try:
         python = find_python(f"{version[0]}.{version[1]}", [find_installed])
     except UnavailableError:
@@ -136,7 +136,7 @@ def _make_refusal(version: tuple[int, int], paths: Sequence[Path]) -> list[Probl
 
 
 def _check_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
-    """Yield problems of claims with unknown environments."""
+    """Return the problems of claims with unknown environments."""
     environments, wrong = load_environments(project), []
     for scenario in scenarios:
         for number, claim in enumerate(scenario.claims):
@@ -167,7 +167,7 @@ def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str]
         for suite in suites.values():
             for key in SUITE_LENGTHS:
                 try:
-                    suite_seconds(suite, key)
+                    read_suite_seconds(suite, key)
                 except UsageError as error:
                     findings.add((suite.name, key), error.message)
     return findings.problems
@@ -178,13 +178,13 @@ def describe(scenario: Scenario) -> dict[str, Any]:
     project, header = Project.find(), asdict(scenario)
     described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
     described["environments"] = [
-        _availability(project, scenario, environment) for environment in load_environments(project).values()
+        _count_available(project, scenario, environment) for environment in load_environments(project).values()
     ]
     return described
 
 
-def _availability(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
-    """Return the number of cells in an environment, and the reasons why others are missing, on the CPU if possible."""
+def _count_available(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
+    """Return the number of cells in an environment (on the CPU if possible), and the reasons for missing cells."""
     device = environment.devices[0]
     row = {"name": environment.name, "device": device.value}
     try:
@@ -206,9 +206,9 @@ def _availability(project: Project, scenario: Scenario, environment: Environment
 def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    With a plain script or notebook, the new scenario runs it, and has its name by default. Raises UsageError for an
-    invalid or existing name, FileError for a script that isn't valid Python, and CannotRunHereError if the file can't
-    be written.
+    With a plain script or notebook, the new scenario contains its code, and has its name by default. Raises UsageError
+    for an invalid or existing name, FileError for a script that isn't valid Python, and CannotRunHereError if the file
+    can't be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
@@ -221,10 +221,10 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
         near = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
         is_one = near.isidentifier() and not keyword.iskeyword(near)
-        advice = f"Call it {near}." if is_one else "It is one for a Python module, such as keras_step."
+        advice = f"Call it {near}." if is_one else "Use a valid name of a Python module, such as keras_step."
         raise UsageError(f"{name!r} is not a valid name for a scenario.", advice)
     if name in _TAKEN:
-        raise UsageError(f"A scenario {name!r} would hide the module of that name.", "Choose another name.")
+        raise UsageError(f"A scenario named {name!r} would hide the module with this name.", "Choose another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
     if any((place / path.name).exists() and place != path.parent for place in project.scenario_folders):
@@ -233,7 +233,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
     title = title or (script.name if script else name.replace("_", " ").capitalize())
-    text = _make_from_script(name, title, script, project) if script else _skeleton(name, title)
+    text = _make_from_script(name, title, script, project) if script else _render_skeleton(name, title)
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -256,7 +256,7 @@ def _make_from_script(name: str, title: str, path: Path, project: Project) -> st
     return skeleton.make_skeleton(name, text, title)
 
 
-def _skeleton(name: str, title: str) -> str:
+def _render_skeleton(name: str, title: str) -> str:
     # a JSON string is also a valid TOML string
     template = environment(str).get_template("scenario.py.j2")
     return template.render(name=name, title=json.dumps(title, ensure_ascii=False))

@@ -20,7 +20,7 @@ from harness.model.scenario import OWN, STEP, WHOLE
 from harness.model.settings import is_free
 from harness.session.request import Request, ScriptRequest
 
-#: The largest number of files of a script's folder that a sentence lists.
+#: The maximum number of files in a script's folder that a message lists.
 SHOWN_FILES = 10
 
 
@@ -35,7 +35,7 @@ def make_request(
     files: Sequence[Path] = (),
     stdin: Path | None = None,
 ) -> tuple[Request, Sequence[str]]:
-    """Return the request that runs a script, and the parts of a notebook that are left out.
+    """Return the request that runs a script, and sentences about it, such as omitted parts of a notebook.
 
     If the file is a scenario, it runs as a scenario.
 
@@ -74,7 +74,7 @@ def make_request(
         more = f" and {len(shown) - SHOWN_FILES} more" if len(shown) > SHOWN_FILES else ""
         sentences = [
             *sentences,
-            f"Launches also get these files of its folder: {', '.join(shown[:SHOWN_FILES])}{more}.",
+            f"Launches also get these files in its folder: {', '.join(shown[:SHOWN_FILES])}{more}.",
         ]
     script = scripts.Script(
         path=path,
@@ -118,8 +118,8 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
-        unpinned = [file.unpinned for file in files if file.unpinned] or ["The file of packages has no TensorFlow."]
-        raise UsageError(unpinned[0], "Name a release too, such as -e tf2.15")
+        unpinned = [file.unpinned for file in files if file.unpinned] or ["The package file doesn't contain TensorFlow."]
+        raise UsageError(unpinned[0], "Pass a release too, such as -e tf2.15")
     catalog = load_environments(project)
     more = [file for file in files if not file.tensorflow]
     bases = [text for base in bases for text in _match_names(base, catalog)] if more else bases
@@ -129,12 +129,12 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
 
 
 def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
-    """Return the names of the catalog that match a glob, or the text itself."""
+    """Return the names in the catalog that match a glob, or the text itself."""
     return fnmatch.filter(catalog, text) or [text]
 
 
 def _add_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: Mapping[str, Environment]) -> str:
-    """Return an environment with the packages of files that apply in its Python."""
+    """Return an environment with the packages in files that apply to its version of Python."""
     python = ""
     if any(file.depends_on_python for file in files):
         environments, (name,) = add_requested(catalog, [base])

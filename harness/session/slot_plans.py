@@ -10,7 +10,7 @@ from harness.machine.gpu import selection as gpus
 from harness.machine.slots import Slot, divide_machine
 from harness.model.errors import UsageError
 from harness.model.gpu import CPU_ALONE, Gpu
-from harness.session.planning import Planned, with_cores
+from harness.session.planning import Planned, add_cores
 
 
 def divide_into_slots(planned: Planned, count: int | None) -> list[Slot]:
@@ -44,7 +44,7 @@ def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
         memory_bytes=request.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5 // slots,
         gpus=(slot.gpu,) if slot.gpu else (),
     )
-    limits = with_cores(limits, request, planned.scenarios.values(), slot.cpus)
+    limits = add_cores(limits, request, planned.scenarios.values(), slot.cpus)
     host = registry.gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
     cards = gpus.cards(limits.gpus, host) if slot.gpu else []
     return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, cards=cards)

@@ -1,4 +1,4 @@
-"""Makes the requested environments. If a package comes from a source, its wheel is built first."""
+"""Creates the requested environments. If a package comes from a source, its wheel is built first."""
 
 import hashlib
 import json
@@ -24,13 +24,14 @@ from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import TENSORFLOW, Environment
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
+from harness.model.texts import counted
 from harness.plan.selection import make_unknown_error
 from harness.session.request import Request
 
 #: The files in images/ that affect how a wheel is built.
 _RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
 
-#: The id of a source in the name of an environment that was made before.
+#: The id of a source in the name of an environment that was created earlier.
 _KEPT = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
 
 
@@ -48,23 +49,23 @@ def with_asked(
     """Return the catalog with the requested environments, and the request as names and globs.
 
     The `backend` builds missing wheels of sources while `lock` is held. Finished wheels are in the user's cache.
-    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source, or
-    one that isn't of the package, and CannotRunHereError if a build fails.
+    `repository` is a folder or an address, for sources that are revisions. Raises UsageError for an unknown source or a
+    source of another package, and CannotRunHereError if a build fails.
     """
     environments, texts = dict(known), []
     for text in typed:
         spec = parse_source(text) if text not in environments else None
         if spec is not None:
-            maker = _Maker(project, environments, backend, repository, say, lock)
-            environment = adhoc.keep(maker.environment(spec))
+            maker = _EnvironmentMaker(project, environments, backend, repository, say, lock)
+            environment = adhoc.keep(maker.make(spec))
             environments[environment.name] = environment
         texts.append(text if spec is None else environment.name)
     return adhoc.add_requested(environments, texts, impossible)
 
 
 @dataclass(frozen=True, slots=True)
-class _Maker:
-    """Makes environments with packages from sources. The fields are the arguments of `with_asked`."""
+class _EnvironmentMaker:
+    """Creates environments with packages from sources. The fields are the arguments of `with_asked`."""
 
     project: Project
     known: Mapping[str, Environment]
@@ -73,9 +74,9 @@ class _Maker:
     say: Callable[[str], object] | None
     lock: Callable[[], AbstractContextManager[None]]
 
-    def environment(self, spec: SourceSpec) -> Environment:
+    def make(self, spec: SourceSpec) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
-        base = self._base(spec)
+        base = self._find_base(spec)
         if (before := _find_saved(spec, base)) is not None:
             return before
         if (path := sources.find_wheel(spec)) is not None:
@@ -85,10 +86,10 @@ class _Maker:
             words = f"the file {path.name} ({digest[:12]})"
             return sources.make_environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
         with open_place(spec, self.repository) as source:
-            wheel = self._wheel(spec, base, source)
+            wheel = self._get_wheel(spec, base, source)
             return sources.make_environment(base, spec.package, wheel, (source.short, source.long), source.description)
 
-    def _base(self, spec: SourceSpec) -> Environment:
+    def _find_base(self, spec: SourceSpec) -> Environment:
         if spec.base:
             environments, (name,) = adhoc.add_requested(self.known, [spec.base])
             if name not in environments:
@@ -103,12 +104,12 @@ class _Maker:
         version = path.name.split("-")[1] if "-" in path.name else ""
         return adhoc.find_nearest_release(version, list(self.known.values()))
 
-    def _wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel:
+    def _get_wheel(self, spec: SourceSpec, base: Environment, source: Source) -> Wheel:
         """Return the wheel of a source, from the cache or from a build."""
         instant = max(datetime.fromisoformat(base.as_of), datetime.fromtimestamp(source.snapshot.instant, UTC))
-        backend = self._builder(spec)
+        backend = self._choose_builder(spec)
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
-        parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._version(spec, base, source)]
+        parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._make_version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
         entry = get_cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
@@ -117,18 +118,18 @@ class _Maker:
                 return kept
         if os.environ.get(WHEELS_VARIABLE):
             raise UsageError(
-                f"With {WHEELS_VARIABLE}, no wheel is built from a source: the build needs packages of the index.",
+                f"With {WHEELS_VARIABLE}, no wheel is built from a source: the build needs packages from the index.",
                 f"Build the wheel on another machine, and pass it: -e {spec.base}+{spec.package}@FILE.whl",
             )
         with self.lock():
             if self.say:
                 self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
-            wheel = self._built(spec, base, source, instant, backend)
+            wheel = self._build(spec, base, source, instant, backend)
         with suppress(OSError):
             write_atomically(entry, json.dumps({"name": wheel.name, "version": wheel.version}))
         return wheel
 
-    def _builder(self, spec: SourceSpec) -> RegisteredBackend:
+    def _choose_builder(self, spec: SourceSpec) -> RegisteredBackend:
         """Return the backend for builds: one with containers, unless the user requested another one."""
         untrusted = [spec.package] if self.backend == registry.AUTO else []
         try:
@@ -142,12 +143,12 @@ class _Maker:
                 "If you trust the source, build and measure it without containers: --backend local",
             ) from None
 
-    def _version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
+    def _make_version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
         """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
         pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
         return f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
-    def _built(
+    def _build(
         self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
         with TemporaryDirectory() as place:
@@ -164,18 +165,20 @@ class _Maker:
                     source=files.parent,
                     lock=lock / "build.txt",
                     instant=source.snapshot.instant,
-                    version=self._version(spec, base, source),
+                    version=self._make_version(spec, base, source),
                 ),
                 wheels,
             )
             built = [path for path in wheels.glob("*.whl") if path.is_file() and not path.is_symlink()]
             if len(built) != 1:
-                raise CannotRunHereError(f"The build of {spec.package} left {len(built)} wheels, not one.")
+                raise CannotRunHereError(
+                    f"The build of {spec.package} created {counted(len(built), 'wheel')} instead of one."
+                )
             return sources.keep_wheel(built[0], spec.package, base.python)
 
 
 def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
-    """Return the environment that was made from this source before, if the spec has the id of one; otherwise None."""
+    """Return the environment that was created from this source earlier, if the spec has its id; otherwise None."""
     match = _KEPT.fullmatch(spec.place)
     if match is None:
         return None
@@ -215,14 +218,14 @@ def _select_environment(environments: Sequence[str]) -> str:
     if len(environments) > 1:
         raise UsageError(
             f"--package replaces a package in one environment, but -e selects {len(environments)}.",
-            f"-e {environments[0]}",
+            f"Pass only one, such as -e {environments[0]}",
         )
     catalog = [environment for environment in load_environments(Project.find()).values() if not environment.gpu_image]
     return environments[0] if environments else catalog[-1].name
 
 
 def _find_repository(package: str) -> str:
-    """Return this folder if it is in a repository, otherwise the package's repository."""
+    """Return the repository that contains the current folder, or otherwise the package's repository."""
     try:
         return str(git.find_top(Path.cwd()))
     except UsageError:

@@ -30,13 +30,14 @@ def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Se
     sentences, scenarios = [], []
     for path in _find_files(asked.scenarios):
         repository = _Repository.of(path)
-        before, after = (repository.scenario(path, ref) for ref in (base, head))
+        before, after = (repository.read_scenario(path, ref) for ref in (base, head))
         if not before and not after:
-            raise UsageError(f"{path} exists neither in {base} nor in {head or 'the folder'}.")
+            raise UsageError(f"{path} exists neither in {base} nor in {head or 'the working tree'}.")
         if not (before and after):
-            sentences.append(f"{path} is only in {base if before else head or 'the folder'}, so it is not measured.")
+            side = base if before else head or "the working tree"
+            sentences.append(f"{path} is only in {side}, so it is not measured.")
         elif before == after:
-            sentences.append(f"{path} is the same in {base} and {head or 'the folder'}, so it is not measured.")
+            sentences.append(f"{path} is the same in {base} and {head or 'the working tree'}, so it is not measured.")
         else:
             scenarios.append(str(versions.write_side_by_side(path.stem, before, after)))
     if not scenarios:
@@ -56,7 +57,7 @@ def read_files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
     The mapping is empty if the scenario doesn't exist there. Raises UsageError outside a git repository and for an
     unknown commit, and FileError for an invalid header.
     """
-    return (_Repository.of(path) if ref else _Repository(Path.cwd())).scenario(path, ref)
+    return (_Repository.of(path) if ref else _Repository(Path.cwd())).read_scenario(path, ref)
 
 
 def _find_files(typed: Sequence[str]) -> list[Path]:
@@ -87,9 +88,9 @@ class _Repository:
         folder = folder if folder.is_dir() else Path.cwd()
         return cls(git.find_top(folder))
 
-    def scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
+    def read_scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
         """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
-        first = self._file(path, ref)
+        first = self._read_file(path, ref)
         if first is None:
             return {}
         text = first.decode("utf-8-sig", "replace").replace("\r\n", "\n")
@@ -99,13 +100,13 @@ class _Repository:
         named = own.get("files", []) if isinstance(own, dict) else []
         files = {f"{path.stem}.py": first}
         for name in named if isinstance(named, list) else []:
-            data = self._file(path.parent / str(name), ref)
+            data = self._read_file(path.parent / str(name), ref)
             if data is None:
                 raise UsageError(f"{place} names the file {name}, which is missing.")
             files[str(name)] = data
         return files
 
-    def _file(self, path: Path, ref: str) -> bytes | None:
+    def _read_file(self, path: Path, ref: str) -> bytes | None:
         if not ref:
             try:
                 return path.read_bytes()

@@ -4,7 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.bisect.candidates import Candidate, Moving, commits, find_moved_package, find_moving, releases, versions
+from harness.bisect.candidates import (
+    Candidate,
+    MovingPackage,
+    find_moved_package,
+    find_moving,
+    list_commits,
+    list_package_versions,
+    list_releases,
+)
 from harness.catalog import index
 from harness.catalog.index import IndexedVersion
 from harness.model.environment import Environment
@@ -37,11 +45,11 @@ KNOWN = {
     ],
 )
 def test_releases_lie_between_the_ends_by_version_one_of_each(ends, texts):
-    assert [each.text for each in releases(KNOWN, *ends)] == texts
+    assert [each.text for each in list_releases(KNOWN, *ends)] == texts
 
 
 def test_a_release_has_its_date():
-    assert releases(KNOWN, "tf2.14", "tf2.16")[0] == Candidate("tf2.14", "2023-11-14", "2.14.1")
+    assert list_releases(KNOWN, "tf2.14", "tf2.16")[0] == Candidate("tf2.14", "2023-11-14", "2.14.1")
 
 
 @pytest.mark.parametrize(
@@ -104,13 +112,13 @@ def listed(*versions, yanked=(), python="py3"):
 
 
 def ends(low, high):
-    return Moving("numpy", "tf2.0", low), Moving("numpy", "tf2.0", high)
+    return MovingPackage("numpy", "tf2.0", low), MovingPackage("numpy", "tf2.0", high)
 
 
 def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatch):
     found = listed("1.17.0", "1.18.0", "1.18.1", "1.19.0", "1.20.0", yanked=["1.18.1"])
     monkeypatch.setattr(index, "list_versions", lambda _: found)
-    candidates, told = versions(*ends("1.20.0", "1.18.0"), "3.11")
+    candidates, told = list_package_versions(*ends("1.20.0", "1.18.0"), "3.11")
     assert [(each.text, each.unknown) for each in candidates] == [
         ("tf2.0+numpy==1.18.0", ""),
         ("tf2.0+numpy==1.18.1", "it was yanked: broken"),
@@ -123,7 +131,7 @@ def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatc
 
 def test_a_version_without_a_wheel_for_the_python_is_unknown_unless_it_is_an_end(monkeypatch):
     monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19.0", python="cp38"))
-    candidates, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    candidates, _ = list_package_versions(*ends("1.17.0", "1.19.0"), "3.11")
     assert [each.unknown for each in candidates] == ["", "no wheel for Python 3.11", ""]
 
 
@@ -135,18 +143,18 @@ def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, tmp_pa
 
     monkeypatch.setattr(index, "list_versions", silent)
     with pytest.raises(CannotRunHereError, match=r"does not answer.*\n.*numpy isn't saved on this machine"):
-        versions(*ends("1.17.0", "1.19.0"), "3.11")
+        list_package_versions(*ends("1.17.0", "1.19.0"), "3.11")
     monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19.0"))
-    before, _ = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    before, _ = list_package_versions(*ends("1.17.0", "1.19.0"), "3.11")
     monkeypatch.setattr(index, "list_versions", silent)
-    after, told = versions(*ends("1.17.0", "1.19.0"), "3.11")
+    after, told = list_package_versions(*ends("1.17.0", "1.19.0"), "3.11")
     assert after == before
     assert "The search uses the versions of numpy that were listed earlier." in told
 
 
 def test_two_ends_with_one_version_are_refused():
-    with pytest.raises(UsageError, match=r"Both ends have numpy 1\.17\.0"):
-        versions(*ends("1.17.0", "1.17.0"), "3.11")
+    with pytest.raises(UsageError, match=r"--good and --bad both have numpy 1\.17\.0"):
+        list_package_versions(*ends("1.17.0", "1.17.0"), "3.11")
 
 
 @given(st.lists(st.integers(0, 30), min_size=2, max_size=8, unique=True))
@@ -155,7 +163,7 @@ def test_versions_are_ordered_as_versions_not_as_texts(minors):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(index, "list_versions", lambda _: listed(*(f"1.{each}" for each in minors)))
         patch.setattr("harness.bisect.candidates.write_atomically", lambda *_: None)
-        candidates, _ = versions(*ends(low, high), "3.11")
+        candidates, _ = list_package_versions(*ends(low, high), "3.11")
     assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]
 
 
@@ -180,19 +188,19 @@ def titles(found):
 
 
 def test_commits_are_those_of_first_parents_and_a_merge_is_one(repository):
-    found, is_fix = commits(repository.folder, "tf2.21", "mine", "main~3", "main")
+    found, is_fix = list_commits(repository.folder, "tf2.21", "mine", "main~3", "main")
     assert titles((found, is_fix)) == (["one", "two", "merged", "three"], False)
     assert [each.merged for each in found] == [0, 0, 2, 0]
     assert found[-1].text == f"tf2.21+mine@{repository.git('rev-parse', 'main')[:12]}"
 
 
 def test_the_commits_of_a_merge_start_at_the_merge_base(repository):
-    found = commits(repository.folder, "tf2.21", "mine", "main~1^1", "main~1^2")
+    found = list_commits(repository.folder, "tf2.21", "mine", "main~1^1", "main~1^2")
     assert titles(found) == (["one", "inner one", "inner two"], False)
 
 
 def test_if_the_bad_commit_is_the_older_one_the_fix_is_searched(repository):
-    assert titles(commits(repository.folder, "tf2.21", "mine", "main", "main~1")) == (["merged", "three"], True)
+    assert titles(list_commits(repository.folder, "tf2.21", "mine", "main", "main~1")) == (["merged", "three"], True)
 
 
 @pytest.mark.parametrize(
@@ -200,4 +208,4 @@ def test_if_the_bad_commit_is_the_older_one_the_fix_is_searched(repository):
 )
 def test_ends_that_are_no_two_commits_are_refused(repository, good, bad, message):
     with pytest.raises(UsageError, match=message):
-        commits(repository.folder, "tf2.21", "mine", good, bad)
+        list_commits(repository.folder, "tf2.21", "mine", good, bad)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.bisect.exchange import changes, exchange
+from harness.bisect.exchange import exchange, list_differences
 from harness.bisect.search import SearchEnd, narrow
 from tests.bisect.machine import Machine
 
@@ -33,7 +33,7 @@ def test_the_package_that_moves_the_time_makes_the_difference():
     assert machine.asked == [("exchange", ["c0", "c0+keras==3.0.5"], 3)]
 
 
-@pytest.mark.parametrize(("seconds", "off", "role"), [(1.01, 0.01, "doesn't make"), (1.2, 0.6, "is not shown to make")])
+@pytest.mark.parametrize(("seconds", "off", "role"), [(1.01, 0.01, "doesn't make"), (1.2, 0.6, "may or may not make")])
 def test_one_that_hardly_moves_it_does_not(seconds, off, role):
     machine, search = confirmed([1.0, 3.0], **{"c0+keras==3.0.5": seconds})
     machine.off = off
@@ -67,7 +67,7 @@ def test_a_spent_budget_measures_no_exchange():
 
 def test_nothing_is_exchanged_if_one_package_differs_or_commits_are_searched():
     machine, search = confirmed([1.0, 3.0], new={**OLD, "keras": "3.0.5"})
-    assert changes(search, machine) == ["keras 3.0.5 instead of 2.15.0"]
+    assert list_differences(search, machine) == ["keras 3.0.5 instead of 2.15.0"]
     assert exchange(search, 1e9, machine) == []
     machine, search = confirmed([1.0, 3.0])
     search.candidates = [replace(candidate, title="a commit") for candidate in search.candidates]

@@ -82,10 +82,11 @@ def test_the_builds_and_the_commits_between_them():
     lines = told(searched([1.0, 2.0], first=None), runs=runs).lines
     assert "GIT_VERSION: v2.15.0-11-g63f5a65c7cd and v2.16.1-19-g810f233968c" in lines
     compare = "https://github.com/tensorflow/tensorflow/compare/"
-    assert f"Changes of tensorflow between them ({compare}63f5a65c7cd...810f233968c)" in lines
+    assert f"Changes in tensorflow between the two versions ({compare}63f5a65c7cd...810f233968c)" in lines
     # without these, the tags
     assert (
-        f"Changes of tensorflow between them ({compare}v2.0.0...v2.1.0)" in told(searched([1.0, 2.0], first=None)).lines
+        f"Changes in tensorflow between the two versions ({compare}v2.0.0...v2.1.0)"
+        in told(searched([1.0, 2.0], first=None)).lines
     )
 
 
@@ -99,12 +100,12 @@ def test_the_builds_and_the_commits_between_them():
 )
 def test_the_commits_of_a_package_that_moved(package, link):
     lines = told(searched([1.0, 2.0], first=None), package).lines
-    assert f"Changes of {package} between them (https://github.com/{link})" in lines
-    assert lines[-1].startswith("They are adjacent versions in the index")
+    assert f"Changes in {package} between the two versions (https://github.com/{link})" in lines
+    assert lines[-1].startswith("The two versions are adjacent in the index")
 
 
 def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
-    assert not any("between them (" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
+    assert not any("versions (http" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
 
 
 def test_another_change_and_what_was_skipped_are_told():
@@ -127,7 +128,7 @@ def test_a_search_that_the_budget_ended_says_how_to_go_on():
 @pytest.mark.parametrize(
     ("seconds", "error", "words"),
     [
-        ([1.0, 1.0], EqualEndpointsError, "the ends do not differ"),
+        ([1.0, 1.0], EqualEndpointsError, "--good and --bad do not differ"),
         ([2.0, 1.0], ReversedEndpointsError, "swapped"),
     ],
 )
@@ -146,7 +147,7 @@ def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
     with pytest.raises(EqualEndpointsError):
         narrow(search, 200.0, machine)
     lines = told(search).lines
-    assert lines[1] == "T#7: the ends are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
+    assert lines[1] == "T#7: --good and --bad may or may not differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
     assert lines[-1] == "harness bisect --resume results/bisect-1 --budget 30m"
 
 
@@ -160,7 +161,9 @@ def test_a_likely_pair_is_told_as_likely_until_it_is_confirmed():
 
 
 def test_a_search_without_verified_ends_says_so():
-    assert told(Machine([1.0, 2.0]).search()).lines[1] == "T#7: the search ended before both ends were verified."
+    assert (
+        told(Machine([1.0, 2.0]).search()).lines[1] == "T#7: the search ended before it had compared --good and --bad."
+    )
 
 
 def test_the_report_has_a_row_for_each_candidate_that_matters():
@@ -217,10 +220,10 @@ def test_every_package_that_differs_is_named_and_both_repositories_are_linked():
     ) in lines
     github = "https://github.com"
     assert (
-        f"Changes of tensorflow between them ({github}/tensorflow/tensorflow/compare/63f5a65c7cd...810f233968c)"
-        in lines
+        "Changes in tensorflow between the two versions "
+        f"({github}/tensorflow/tensorflow/compare/63f5a65c7cd...810f233968c)" in lines
     )
-    assert f"Changes of keras between them ({github}/keras-team/keras/compare/v2.15.0...v3.0.5)" in lines
+    assert f"Changes in keras between these versions ({github}/keras-team/keras/compare/v2.15.0...v3.0.5)" in lines
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,7 @@ def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
 def test_a_search_of_another_version_is_told(tmp_path):
     document = json.dumps({"schema": 1, "scenario": "x", "other": 2}, indent=2) + "\n"
     (tmp_path / "bisect.json").write_bytes(sign(document.encode()))
-    with pytest.raises(UsageError, match="is damaged"):
+    with pytest.raises(UsageError, match="is corrupt"):
         read_request(tmp_path)
 
 

@@ -56,7 +56,7 @@ def test_help_is_found_however_it_is_asked_for(typed: list[str], usual: list[str
         (["matrix", "--rounds", "0"], "Invalid --rounds '0': expected a whole number from 1 up.\nExample: --rounds 5"),
         (["matrix", "--rounds", "x"], "Invalid --rounds 'x': expected a whole number from 1 up."),
         (["matrix", "--memory", "8"], "Invalid --memory '8': the unit is missing.\nExample: 8m or 8g."),
-        (["matrix", "--memory", "300x"], "--memory '300x' is not a size such as 512m or 8g."),
+        (["matrix", "--memory", "300x"], "Invalid --memory '300x': expected a size such as 512m or 8g."),
         (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number from 0 up."),
         (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number from 1 up."),
         (["images", "build", "--jobs", "0"], "Invalid --jobs '0': expected a whole number from 1 up."),

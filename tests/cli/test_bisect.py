@@ -16,7 +16,7 @@ from tests.cli.conftest import Harness
         (["absent.py", "-s", "ways"], "absent.py and -s ways are two scenarios"),
         (["-s", "ways", "--with", "data"], "Arguments and --with need a plain script"),
         (["-s", "ways", "--good", "tf9", "--bad", "new"], "Unknown environment: 'tf9'"),
-        (["-s", "ways", "--good", "new", "--bad", "new"], "Both ends are new"),
+        (["-s", "ways", "--good", "new", "--bad", "new"], "--good and --bad are both new"),
         (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is missing"),
         (["--resume", "elsewhere"], "elsewhere isn't the folder of a search"),
         (["T#7", "--resume", "elsewhere"], "--resume continues the search with its original options"),

@@ -61,7 +61,7 @@ def test_without_runs_the_newest_two_are_compared(harness: Harness) -> None:
     alone = harness("compare", "results/run1")
     assert alone.returncode == 2
     assert (
-        "results/run1 is one run, but a comparison needs two.\nPass the folder of another run, or omit both."
+        "A comparison needs two runs, but only results/run1 was passed.\nPass a second run, or omit both."
         in alone.stderr
     )
 

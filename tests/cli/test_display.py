@@ -13,7 +13,7 @@ import pyte
 import pytest
 from rich.console import Console
 
-from harness.cli.display import Count, LiveLaunches, LivePreparation, PlainLaunches, describe, show_preparation
+from harness.cli.display import LaunchCounter, LiveLaunches, LivePreparation, PlainLaunches, describe, show_preparation
 from harness.model.backend import PreparationStep, Stage
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from harness.runner.schedule import RunEstimate
@@ -66,7 +66,7 @@ def test_what_has_ended_leaves_its_line_above():
 def test_a_small_terminal_counts_those_that_wait(height):
     lines, _ = drawn(steps(27), height)
     assert lines[0].startswith("tf0 ")
-    assert lines[-1].split() == ["and", str(26 - (len(lines) - 2)), "more", "wait"]
+    assert lines[-1].split() == ["and", str(26 - (len(lines) - 2)), "more", "waiting"]
 
 
 def test_markup_in_a_step_is_shown_as_it_is():
@@ -242,7 +242,7 @@ def test_the_count_is_of_what_the_estimate_expects_and_skipped_launches_are_not_
     assert progress.total == 2 + 25
     progress.estimate(RunEstimate(22.6, 4, 110.4, launches=8))
     assert progress.total == 10
-    assert progress.left() == "1 min 30 s left"
+    assert progress.format_time_left() == "1 min 30 s left"
     progress.begin(old, 1)
     progress.end(launch(cell=old, round=1, seconds=10.0))
     assert capsys.readouterr().err.splitlines()[-1] == "[3/10] round 1: old: 10.0 ms per step (1 min 10 s left)"
@@ -252,12 +252,12 @@ def test_the_count_is_of_what_the_estimate_expects_and_skipped_launches_are_not_
 
 def test_with_a_budget_that_is_spent_the_time_left_is_that_of_what_is_launched_all_the_same():
     # a suite makes three rounds on a slow machine too
-    count = Count(planned(rounds=8, budget_seconds=10.0, budget_is_wish=True), lambda: 0.0)
+    count = LaunchCounter(planned(rounds=8, budget_seconds=10.0, budget_is_wish=True), lambda: 0.0)
     for _ in range(2):
         count.begin(CELLS[0], 0)
         count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     assert (count.done, count.total) == (2, 8)
-    assert count.left() == "at most 1 min 08 s left"
+    assert count.format_time_left() == "at most 1 min 08 s left"
 
 
 def test_how_long_a_run_takes_is_said_after_its_pilots_and_after_the_first_round_alone(capsys):
@@ -280,41 +280,41 @@ def clock() -> Iterator[float]:
 
 def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
     times = clock()
-    count = Count(planned(rounds=2), lambda: next(times))
-    assert count.left() == ""
+    count = LaunchCounter(planned(rounds=2), lambda: next(times))
+    assert count.format_time_left() == ""
     count.begin(CELLS[0], 0)
     count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     # one more pilot of 10 s, and four launches that warm up and measure 1.3 s longer
-    assert count.left() == "55 s left"
+    assert count.format_time_left() == "55 s left"
 
 
 def test_the_time_left_moves_while_a_launch_runs() -> None:
     now = 0.0
-    count = Count(planned(rounds=2), lambda: now)
+    count = LaunchCounter(planned(rounds=2), lambda: now)
     count.begin(CELLS[0], 0)
     now = 10.0
     count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     count.begin(CELLS[0], 0)
     now = 16.0
-    assert count.left() == "49 s left"
+    assert count.format_time_left() == "49 s left"
     # one that takes longer than those before it takes nothing from those after it
     now = 100.0
-    assert count.left() == "45 s left"
+    assert count.format_time_left() == "45 s left"
 
 
 def test_launches_that_take_turns_run_together() -> None:
     now = 0.0
-    count = Count(planned(rounds=2), lambda: now)
+    count = LaunchCounter(planned(rounds=2), lambda: now)
     for number in (0, 0):
         count.begin(CELLS[0], number)
         count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
     count.begin(CELLS[0], 1)
     count.begin(CELLS[1], 1)
     now = 12.0
-    assert count.left() == "33 s left"
+    assert count.format_time_left() == "33 s left"
     count.end(launch(round=1, seconds=6.0))
     count.end(launch(round=1, seconds=6.0))
-    assert count.left() == "12 s left"
+    assert count.format_time_left() == "12 s left"
 
 
 def test_a_terminal_shows_which_turn_is_taken() -> None:
@@ -347,13 +347,13 @@ def test_a_terminal_shows_the_time_left_and_says_why_the_total_grows(capsys: pyt
 
 def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
     times = clock()
-    count = Count(planned(rounds=7), lambda: next(times))
+    count = LaunchCounter(planned(rounds=7), lambda: next(times))
     for number in (0, 0, 1):
         count.begin(CELLS[0], 0)
         count.end(launch(round=number, seconds=10.0))
-    assert count.left() == "2 min 10 s left"
+    assert count.format_time_left() == "2 min 10 s left"
     count.skip(13)
-    assert count.left() == "0 s left"
+    assert count.format_time_left() == "0 s left"
 
 
 def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -> None:

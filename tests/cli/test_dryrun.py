@@ -58,9 +58,9 @@ def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Pa
     assert done.returncode == 0, done.stderr
     first, *others = done.stdout.splitlines()
     assert first.startswith("tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA H100 80GB HBM3")
-    assert "The driver compiles tf2.5 at the first start, for 30 minutes or longer." in others
-    assert "The driver compiles tf2.15 in parts, each when it is first needed: minutes." in others
-    (time,) = [line for line in others if line.startswith("It takes at least about ")]
+    assert "The driver compiles tf2.5 at the first start. It takes 30 minutes or longer." in others
+    assert "The driver compiles tf2.15 in parts, when each is first needed. It takes minutes." in others
+    (time,) = [line for line in others if line.startswith("The run takes at least about ")]
     assert re.search(r"; 1 first start of at least 30 min, in which the driver compiles GPU code\.$", time)
 
 
@@ -69,7 +69,7 @@ def test_where_nothing_can_be_compared_the_command_fails(stand_ins: Path, typed:
     done = dry_run(Machine(stand_ins, [RTX_5090], BLACKWELLS), "--gpu", *typed)
     assert done.returncode == 4, done.stdout
     assert "Nothing can be measured: none of the " in done.stderr
-    assert "NVIDIA GeForce RTX 5090 runs tf2.17-ngc." in done.stderr
+    assert "Environments that run on NVIDIA GeForce RTX 5090: tf2.17-ngc." in done.stderr
 
 
 def test_a_driver_that_was_updated_and_not_loaded_is_said_before_anything_else(stand_ins: Path) -> None:
@@ -82,7 +82,7 @@ def test_a_driver_that_was_updated_and_not_loaded_is_said_before_anything_else(s
 def test_what_was_typed_is_judged_as_it_was_typed_and_what_the_card_runs_is_told(stand_ins: Path) -> None:
     done = dry_run(Machine(stand_ins, [RTX_3090]), "--gpu", "-e", "tf1.14,tf2.0")
     assert done.returncode == 4
-    assert "NVIDIA GeForce RTX 3090 runs tf1.15-ngc, tf2.5, tf2.6, " in done.stderr
+    assert "Environments that run on NVIDIA GeForce RTX 3090: tf1.15-ngc, tf2.5, tf2.6, " in done.stderr
     assert "replaces" not in done.stdout
 
 

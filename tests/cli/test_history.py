@@ -180,7 +180,7 @@ def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPat
     shutil.rmtree(folders[0])
     again = history("rebuild")
     assert "2 runs" in again.stdout
-    assert "1 run of them has no folder on this machine" in again.stderr
+    assert "1 run has no folder on this machine" in again.stderr
     assert history("show", "--json").stdout == before
     shutil.rmtree("results")
     monkeypatch.setenv("HARNESS_HISTORY", "other.duckdb")

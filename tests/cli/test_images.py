@@ -9,7 +9,7 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import list_inputs, lock_file, resolve
 from harness.catalog.project import Project
-from harness.cli.images import table
+from harness.cli.images import format_table
 from harness.model.backend import ImageState, KeptImage
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
@@ -46,7 +46,7 @@ def test_the_table_has_a_line_for_each_environment(harness: Harness) -> None:
 def test_an_environment_without_an_image_for_the_device_is_nothing_selected(harness: Harness) -> None:
     done = harness("images", "build", "old", "--device", "gpu")
     assert done.returncode == 3
-    assert done.stderr == "harness: old has no gpu image.\nUse --device cpu.\n"
+    assert done.stderr == "harness: There is no gpu image of old.\nUse --device cpu.\n"
 
 
 def test_pushing_without_a_registry_is_told_before_anything_is_built(harness: Harness) -> None:
@@ -130,7 +130,7 @@ def test_an_image_that_is_there_has_its_size_and_its_id(project: Project, enviro
 
 
 def test_the_table_of_the_whole_catalogue_fits_a_wide_terminal(project: Project, environments) -> None:
-    headings, *lines = table(list_rows(project, environments, nothing, print))
+    headings, *lines = format_table(list_rows(project, environments, nothing, print))
     assert headings.startswith("name ")
     assert len(lines) == len(environments)
     assert max(map(len, [headings, *lines])) <= 130
@@ -139,5 +139,5 @@ def test_the_table_of_the_whole_catalogue_fits_a_wide_terminal(project: Project,
 def test_the_table_shows_what_is_built_by_its_size(project: Project, environments) -> None:
     (row,) = list_rows(project, environments[:1], nothing, print)
     built = {"state": "built", "size_bytes": 1_856_000_000, "id": "sha256:0"}
-    _, line = table([{**row, "cpu": built, "gpu": {**built, "state": "outdated"}}])
+    _, line = format_table([{**row, "cpu": built, "gpu": {**built, "state": "outdated"}}])
     assert re.search(r"  1\.86 GB +1\.86 GB, outdated  ", line)

@@ -101,7 +101,7 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
         (["-s", "ways", "-a", "way"], 2, ["AXIS=VALUE"]),
         (["--suite", "nightly"], 2, ["Unknown suite: 'nightly'"]),
         (["-s", "ways", "--cpus", "512"], 2, ["--cpus 512"]),
-        (["-s", "ways", "--measure", "soon"], 2, ["--measure 'soon' is not a length of time"]),
+        (["-s", "ways", "--measure", "soon"], 2, ["Invalid --measure 'soon': expected a length of time"]),
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the environments of the run are old, new"]),
         (["--resume", "results/none", "--margin", "9%"], 2, ["it doesn't accept --margin"]),
@@ -261,7 +261,7 @@ def test_a_second_interruption_abandons_the_report_and_says_how_to_make_it(
         main()
     assert ended.value.code == 130
     said = capfd.readouterr().err
-    assert "Ctrl-C again abandons the report." in said
+    assert "To skip the report, press Ctrl-C again." in said
     assert f" The launches are saved. To write the report: harness report results/{harness.run.name}" in said
     assert f"To continue: harness matrix --resume results/{harness.run.name}" in said
     assert "Traceback" not in said
@@ -303,8 +303,8 @@ def test_a_finished_run_is_continued_and_says_how(harness: Harness) -> None:
     assert max(launch["round"] for launch in harness.launches) == 3
     done = harness("matrix", "--resume", folder, "--rounds", "2")
     assert done.returncode == 2
-    assert "has 3 rounds, and --rounds 2 is fewer" in done.stderr
-    assert "Use --rounds 6 for 3 more." in done.stderr
+    assert "has 3 rounds, and --rounds 2 adds none" in done.stderr
+    assert "For 3 more rounds, use --rounds 6." in done.stderr
 
 
 def test_a_run_whose_scenario_changed_is_not_resumed(harness: Harness) -> None:
@@ -364,7 +364,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     assert "14 cells in 7 groups" in done.stdout
     assert "1 control (" in done.stdout
     assert "a pilot and 5 rounds: 89 launches; 2 cells not available." in done.stdout
-    assert "It takes about 7 min: assuming 3 s until a launch measures, because results doesn't" in done.stdout
+    assert "The run takes about 7 min: assuming 3 s for the start of each launch, because results" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()
     plan = json.loads(harness("matrix", "-s", "ways", "--dry-run", "--json", "--seed", "5").stdout)

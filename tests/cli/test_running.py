@@ -10,7 +10,7 @@ import pytest
 from harness import session
 from harness.analysis.results import Results
 from harness.cli.options import FailOn
-from harness.cli.running import ProgressPrinter, exit_code, show
+from harness.cli.running import ProgressPrinter, choose_exit_code, show
 from harness.model.errors import Exit
 from harness.model.launch import Launch, Role, Status
 from tests import factories
@@ -20,17 +20,17 @@ WRITTEN = session.Written([Path("results/run/report.md")], [])
 
 
 def test_before_the_first_launch_nothing_is_lost() -> None:
-    assert ProgressPrinter().interrupted(1) == "Stopping: the run hasn't started yet."
-    assert ProgressPrinter().interrupted(2) == ""
+    assert ProgressPrinter().announce_stop(1) == "Stopping: the run hasn't started yet."
+    assert ProgressPrinter().announce_stop(2) == ""
 
 
 def test_while_launches_run_the_rest_is_reported_and_a_second_signal_says_what_it_abandons() -> None:
     heard = ProgressPrinter()
     with heard.launching(run()):
-        first = heard.interrupted(1)
+        first = heard.announce_stop(1)
     assert first.startswith("Stopping: ending the running launches and reporting the finished ones.")
-    assert first.endswith("Ctrl-C again abandons the report.")
-    said = heard.interrupted(2)
+    assert first.endswith("To skip the report, press Ctrl-C again.")
+    said = heard.announce_stop(2)
     for told in (
         "The launches are saved. To write the report: harness report ",
         "harness clean run",
@@ -43,7 +43,7 @@ def test_after_the_last_launch_only_the_report_is_abandoned(capsys: pytest.Captu
     heard = ProgressPrinter()
     with heard.launching(run()):
         pass
-    said = heard.interrupted(1)
+    said = heard.announce_stop(1)
     assert said.startswith("Stopping without a report. The launches are saved. To write the report: harness report ")
     assert "--resume" not in said
 
@@ -76,7 +76,7 @@ def test_a_run_without_a_number_an_observation_or_a_profile_has_failed(
     found = ended(launches, **of_plan)
     nothing_to_judge = fail_on and session.gate(found.results) is session.Gate.NOTHING_JUDGED
     wanted = Exit.NOTHING_SELECTED if nothing_to_judge and code is Exit.OK else code
-    assert exit_code(found, fail_on) is wanted
+    assert choose_exit_code(found, fail_on) is wanted
 
 
 def test_an_error_is_shown_with_the_scenarios_own_frame_and_the_command_that_writes_a_script(

@@ -92,7 +92,7 @@ def test_check_looks_at_the_suites_too(harness: Harness) -> None:
     (harness.root / "scenarios" / "suites.toml").write_text(suites)
     done = harness("scenarios", "check")
     assert done.returncode == 2
-    assert "scenarios/suites.toml:2: The budget of the suite few, 'soon' is not a length of time" in done.stderr
+    assert "scenarios/suites.toml:2: Invalid budget in the suite few: 'soon': expected a length of time" in done.stderr
     assert "scenarios/suites.toml:5: Unknown value of way: 'fin'. Did you mean fine?" in done.stderr
 
 
@@ -126,8 +126,8 @@ def test_show_tells_the_header_and_where_the_cells_exist(harness: Harness) -> No
     told = harness("scenarios", "show", "ways").stdout
     assert "source  https://example.org/question" in told
     assert "speed  fast, slow (fast unless selected)" in told
-    assert "new against old: along environment" in told
-    assert "of 16 cells with every value" in told
+    assert "new against old: between values of environment" in told
+    assert "of the 16 cells with all values" in told
     assert "old          14 of 16  2 [1]" in told
     assert "[1] no release does this. Choose an environment with tensorflow>=99." in told
 
@@ -137,7 +137,7 @@ def test_show_tells_sweeps_process_variables_and_expectations(harness: Harness, 
     told = harness("scenarios", "show", "sizes").stdout
     assert "size   1, 5 values (a sweep)" in told
     assert "FLAGS  unset, 1 (a process variable)" in told
-    assert "with flags: along FLAGS, positive when 1 is faster than another" in told
+    assert "with flags: between values of FLAGS, positive when 1 is faster than another" in told
     assert "size  '5'  size=5" in told
 
 
@@ -204,8 +204,8 @@ class constant:
         ("images/mine.py", "scenarios new mine --directory images"),
         ("class", "'class' is not a valid name for a scenario."),
         ("_hidden", "'_hidden' is not a valid name for a scenario."),
-        ("numpy", "A scenario 'numpy' would hide the module of that name."),
-        ("random", "A scenario 'random' would hide the module of that name."),
+        ("numpy", "A scenario named 'numpy' would hide the module with this name."),
+        ("random", "A scenario named 'random' would hide the module with this name."),
     ],
 )
 def test_new_refuses_what_cannot_be_one(harness: Harness, name: str, told: str) -> None:
@@ -337,10 +337,10 @@ def test_a_claim_is_shown_and_its_environments_are_checked(harness: Harness, wri
     done = harness("scenarios", "check", "sizes")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == ("scenarios/sizes.py:32: Unknown environment: 'od'. Did you mean old? There are: old, new.\n")
-    told = harness("scenarios", "show", "sizes").stdout.split("upstream issues say\n")[1].splitlines()
+    told = harness("scenarios", "show", "sizes").stdout.split("claims of upstream issues\n")[1].splitlines()
     assert told[:2] == [
         "  T#40261: predict takes 100 times as long as a call",
-        "    import of new FLAGS=1 vs od FLAGS=, where size=5: 50 to 300 times (Colab); reported as fixed in 2.3",
+        "    import of new FLAGS=1 vs od FLAGS=, with size=5: 50 to 300 times (Colab); reported as fixed in 2.3",
     ]
     (described,) = json.loads(harness("scenarios", "show", "sizes", "--json").stdout)
     assert described["claims"][0]["issue"] == {"repository": "tensorflow/tensorflow", "number": 40261}

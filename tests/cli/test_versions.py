@@ -86,7 +86,7 @@ def test_what_did_not_change_or_is_new_is_left_out(harness, mine, git):
         (("--head", "HEAD", "-s", "mine.py"), "--head needs --base."),
         (("--base", "nowhere", "-s", "mine.py"), "git can't find the commit 'nowhere'"),
         (("--base", "--upload-pack=x", "-s", "mine.py"), "git can't find the commit '--upload-pack=x'"),
-        (("--base", "HEAD~", "-s", "absent.py"), "absent.py exists neither in HEAD~ nor in the folder."),
+        (("--base", "HEAD~", "-s", "absent.py"), "absent.py exists neither in HEAD~ nor in the working tree."),
         (("--base", "HEAD~", "-s", "abs*nt"), "Unknown scenario: 'abs*nt'."),
         (("--base", "HEAD~", "-s", "mine.py", "-a", "side=base"), "-a side would select only one of the two versions."),
     ],

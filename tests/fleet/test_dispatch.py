@@ -108,8 +108,8 @@ def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Calla
         *given: Pretence, ears: Ears | None = None, resume: Path | None = None, **plan: object
     ) -> dispatch.FleetResult:
         current[:] = given
-        monkeypatch.setattr(dispatch, "_places", places)
-        monkeypatch.setattr(dispatch, "_slots", lambda request, planned: len(given))
+        monkeypatch.setattr(dispatch, "_open_places", places)
+        monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(given))
         monkeypatch.setattr(dispatch, "_make_ready", lambda *arguments, **more: None)
         if resume:
             return dispatch.resume(resume, ears or Ears(), rounds=None, budget=None)

@@ -17,11 +17,11 @@ import pytest
 from harness import session
 from harness.files import get_data_dir
 from harness.fleet import check
-from harness.fleet.check import Checked
+from harness.fleet.check import SlotCheck
 from harness.fleet.shell import ShellRunner, make_script
 from harness.machine.lock import hold_lock, hold_machine
 from harness.machine.slots import Slot
-from harness.session.resuming import slot_of
+from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
 from tests.cli.conftest import Harness, stored
@@ -33,7 +33,7 @@ PLAN = ("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--slots", "2",
 
 @pytest.fixture(autouse=True)
 def _safe() -> None:
-    check._store("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
+    check._save_check("cpu", SlotCheck(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
 
 
 def is_whole(folder: Path, rounds: int = 3) -> bool:
@@ -57,7 +57,7 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
     refused = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
     assert refused.returncode == 4
     assert "harness fleet check --slots 2" in refused.stderr
-    check._store("cpu", Checked(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
+    check._save_check("cpu", SlotCheck(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
     done = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
     assert done.returncode == 1, done.stderr  # some cells fail, as they are to
     document = json.loads((harness.run / "run.json").read_text())
@@ -177,8 +177,8 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
     run = replace(run, plan=replace(run.plan, limits=limits))
     folder = RunFolder(stored(tmp_path, run, []))
     # who sends a folder does not say which CPUs are used here
-    assert slot_of(folder.path) is None
+    assert find_slot(folder.path) is None
     folder.write_run(run, signed=True)
-    assert slot_of(folder.path) == Slot((2, 3), "1")
+    assert find_slot(folder.path) == Slot((2, 3), "1")
     folder.write_run(replace(run, slots=1), signed=True)
-    assert slot_of(folder.path) is None
+    assert find_slot(folder.path) is None

@@ -230,7 +230,7 @@ def test_where_no_host_answers_nothing_is_left(harness: Harness, serve: Serve) -
 
 
 def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
-    packages = parcel._packages()
+    packages = parcel._list_packages()
     assert f"pydantic=={version('pydantic')}" in packages
     # and what that needs, but no tool of the tests
     assert f"pydantic-core=={version('pydantic-core')}" in packages

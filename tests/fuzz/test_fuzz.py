@@ -22,7 +22,7 @@ from harness.catalog.environments import load_environments, parse
 from harness.catalog.project import Project
 from harness.catalog.scenarios import load_scenario, load_suites
 from harness.files import get_cache_dir, get_data_dir
-from harness.fleet.check import Checked, Interference, load_stored
+from harness.fleet.check import Interference, SlotCheck, load_stored
 from harness.machine.identity import load_machine
 from harness.model.errors import HarnessError
 from harness.report import sections
@@ -79,7 +79,7 @@ def fleet_json(data: bytes, folder: Path) -> None:
 
 def _checked() -> bytes:
     tried = [Interference(2, 1.01, 0.99, 1.02)]
-    return json.dumps({"cpu": asdict(Checked(2, tried, 0.03, "step old", 2, "2026-11-25T00:00:00+00:00"))}).encode()
+    return json.dumps({"cpu": asdict(SlotCheck(2, tried, 0.03, "step old", 2, "2026-11-25T00:00:00+00:00"))}).encode()
 
 
 def events(data: bytes, folder: Path) -> None:

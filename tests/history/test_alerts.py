@@ -18,12 +18,12 @@ from harness.history.alerts import (
     LISTED,
     MOST_NEW,
     Alert,
-    Kind,
+    IssueAction,
     find_alerts,
     plan_steps,
     read_issues,
 )
-from harness.history.nightly_file import RuleKind, SeriesRule
+from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes
 from harness.model.defaults import CONFIRM_ROUNDS
 from harness.model.errors import UsageError
@@ -68,9 +68,9 @@ def night(github, *alerts):
 
 
 def test_a_cause_is_opened_once_and_edited_in_place(github):
-    assert night(github, alert()) == [Kind.OPEN]
-    assert night(github, alert()) == [Kind.KEEP]
-    assert night(github, alert(body="It is slower, in two.")) == [Kind.EDIT]
+    assert night(github, alert()) == [IssueAction.OPEN]
+    assert night(github, alert()) == [IssueAction.KEEP]
+    assert night(github, alert(body="It is slower, in two.")) == [IssueAction.EDIT]
     (issue,) = github.issues
     assert issue["title"] == "Slower: a"
     assert issue["body"].endswith("It is slower, in two.")
@@ -81,17 +81,17 @@ def test_a_cause_is_opened_once_and_edited_in_place(github):
 def test_two_causes_are_two_issues_and_another_ones_issue_is_left_alone(github):
     github.add(title="Nightly fails", labels=[LABEL], body="written by hand")
     github.add(title="Slower: a", labels=[], body=alert().text)
-    assert night(github, alert("a"), alert("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
-    assert night(github, alert("a"), alert("b", series=["two"])) == [Kind.KEEP, Kind.KEEP]
+    assert night(github, alert("a"), alert("b", series=["two"])) == [IssueAction.OPEN, IssueAction.OPEN]
+    assert night(github, alert("a"), alert("b", series=["two"])) == [IssueAction.KEEP, IssueAction.KEEP]
     assert len(github.issues) == 4
 
 
 def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since(github):
     night(github, alert())
     github.close(1, "2026-11-21T12:00:00Z")
-    assert night(github, alert()) == [Kind.KEEP]
+    assert night(github, alert()) == [IssueAction.KEEP]
     assert github.issues[0]["state"] == "CLOSED"
-    assert night(github, alert(confirmed="2026-11-22T04:00:00+00:00")) == [Kind.REOPEN]
+    assert night(github, alert(confirmed="2026-11-22T04:00:00+00:00")) == [IssueAction.REOPEN]
     assert (github.issues[0]["state"], len(github.issues), len(github.comments)) == ("OPEN", 1, 1)
 
 
@@ -99,30 +99,30 @@ def test_a_closed_issue_is_opened_again_only_where_the_cause_was_confirmed_since
 def test_what_somebody_closed_as_not_planned_stays_closed(github, reason):
     night(github, alert())
     github.close(1, "2026-11-21T12:00:00Z", reason)
-    assert night(github, alert(confirmed="2026-11-25T04:00:00+00:00")) == [Kind.KEEP]
+    assert night(github, alert(confirmed="2026-11-25T04:00:00+00:00")) == [IssueAction.KEEP]
     assert (github.issues[0]["state"], len(github.issues)) == ("CLOSED", 1)
 
 
 def test_a_beginning_that_moves_by_some_nights_is_no_second_issue(github):
     night(github, alert("a"))
-    assert night(github, alert("a, moved", since="2026-11-16T04:00:00+00:00")) == [Kind.EDIT]
+    assert night(github, alert("a, moved", since="2026-11-16T04:00:00+00:00")) == [IssueAction.EDIT]
     # another change of the same series, weeks later, is one
-    assert night(github, alert("later", since="2026-12-20T04:00:00+00:00")) == [Kind.OPEN]
+    assert night(github, alert("later", since="2026-12-20T04:00:00+00:00")) == [IssueAction.OPEN]
 
 
 def test_two_causes_of_one_issue_are_told_in_it_together(github):
     night(github, alert("a", series=["one", "two"]))
     again = [alert("b", series=["one"], body="First."), alert("c", series=["two"], body="Second.")]
-    assert night(github, *again) == [Kind.EDIT]
+    assert night(github, *again) == [IssueAction.EDIT]
     assert "First." in github.issues[0]["body"]
     assert "Second." in github.issues[0]["body"]
-    assert night(github, *again) == [Kind.KEEP]
+    assert night(github, *again) == [IssueAction.KEEP]
 
 
 def test_a_night_that_breaks_everything_opens_a_few_and_the_next_night_the_others(github):
     many = [alert(str(number), series=[str(number)]) for number in range(MOST_NEW + 2)]
-    assert night(github, *many) == [*[Kind.OPEN] * MOST_NEW, Kind.HOLD, Kind.HOLD]
-    assert night(github, *many) == [*[Kind.KEEP] * MOST_NEW, Kind.OPEN, Kind.OPEN]
+    assert night(github, *many) == [*[IssueAction.OPEN] * MOST_NEW, IssueAction.HOLD, IssueAction.HOLD]
+    assert night(github, *many) == [*[IssueAction.KEEP] * MOST_NEW, IssueAction.OPEN, IssueAction.OPEN]
 
 
 def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
@@ -132,8 +132,8 @@ def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
         "| slower |\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history "
         "report`."
     )
-    assert night(github, long) == [Kind.OPEN]
-    assert night(github, long) == [Kind.KEEP]
+    assert night(github, long) == [IssueAction.OPEN]
+    assert night(github, long) == [IssueAction.KEEP]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_a_text_that_is_too_long_is_cut_between_lines_and_says_so(github):
 )
 def test_an_issue_whose_mark_somebody_edited_is_none_of_ours(github, body):
     github.add(labels=[LABEL], body=body)
-    assert night(github, alert()) == [Kind.OPEN]
+    assert night(github, alert()) == [IssueAction.OPEN]
 
 
 @pytest.mark.parametrize("text", ["", "{}", "3", "[3]", '[{"number": 1}]', '[{"state": "OPEN", "number": "x"}]'])
@@ -174,7 +174,7 @@ def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch):
 def test_a_night_whose_job_ends_early_opens_nothing_twice(github):
     both = [alert("a"), alert("b", series=["two"])]
     script.carry_out(plan_steps(both, [])[0].document)
-    assert night(github, *both) == [Kind.KEEP, Kind.OPEN]
+    assert night(github, *both) == [IssueAction.KEEP, IssueAction.OPEN]
     assert [each["title"] for each in github.issues] == ["Slower: a", "Slower: b"]
 
 
@@ -253,7 +253,7 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
 
 def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     silent = replace(alert("overdue | rack"), overdue="rack", file="a.toml", series=[])
-    assert night(github, silent, alert("b", series=["two"])) == [Kind.OPEN, Kind.OPEN]
+    assert night(github, silent, alert("b", series=["two"])) == [IssueAction.OPEN, IssueAction.OPEN]
     (closing,) = plan_steps([], tracked(github), file="a.toml")
     script.carry_out(closing.document)
     # the other issue is a slowdown, which a person closes
@@ -261,8 +261,8 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     assert github.comments == [closing.comment]
     assert plan_steps([], tracked(github), file="a.toml") == []
     # it was overdue before it was closed: the same silence doesn't open it again
-    assert night(github, silent) == [Kind.KEEP]
-    assert night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [Kind.REOPEN]
+    assert night(github, silent) == [IssueAction.KEEP]
+    assert night(github, replace(silent, confirmed="2026-12-09T04:00:00+00:00")) == [IssueAction.REOPEN]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +276,11 @@ def test_the_issue_of_a_machine_stays_open_if_this_run_does_not_cover_the_machin
 def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypatch):
     monkeypatch.setenv("GITHUB_SERVER_URL", "https://github.com")
     monkeypatch.setenv("GITHUB_REPOSITORY", "me/mine")
-    for number, body, kind in ((1, "First.", Kind.OPEN), (2, "First.", Kind.KEEP), (3, "Second.", Kind.EDIT)):
+    for number, body, kind in (
+        (1, "First.", IssueAction.OPEN),
+        (2, "First.", IssueAction.KEEP),
+        (3, "Second.", IssueAction.EDIT),
+    ):
         monkeypatch.setenv("GITHUB_RUN_ID", str(number))
         assert night(github, alert(body=body)) == [kind]
     (issue,) = github.issues
@@ -289,7 +293,7 @@ def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day(kind):
     said = [decision(of)]
     (finding,) = find_changes([of])
     since = finding.started[:10] if kind is RuleKind.ACCEPT else ""
-    rule = SeriesRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
+    rule = SuppressionRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
     assert find_alerts([of], said, rules=[rule], today=date(2026, 12, 31)) == []
     assert len(find_alerts([of], said, rules=[rule], today=date(2027, 1, 1))) == 1
     assert len(find_alerts([of], said, rules=[replace(rule, series="other *")], today=date(2026, 12, 31))) == 1

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.history import change_cache
-from harness.history.change_cache import ChangeCache, Options, search
+from harness.history.change_cache import ChangeCache, SearchOptions, search
 from harness.history.states import State, find_changes, judge_series
 from tests.history.series import noise, series, stepped
 from tests.history.test_states import decision
@@ -48,7 +48,7 @@ def test_a_night_more_costs_its_own_series_alone(tmp_path, searches):
     assert searches == [51]
 
 
-@pytest.mark.parametrize("other", [Options(fewest=4), Options(p=1e-4), Options(least=0.02)])
+@pytest.mark.parametrize("other", [SearchOptions(fewest=4), SearchOptions(p=1e-4), SearchOptions(least=0.02)])
 def test_another_option_is_searched_anew(searches, other):
     of, remembered = series(stepped(40, 60)), ChangeCache()
     judge_series(of, known=remembered)
@@ -68,7 +68,7 @@ def test_another_search_knows_nothing(tmp_path, searches, monkeypatch):
     first = ChangeCache(tmp_path / "changes.json")
     judge_series(series(noise(30)), known=first)
     first.save()
-    monkeypatch.setattr(change_cache, "_searched", lambda: b"another")
+    monkeypatch.setattr(change_cache, "_hash_code", lambda: b"another")
     judge_series(series(noise(30)), known=ChangeCache(tmp_path / "changes.json"))
     assert len(searches) == 2
 

@@ -26,7 +26,7 @@ def test_what_stands_as_it_did_is_in_a_table_of_its_own() -> None:
     text = changes.render(of, of, runs[-1], runs, notes)
     assert "No run was added since then." in text
     assert "No series changed its state." in text
-    assert text.index("## What stands") < text.index("gather tf2.1 cpu vs tf1.14")
+    assert text.index("## Unchanged findings") < text.index("gather tf2.1 cpu vs tf1.14")
     assert "## Breaks and notes" not in text
 
 
@@ -54,7 +54,7 @@ def test_what_is_found_no_longer_is_said() -> None:
     found = judge_series(of)
     assert found.findings
     text = changes.render([found], [replace(found, findings=[], changes=[])], entries(16)[-2], entries(16), [])
-    assert "Found no longer: step tf2.1 cpu vs tf1.14 (+1" in text
+    assert "No longer found: step tf2.1 cpu vs tf1.14 (+1" in text
     assert "1 new run: " in text
 
 
@@ -63,7 +63,7 @@ def test_without_an_earlier_run_everything_is_new() -> None:
     text = changes.render([], of, None, runs, notes)
     assert text.startswith("# History: all runs\n")
     assert "120 runs: " in text
-    assert "## What stands" not in text
+    assert "## Unchanged findings" not in text
     assert "the driver (570.86 → 575.51) (16 series; runs before and after it are not compared)" in text
 
 
@@ -86,5 +86,5 @@ def test_more_than_a_comment_has_room_for_is_cut_with_a_word_on_where_it_is() ->
     of = [judge_series(series(key(n=str(at) * 40), [*noise(10), *noise(6, 0.1, seed=2)])) for at in range(600)]
     text = changes.render([], of, None, entries(16), [Note("2026-08-02", "moved")])
     assert len(text) < 65_000
-    assert "The rest is left out because of the size limit" in text
+    assert "The rest exceeds the size limit" in text
     assert changes.read_last_run(text)

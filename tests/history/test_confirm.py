@@ -13,7 +13,7 @@ from harness.catalog.project import Project
 from harness.catalog.scenarios import hash_files
 from harness.history.confirm import (
     ConfirmationRun,
-    _changes,
+    _compute_changes,
     decide_all,
     decide_finding,
     group_findings,
@@ -113,7 +113,7 @@ def test_sides_that_are_the_same_are_refused():
 
 
 def test_an_image_that_was_made_again_of_the_same_packages_is_named():
-    with pytest.raises(UsageError, match="its image was rebuilt with the same packages"):
+    with pytest.raises(UsageError, match="the image was rebuilt with the same packages"):
         plan_confirmation([finding()], summary({}, image="sha256:1"), summary({}, image="sha256:2"), ConfirmRequest())
 
 
@@ -225,7 +225,7 @@ def test_what_decides_of_file_and_lock_is_new_with_new_against_old_with_old():
     found = SimpleNamespace(cells=list(made), series=made)
     key = Key("m-1", "mine", "cpu", (), "new", "ref")
     of = ConfirmationRun([finding(key=key)], Request(), ("old", "new"), is_file=True)
-    assert _changes(of, of.findings[0], SimpleNamespace(found=found)) == pytest.approx([math.log(3.0 / 1.5)])
+    assert _compute_changes(of, of.findings[0], SimpleNamespace(found=found)) == pytest.approx([math.log(3.0 / 1.5)])
 
 
 def test_a_file_that_is_nowhere_is_refused(versions):

@@ -11,7 +11,7 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.change_cache import Options, search
+from harness.history.change_cache import SearchOptions, search
 from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, fit_levels, keep_significant
 
 NIGHTS = 60
@@ -22,7 +22,7 @@ def noise(nights=NIGHTS, spread=0.01, seed=0):
 
 
 def found(values, spread=0.01, **options):
-    return search(list(values), [spread] * len(values), Options(**options)).sure
+    return search(list(values), [spread] * len(values), SearchOptions(**options)).sure
 
 
 def stepped(*steps, nights=NIGHTS, seed=0):
@@ -90,9 +90,9 @@ def test_what_is_within_the_margin_is_no_change_unless_asked():
 def test_a_wide_interval_counts_for_less():
     values = stepped((30, 0.06), seed=8)
     errors = np.full(NIGHTS, 0.01)
-    assert search(list(values), list(errors), Options()).sure
+    assert search(list(values), list(errors), SearchOptions()).sure
     # the same nights, were they known to ± 20 % alone
-    assert not search(list(values), list(errors * 10.0), Options()).sure
+    assert not search(list(values), list(errors * 10.0), SearchOptions()).sure
 
 
 def test_the_minimal_segment_and_the_significance_are_options():
@@ -112,7 +112,7 @@ def test_values_that_are_equal_to_the_last_digit_are_one_level():
 )
 def test_what_is_no_series_is_refused(values, errors):
     with pytest.raises(ValueError, match="one standard error"):
-        search(values, errors, Options())
+        search(values, errors, SearchOptions())
 
 
 logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
@@ -121,7 +121,7 @@ logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
 @settings(max_examples=60, deadline=None)
 @given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
 def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
-    changes = search(values, [error] * len(values), Options(fewest=fewest)).sure
+    changes = search(values, [error] * len(values), SearchOptions(fewest=fewest)).sure
     edges = [0, *(each.index for each in changes), len(values)]
     if changes:
         assert all(b - a >= max(2, fewest) for a, b in pairwise(edges))
@@ -144,7 +144,7 @@ def test_a_level_more_or_less_and_the_other_direction_change_nothing(seed, level
 
 def lost(y, spread):
     """What the first nights lose to each level of the grid."""
-    losses = np.minimum(((y[:, None] - detection._levels(y, spread)) / spread[:, None]) ** 2, CAP**2)
+    losses = np.minimum(((y[:, None] - detection._make_grid(y, spread)) / spread[:, None]) ** 2, CAP**2)
     return np.vstack([np.zeros(losses.shape[1]), losses.cumsum(axis=0)])
 
 
@@ -201,7 +201,7 @@ def found_anew(of, p):
         inflation = detection._compute_inflation(detection._estimate_correlation(of, places, steps))
         freedom = max(1, of.y.size - len(places) - 1)
         found = [
-            detection._change(step, at, b - a, freedom, inflation)
+            detection._make_change(step, at, b - a, freedom, inflation)
             for step, ((a, at), (_, b)) in zip(steps, parts, strict=True)
         ]
         failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > LEAST)]

@@ -5,10 +5,10 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from harness.history.change_cache import Options, search
+from harness.history.change_cache import SearchOptions, search
 from harness.history.detection import compute_detectable_change
 from harness.history.digest import LINES, render
-from harness.history.nightly_file import RuleKind, SeriesRule
+from harness.history.nightly_file import RuleKind, SuppressionRule
 from harness.history.states import find_changes, judge_series
 from harness.model.history import Decision, HistoryEntry
 from tests.history.nights import FIRST, MACHINE, key, run_of, series
@@ -54,8 +54,8 @@ def test_a_change_of_an_earlier_week_is_not_listed() -> None:
 
 
 def test_what_is_muted_is_listed_with_its_reason_and_its_end() -> None:
-    rule = SeriesRule(RuleKind.MUTE, "slow *", "bug 5", date(2026, 12, 31))
-    unused = SeriesRule(RuleKind.MUTE, "slwo *", "a typo", date(2026, 8, 2))
+    rule = SuppressionRule(RuleKind.MUTE, "slow *", "bug 5", date(2026, 12, 31))
+    unused = SuppressionRule(RuleKind.MUTE, "slwo *", "a typo", date(2026, 8, 2))
     text = page(series(key("slow"), logs(0.1)), rules=[rule, unused])
     assert "mute until 2026-12-31: bug 5" in section(text, "## Slower")
     assert "2026-08-02 (ended)" in section(text, "## Accepted and muted")
@@ -65,7 +65,7 @@ def test_what_is_muted_is_listed_with_its_reason_and_its_end() -> None:
 def test_a_machine_that_sent_nothing_is_missing_and_no_run_at_all_is_said() -> None:
     of = series(key(), logs())
     assert f"{MACHINE.name}: 7 runs, the newest on 20 Aug 2026." in page(of)
-    assert "No run was added in these days." in page(of, now=datetime(2026, 12, 1, tzinfo=UTC))
+    assert "No runs were added in this period." in page(of, now=datetime(2026, 12, 1, tzinfo=UTC))
 
 
 def test_it_stays_a_page() -> None:
@@ -88,7 +88,7 @@ def test_a_change_of_the_detectable_size_is_usually_found(nights: int) -> None:
         size = compute_detectable_change(values, [0.01] * 40, nights)
         assert size
         later = [source.gauss(size - 1.0, 0.02) for _ in range(nights)]
-        hits += bool(search([*values, *later], [0.01] * (40 + nights), Options()).sure)
+        hits += bool(search([*values, *later], [0.01] * (40 + nights), SearchOptions()).sure)
     assert 0.6 < hits / 60 < 1.0
 
 

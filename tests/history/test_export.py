@@ -37,8 +37,8 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
         assert export.write_folder(one, folder) == 0
         with History.open(str(tmp_path / "other.duckdb"), writing=True) as other:
             other.add_all(map(read, export.find_summaries(folder)))
-            export.take_words(other, folder)
-            export.take_words(other, folder)
+            export.add_notes_and_decisions(other, folder)
+            export.add_notes_and_decisions(other, folder)
             assert list(other.summaries()) == nights
             assert other.series() == one.series()
             assert other.notes() == one.notes()
@@ -52,7 +52,7 @@ def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path
         export.find_summaries(tmp_path)
     (tmp_path / "notes.jsonl").write_text("{\n")
     with History.open() as history, pytest.raises(DamagedError, match="line 1"):
-        export.take_words(history, tmp_path)
+        export.add_notes_and_decisions(history, tmp_path)
 
 
 def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> None:

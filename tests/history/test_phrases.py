@@ -30,8 +30,8 @@ def test_the_size_of_a_change(ratio: float, low: float, high: float, told: str) 
 
 def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs() -> None:
     one, other = key(call="fit"), replace(key(call="fit"), way="2 CPUs, time, auto, launch after launch")
-    assert phrases.names([one], entries(1)).texts[one] == "step tf2.1 cpu call=fit vs tf1.14"
-    both = phrases.names([one, other], entries(1))
+    assert phrases.make_names([one], entries(1)).texts[one] == "step tf2.1 cpu call=fit vs tf1.14"
+    both = phrases.make_names([one, other], entries(1))
     assert both.columns == ["way"]
     assert both.texts[other].endswith("vs tf1.14 (2 CPUs, time, auto, launch after launch)")
 
@@ -39,7 +39,7 @@ def test_a_series_is_named_by_its_cell_and_reference_and_by_what_else_differs() 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xyz")), unique=True, min_size=1))
 def test_every_name_is_one_series(of: list[tuple[str, str]]) -> None:
     keys = [key(environment=environment, call=call) for environment, call in of]
-    made = phrases.names(keys, entries(1))
+    made = phrases.make_names(keys, entries(1))
     assert len(set(made.texts.values())) == len(keys)
     assert all(len(parts) == len(made.columns) for parts in made.parts.values())
 
@@ -61,7 +61,7 @@ def test_causes_are_in_the_order_of_what_has_to_be_looked_at() -> None:
         [State.SUSPECTED],
         [State.REFUTED],
     ]
-    assert phrases.title(causes[0]) == "Confirmed: 1 series slower since the run of 24 Oct 2026"
+    assert phrases.format_title(causes[0]) == "Confirmed: 1 series slower since the run of 24 Oct 2026"
     assert phrases.describe_suspects(causes[1]) == "No recorded fact changed before that run."
 
 
@@ -71,7 +71,7 @@ def test_a_cause_that_moved_series_both_ways_says_so() -> None:
         for call, level in (("fit", 0.1), ("predict", -0.1))
     ]
     (cause,) = phrases.group_by_cause(of)
-    assert phrases.title(cause) == "Suspected: 2 series different since the run of 11 Aug 2026"
+    assert phrases.format_title(cause) == "Suspected: 2 series different since the run of 11 Aug 2026"
 
 
 def test_a_reference_has_times_alone() -> None:

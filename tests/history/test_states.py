@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.history.states import Options, State, find_changes, judge_series
+from harness.history.states import SearchOptions, State, find_changes, judge_series
 from harness.model.history import Decision
 from tests.history.series import KEY, noise, of_line, series, stepped
 
@@ -133,8 +133,8 @@ def test_series_without_a_reference_have_no_finding():
 def test_the_options_are_those_of_the_detector():
     of = series(stepped(40, 60, 0.05))
     assert find_changes([of])
-    assert not find_changes([of], options=Options(least=math.log1p(0.2)))
-    for strict in (Options(fewest=30), Options(p=1e-200)):
+    assert not find_changes([of], options=SearchOptions(least=math.log1p(0.2)))
+    for strict in (SearchOptions(fewest=30), SearchOptions(p=1e-200)):
         assert [each.state for each in find_changes([of], options=strict)] == [State.WATCH]
 
 

@@ -155,7 +155,7 @@ def test_where_the_pilot_sets_lengths_it_waits_for_all_images(request_: dict[str
 
 def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(request_: dict[str, Any]) -> None:
     plan = session.plan(session.Request(**request_)).plan
-    assert Pilots.may_begin(plan)
-    assert not Pilots.may_begin(replace(plan, limits=replace(plan.limits, gpus=("0",))))
-    assert not Pilots.may_begin(replace(plan, profile_calls=3))
-    assert not Pilots.may_begin(replace(plan, stand_ins=[StandIn("new", "old", "an A100", "it is too new")]))
+    assert Pilots.can_run_early(plan)
+    assert not Pilots.can_run_early(replace(plan, limits=replace(plan.limits, gpus=("0",))))
+    assert not Pilots.can_run_early(replace(plan, profile_calls=3))
+    assert not Pilots.can_run_early(replace(plan, stand_ins=[StandIn("new", "old", "an A100", "it is too new")]))

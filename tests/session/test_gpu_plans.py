@@ -61,7 +61,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setenv("HARNESS_PROJECT", str(ROOT))
     for name, read in FILES.items():
         monkeypatch.setattr(planning, name, read)
-    monkeypatch.setattr(planning, "_supply", lambda *_: lambda requirement: Supply.HERE)
+    monkeypatch.setattr(planning, "_make_supply_check", lambda *_: lambda requirement: Supply.HERE)
 
     def make(card: Gpu, driver: str, **options: object) -> Planned:
         host = GpuHost(cards=[card], driver=driver, cuda=DRIVERS[driver])
@@ -162,4 +162,4 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
     eager, lazy = plan(H100, "550.54.15", **typed), plan(H100, "550.54.15", axes={"cuda_loading": ["lazy"]}, **typed)
     assert find_first_starts(eager.plan) == ["tf2.14"]
     assert find_first_starts(lazy.plan) == []
-    assert lazy.gpu_lines[-1] == "The driver compiles tf2.14 in parts, each when it is first needed: minutes."
+    assert lazy.gpu_lines[-1] == "The driver compiles tf2.14 in parts, when each is first needed. It takes minutes."

@@ -361,7 +361,7 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     assert lengths(suite="headline") == (0.2, None)
     assert lengths(suite="headline", warmup=0.0, measure=2.0) == (0.0, 2.0)
     suite.write_text(SUITES.replace("[headline]", '[headline]\nmeasure = "soon"', 1))
-    with pytest.raises(UsageError, match=r"The measure of the suite headline, 'soon' is not a length of time"):
+    with pytest.raises(UsageError, match=r"Invalid measure in the suite headline: 'soon': expected a length of time"):
         lengths(suite="headline")
 
 

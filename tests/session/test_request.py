@@ -134,14 +134,14 @@ def test_whatever_is_typed_is_a_quantity_above_none_or_a_sentence(text: str) -> 
 
 @pytest.mark.parametrize("text", ["-1s", "soon", "", "10 parsecs", "1e400", f"{'9' * 400}h", "nan"])
 def test_what_is_no_length_of_time_gets_a_sentence(text: str) -> None:
-    with pytest.raises(UsageError, match=r"--timeout .* is not a length of time such as 90s, 10m or 1h"):
+    with pytest.raises(UsageError, match=r"Invalid --timeout .*: expected a length of time such as 90s, 10m or 1h"):
         read_seconds(text, "--timeout")
 
 
 @pytest.mark.parametrize("text", ["0s", "0.0m"])
 def test_no_time_is_a_length_only_where_that_is_said(text: str) -> None:
     assert read_seconds(text, "--warmup", or_none=True) == 0.0
-    with pytest.raises(UsageError, match=r"--measure .* is zero"):
+    with pytest.raises(UsageError, match=r"Invalid --measure .*: expected more than 0"):
         read_seconds(text, "--measure")
 
 
@@ -150,7 +150,7 @@ def test_a_number_without_a_unit_is_refused_with_what_to_type() -> None:
         read_seconds("10", "--budget")
     with pytest.raises(UsageError, match=r"Invalid --memory '100': the unit is missing\.\nExample: 100m or 100g\."):
         read_size("100", "--memory")
-    with pytest.raises(UsageError, match=r"--precision '2' is not a share such as 3% or 0.03\.\nType 2%\."):
+    with pytest.raises(UsageError, match=r"Invalid --precision '2': expected a share such as 3% or 0.03\.\nUse 2%\."):
         read_share("2", "--precision")
 
 

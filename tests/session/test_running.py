@@ -14,7 +14,7 @@ from harness.analysis.results import Results
 from harness.analysis.run_differences import Aspect
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
-from harness.cli.running import exit_code
+from harness.cli.running import choose_exit_code
 from harness.history.summary import summarize
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
@@ -161,7 +161,7 @@ def test_a_run_that_is_complete_is_reported_again_and_says_what_continues_it(req
 def test_a_run_has_no_fewer_rounds_than_it_has(request_: dict) -> None:
     request_["rounds"] = 2
     folder = session.run(session.plan(session.Request(**request_))).folder
-    with pytest.raises(UsageError, match="has 2 rounds, and --rounds 1 is fewer"):
+    with pytest.raises(UsageError, match="has 2 rounds, and --rounds 1 adds none"):
         session.resume(folder, rounds=1)
 
 
@@ -258,7 +258,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     for name in ("report.md", "report.html"):
         assert told in (ended.folder / name).read_text()
     assert told in (ended.folder / "report.md").read_text()
-    assert exit_code(ended, None) is Exit.CELLS_FAILED
+    assert choose_exit_code(ended, None) is Exit.CELLS_FAILED
 
 
 def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
@@ -546,7 +546,7 @@ def test_both_devices_are_measured_one_after_the_other_and_compared(
     assert (compared.cell.device, compared.other.device, compared.ratio.rounds) == (Device.GPU, Device.CPU, 3)
     assert {launch.cell for launch in results.launches} == {compared.cell, compared.other}
     assert "there:gpu" in (ended.folder / "details.md").read_text()
-    assert exit_code(ended, None) is Exit.OK
+    assert choose_exit_code(ended, None) is Exit.OK
 
 
 def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_series(
