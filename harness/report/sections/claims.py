@@ -29,7 +29,7 @@ from harness.report.blocks import (
     Words,
     tabulate,
 )
-from harness.report.comparisons import describe_rounds_needed
+from harness.report.comparisons import describe_deciding, describe_rounds_needed
 from harness.report.phrases import capitalize, describe_longer, describe_pythons
 from harness.report.sections import scenarios
 
@@ -246,9 +246,9 @@ def format_measured(place: ClaimPlace) -> str:
 def _amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "a place without an estimate can't have an amount"
-    interval = _interval(place)
-    between = f" ({format.format_interval(interval)})" if interval else ""
-    return f"{_number(place.estimate.value, place)}{between}"
+    decision = describe_deciding(place.compared.deciding) if place.compared else ""
+    between = "; ".join(filter(None, [format.format_interval(_interval(place)), decision]))
+    return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
 
 
 def _interval(place: ClaimPlace) -> Interval | None:

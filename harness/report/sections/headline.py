@@ -107,7 +107,10 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
         return ", ".join([*([line.finding.row.machine] if results.machines else []), *words])
 
     has_words = any(map(find_words, shown))
-    heading = "" if other_tables else _name_comparison(shown[0].answer, pairs, has_words=has_words)
+    if other_tables:
+        heading = " vs ".join(*pairs) if len(pairs) == 1 else ""
+    else:
+        heading = _name_comparison(shown[0].answer, pairs, has_words=has_words)
     is_base_named = not other_tables and len(bases) == 1 and heading != _COMPARISON
     yield Column(heading, label, is_label=True)
     differ = any(isinstance(line.finding.ratio, Difference) for line in shown)

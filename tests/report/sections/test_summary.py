@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 from dataclasses import replace
 
 import pytest
@@ -458,6 +459,8 @@ def test_percentiles_have_words_of_their_own():
     assert ") as long as TensorFlow 1.14.0 at p99" in slowest
     markdown = render("md", results)
     assert "p99 time ratio" in markdown
+    # one table for both quantities names the two sides once
+    assert re.search(r"^\| tf2.0 vs tf1.14 +\| +ratio \|", markdown, re.MULTILINE)
     assert "p99: 99 % of the single steps of a launch took at most this long." in markdown
 
 
