@@ -72,7 +72,7 @@ def libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
             if ".so" not in Path(name).name or PASSED_OVER.match(Path(name).name):
                 continue
             path = Path(archive.extract(name, folder))
-            modules = fatbins.summary(path)["modules"]
+            modules = fatbins.summarize_file(path)["modules"]
             path.unlink()
             if modules:
                 yield path.name, [f"{number} x {' '.join(code)}" for number, _, code in modules]

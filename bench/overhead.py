@@ -103,7 +103,7 @@ def _stages(project: Project, folder: Path, stages: Path) -> list[tuple[Path, st
 
 
 def _write(folder: Path, job: Job) -> None:
-    for name, content in worker.files(job, die_with_parent=False).items():
+    for name, content in worker.collect_files(job, die_with_parent=False).items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
 

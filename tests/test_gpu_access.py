@@ -111,7 +111,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
         return "" if way is GpuWay.CDI else "cuInit fails with the error 803."
 
     monkeypatch.setattr(gpus, "find", find)
-    monkeypatch.setattr(gpus, "tried", tried)
+    monkeypatch.setattr(gpus, "try_access", tried)
     return SimpleNamespace(api=api)
 
 
@@ -126,7 +126,7 @@ def test_each_method_is_tried_and_one_that_works_is_enough(engine: Any) -> None:
 
 
 def test_if_no_method_works_all_fail(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "tried", lambda *_: "no libcuda.so.1")
+    monkeypatch.setattr(gpus, "try_access", lambda *_: "no libcuda.so.1")
     assert [finding.passed for finding in access.check_ways(["0"], engine)] == [True, False, False, False]
 
 

@@ -104,9 +104,9 @@ def main() -> int:
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="the folder of the bundle")
     arguments = parser.parse_args()
     without = arguments.no_engine
-    host = replace(gpus.host(), needs_packages=True) if without else gpus.host()
+    host = replace(gpus.find_host(), needs_packages=True) if without else gpus.find_host()
     try:
-        cards = selection.cards(selection.wish(True, arguments.gpus), host)
+        cards = selection.select_gpus(selection.parse_requested(True, arguments.gpus), host)
         if not cards:
             raise CannotRunHereError(
                 f"It needs an NVIDIA GPU and its driver: {host.absent}.", "What is here: harness doctor --gpu"

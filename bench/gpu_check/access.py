@@ -19,7 +19,7 @@ from bench.gpu_check.checks import RESULT, Finding, report
 from harness.backends.docker import gpus
 from harness.backends.docker.engine import Engine, connect, raise_as_sentences
 from harness.machine.gpu.host import DRIVER
-from harness.machine.gpu.selection import wish
+from harness.machine.gpu.selection import parse_requested
 from harness.model.backend import GpuWay
 from harness.model.errors import CannotRunHereError, Exit
 from harness.model.gpu import FIRST
@@ -98,8 +98,8 @@ def pull(engine: Engine, name: str) -> str:
 def try_way(engine: Engine, image: str, way: GpuWay, which: Sequence[str]) -> Finding:
     """Start a container of the image with the GPUs `which` by this method, and CUDA in it."""
     try:
-        (access,) = gpus.having(gpus.find(engine, way), which)
-        missing = gpus.tried(engine, image, access.way, access.asked(which), _RUN)
+        (access,) = gpus.select_able(gpus.find(engine, way), which)
+        missing = gpus.try_access(engine, image, access.way, access.list_requested(which), _RUN)
     except CannotRunHereError as error:
         return Finding(False, f"{way}: {one_paragraph(str(error))}")
     return Finding(False, f"{way}: {missing}") if missing else Finding(True, f"{way}: CUDA starts in a container.")
@@ -176,7 +176,7 @@ def describe_specification(path: Path) -> str:
     written = datetime.datetime.fromtimestamp(path.stat().st_mtime, datetime.UTC)
     text = path.read_text(encoding="utf-8", errors="replace")
     drivers = sorted(set(re.findall(r"libcuda\.so\.(\d{3,}[\d.]*\d)", text)))
-    devices = ", ".join(gpus.devices(path)) or "none of NVIDIA"
+    devices = ", ".join(gpus.read_device_names(path)) or "none of NVIDIA"
     return f"written {written:%Y-%m-%d %H:%M} UTC, driver {', '.join(drivers) or 'not named'}, devices {devices}"
 
 
@@ -199,7 +199,7 @@ def main() -> int:
             print(f"{name}: {value}" if "\n" not in value else f"{name}:\n{value}")
         print(f"{RESULT}{summarize(facts)}")
         return Exit.OK
-    findings = check_ways(wish(True, arguments.gpus), engine)
+    findings = check_ways(parse_requested(True, arguments.gpus), engine)
     if refusal:
         findings.append(Finding(False, f'{refusal} To check without containers: make gpu-check ARGS="--no-engine"'))
     return report(findings)

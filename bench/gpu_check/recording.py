@@ -22,8 +22,8 @@ import pynvml
 
 from bench.gpu_check.masking import Mask
 from harness import __version__
-from harness.machine.gpu.host import kept_open, read
-from harness.machine.gpu.monitor import Watch
+from harness.machine.gpu.host import keep_driver_loaded, read
+from harness.machine.gpu.monitor import GpuMonitor
 
 MISMATCH = "mismatch"
 
@@ -159,9 +159,9 @@ def record(seconds: float) -> list[str]:
     """Record the reads of this machine's GPUs at the start of a run, and `seconds` of watching. Return the lines."""
     recorder = Recorder()
     cards = read(recorder).cards
-    with kept_open(cards, recorder):
+    with keep_driver_loaded(cards, recorder):
         if cards:
-            with Watch(cards, recorder):
+            with GpuMonitor(cards, recorder):
                 time.sleep(seconds)
     names = ", ".join(card.name for card in cards)
     header = {"nvml": 1, "harness": __version__, "cards": names, "seconds": seconds}

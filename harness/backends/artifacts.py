@@ -52,7 +52,7 @@ class Artifacts:
         """The number of bytes that can still be saved."""
         return BYTES_LIMIT - self._bytes
 
-    def full(self, name: str, size: int = 0) -> bool:
+    def must_stop_at(self, name: str, size: int = 0) -> bool:
         """Count an entry of this size, and return whether reading must stop before it.
 
         The entry can't be skipped, because skipping an entry of an archive means reading it.
@@ -69,25 +69,27 @@ class Artifacts:
 
     def add(self, name: str, content: bytes) -> None:
         """Save one file under a unique name that isn't a folder of another file."""
-        safe = safe_name(name) or "unnamed"
-        while safe in self.files or safe in self._folders or any(parent in self.files for parent in _parents(safe)):
+        safe = make_safe_name(name) or "unnamed"
+        while (
+            safe in self.files or safe in self._folders or any(parent in self.files for parent in _list_parents(safe))
+        ):
             safe = _rename_file(safe, self.files)
         self.files[safe] = content
-        self._folders.update(_parents(safe))
+        self._folders.update(_list_parents(safe))
         self._bytes += len(content)
 
 
-def _parents(name: str) -> list[str]:
+def _list_parents(name: str) -> list[str]:
     return [str(parent) for parent in PurePosixPath(name).parents if parent.name]
 
 
 def _rename_file(name: str, files: Iterable[str]) -> str:
     """Return the name with a `_` after the parent that is already a file. Without such a parent, append the `_`."""
-    taken = next((parent for parent in reversed(_parents(name)) if parent in files), name)
+    taken = next((parent for parent in reversed(_list_parents(name)) if parent in files), name)
     return f"{taken}_{name[len(taken) :]}"
 
 
-def from_folder(folder: int) -> Artifacts:
+def read_folder(folder: int) -> Artifacts:
     """Return the files in a folder that an untrusted script has written, and may still change.
 
     `folder` is a descriptor that was opened before the script started, so that a replaced path has no effect. The
@@ -106,7 +108,7 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
         name = f"{path}{entry_name}"
         try:
             entry = os.stat(entry_name, dir_fd=folder, follow_symlinks=False)
-            if artifacts.full(name, entry.st_size if stat.S_ISREG(entry.st_mode) else 0):
+            if artifacts.must_stop_at(name, entry.st_size if stat.S_ISREG(entry.st_mode) else 0):
                 return False
             if entry.st_dev != device:
                 artifacts.refuse(name, "on another file system")
@@ -114,11 +116,11 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
                 if name.count("/") + 1 >= DEPTH_LIMIT:
                     artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
-                with _opened(entry_name, folder, os.O_DIRECTORY) as inner:
+                with _open_entry(entry_name, folder, os.O_DIRECTORY) as inner:
                     if os.fstat(inner).st_dev == device and not _walk(artifacts, inner, f"{name}/", device):
                         return False
             elif stat.S_ISREG(entry.st_mode):
-                with _opened(entry_name, folder) as file:
+                with _open_entry(entry_name, folder) as file:
                     _read(artifacts, file, name, device)
             else:
                 artifacts.refuse(name, "not a regular file")
@@ -128,7 +130,7 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
 
 
 @contextmanager
-def _opened(name: str, folder: int, flags: int = 0) -> Iterator[int]:
+def _open_entry(name: str, folder: int, flags: int = 0) -> Iterator[int]:
     """Open an entry of an open folder during the block. Links are refused, and pipes don't block."""
     handle = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | flags, dir_fd=folder)
     try:
@@ -153,7 +155,7 @@ def _read(artifacts: Artifacts, file: int, name: str, device: int) -> None:
         artifacts.add(name, b"".join(chunks))
 
 
-def from_archive(chunks: Iterable[bytes]) -> Artifacts:
+def read_archive(chunks: Iterable[bytes]) -> Artifacts:
     """Return the files in a tar archive of one folder, read as a stream up to the limits."""
     artifacts = Artifacts()
     try:
@@ -163,7 +165,7 @@ def from_archive(chunks: Iterable[bytes]) -> Artifacts:
                 if member.isdir() and not name:
                     continue
                 name = name or member.name
-                if artifacts.full(name, member.size):
+                if artifacts.must_stop_at(name, member.size):
                     break
                 if member.isdir():
                     continue
@@ -197,7 +199,7 @@ class _Chunks:
         return data[:size]
 
 
-def safe_name(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """Return an untrusted file name as a safe relative path; empty if no part of the name is usable."""
     parts = (re.sub(r"[^A-Za-z0-9._+-]", "_", part)[:100].lstrip(".") for part in PurePosixPath(name).parts)
     return "/".join([part for part in parts if part.strip("_")][-DEPTH_LIMIT:])

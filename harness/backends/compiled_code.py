@@ -21,7 +21,7 @@ from harness.model.launch import Limits
 _MOST_BYTES = 2**31
 
 
-def environ(folder: str, first: str = "") -> dict[str, str]:
+def make_environ(folder: str, first: str = "") -> dict[str, str]:
     """Return variables that make the driver use the cache `folder`, and the worker copy the first start's cache."""
     own = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
     return {**own, "FIRST_START_CACHE_PATH": first} if first else own
@@ -43,7 +43,7 @@ def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu])
     return "-".join([*parts, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
-def with_first_start(
+def allow_first_start(
     limits: Limits, requirement: Requirement, cards: Sequence[Gpu], name: str, started: Collection[str]
 ) -> Limits:
     """Return the limits. Allow the time of a first start if the driver may have to compile most of the release's code.

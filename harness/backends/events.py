@@ -163,13 +163,13 @@ class Events:
             raise ValueError(UNASKED)
         match event["event"]:
             case "hello":
-                _read_optional(_number, event, "time")
-                _read_optional(_number, event, "started")
+                _read_optional(_read_number, event, "time")
+                _read_optional(_read_number, event, "started")
                 self.hello |= {key: value for key, value in event.items() if key != "event"}
             case "pins":
-                packages = _object(event, "packages")
+                packages = _read_object(event, "packages")
                 for name in packages:
-                    self.pins[_read_name(name, "packages", self.pins)] = _text(packages, name)
+                    self.pins[_read_name(name, "packages", self.pins)] = _read_text(packages, name)
             case "phase":
                 self._take_phase(event)
             case "samples":
@@ -181,27 +181,27 @@ class Events:
             case "end":
                 self._take_end(event)
             case _:
-                self._take_seen(event)
+                self._take_other(event)
 
-    def _take_seen(self, event: Event) -> None:
+    def _take_other(self, event: Event) -> None:
         match event["event"]:
             case "memory":
-                self.memory += _points(event)
+                self.memory += _read_points(event)
             case "observation":
                 name = _name(event, "observations", self.observations)
                 self.observations[name] = _read_observation(event.get("value"))
             case "fingerprint":
-                self.fingerprint |= _read_observation(_object(event, "values"))
+                self.fingerprint |= _read_observation(_read_object(event, "values"))
             case "artifact":
                 self.artifacts.add(_name(event, "artifacts", self.artifacts))
             case "resources":
-                self.resources |= {key: _amount(event, key) for key in RESOURCES if event.get(key) is not None}
+                self.resources |= {key: _read_amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
-                self.gpus = tuple(map(_gpu, _objects(event, "gpus")))
+                self.gpus = tuple(map(_read_gpu, _read_objects(event, "gpus")))
 
     def _take_phase(self, event: Event) -> None:
-        name, seconds = _name(event, "phases", self.phases), _amount(event, "seconds")
-        cpu_seconds = _read_optional(_amount, event, "cpu_seconds")
+        name, seconds = _name(event, "phases", self.phases), _read_amount(event, "seconds")
+        cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
@@ -210,7 +210,7 @@ class Events:
         status = event.get("status")
         if status not in STATUSES:
             raise ValueError("a line has an unknown status")
-        reason, traceback = (_read_optional(_text, event, key) or "" for key in ("reason", "traceback"))
+        reason, traceback = (_read_optional(_read_text, event, key) or "" for key in ("reason", "traceback"))
         if self.status is None:  # a launch ends once
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
@@ -218,7 +218,7 @@ class Events:
         # if a worker announces no turns, it isn't interleaved, even if the other launches of its round are
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("a line has samples that aren't from a turn")
-        self._keep(event, self.samples)
+        self._add_samples(event, self.samples)
 
     def _take_ready(self) -> None:
         if not self._may_wait or self._word is not None or self.samples:
@@ -235,14 +235,14 @@ class Events:
             raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:
             raise ValueError("a line has samples before the first turn")
-        if len(_samples(event)) != self._requested:
+        if len(_read_samples(event)) != self._requested:
             raise ValueError(f"a line does not have the {counted(self._requested, 'requested sample')} of this turn")
-        self._keep(event, self.alone if self._word == "alone" else self.samples)
+        self._add_samples(event, self.alone if self._word == "alone" else self.samples)
         self.is_waiting = True
 
-    def _keep(self, event: Event, kept: list[Sample]) -> None:
-        calls = _read_optional(_count, event, "calls_per_sample")
-        kept += _samples(event)
+    def _add_samples(self, event: Event, kept: list[Sample]) -> None:
+        calls = _read_optional(_read_count, event, "calls_per_sample")
+        kept += _read_samples(event)
         self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
 
@@ -278,7 +278,7 @@ def _read_optional(read: Callable[[Event, str], Read], event: Event, key: str) -
     return None if event.get(key) is None else read(event, key)
 
 
-def _number(event: Event, key: str) -> float:
+def _read_number(event: Event, key: str) -> float:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= AMOUNT.most:
         raise ValueError(f"{key} is not a valid number in a line")
@@ -291,8 +291,8 @@ def _require_within(value: float, range_: Within, key: str) -> float:
     return value
 
 
-def _amount(event: Event, key: str) -> float:
-    value = _number(event, key)
+def _read_amount(event: Event, key: str) -> float:
+    value = _read_number(event, key)
     if value < 0:
         raise ValueError(f"{key} is negative in a line")
     if not is_amount(value):
@@ -300,14 +300,14 @@ def _amount(event: Event, key: str) -> float:
     return value
 
 
-def _count(event: Event, key: str) -> int:
+def _read_count(event: Event, key: str) -> int:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= COUNT.most:
         raise ValueError(f"{key} is not a positive whole number in a line")
     return value
 
 
-def _text(event: Event, key: str) -> str:
+def _read_text(event: Event, key: str) -> str:
     value = event.get(key)
     if not isinstance(value, str):
         raise ValueError(f"{key} is not text in a line")
@@ -315,7 +315,7 @@ def _text(event: Event, key: str) -> str:
 
 
 def _name(event: Event, kind: str, names: Collection[str]) -> str:
-    return _read_name(_text(event, "name"), kind, names)
+    return _read_name(_read_text(event, "name"), kind, names)
 
 
 def _read_name(name: str, kind: str, names: Collection[str]) -> str:
@@ -327,32 +327,36 @@ def _read_name(name: str, kind: str, names: Collection[str]) -> str:
     return name
 
 
-def _object(event: Event, key: str) -> dict[str, Any]:
+def _read_object(event: Event, key: str) -> dict[str, Any]:
     value = event.get(key)
     if not isinstance(value, dict):
         raise ValueError(f"{key} is not an object in a line")
     return value
 
 
-def _objects(event: Event, key: str) -> list[Event]:
+def _read_objects(event: Event, key: str) -> list[Event]:
     value = event.get(key)
     if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
         raise ValueError(f"{key} is not a list of objects in a line")
     return value
 
 
-def _gpu(event: Event) -> UsedGpu:
-    capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _text(event, "capability"))
+def _read_gpu(event: Event) -> UsedGpu:
+    capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _read_text(event, "capability"))
     if not capability:
         raise ValueError("capability must be a compute capability such as 8.0 in a line")
-    pci = format_pci_address(_read_optional(_text, event, "pci") or "")
-    return UsedGpu(join_lines(_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
+    pci = format_pci_address(_read_optional(_read_text, event, "pci") or "")
+    return UsedGpu(join_lines(_read_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
 
 
-def _samples(event: Event) -> list[Sample]:
+def _read_samples(event: Event) -> list[Sample]:
     samples = [
-        Sample(_number(entry, "seconds"), _count(entry, "steps"), _read_optional(_amount, entry, "cpu_seconds"))
-        for entry in _objects(event, "samples")
+        Sample(
+            _read_number(entry, "seconds"),
+            _read_count(entry, "steps"),
+            _read_optional(_read_amount, entry, "cpu_seconds"),
+        )
+        for entry in _read_objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
         raise ValueError("a sample's seconds are not positive in a line")
@@ -361,7 +365,7 @@ def _samples(event: Event) -> list[Sample]:
     return samples
 
 
-def _points(event: Event) -> list[tuple[int, int]]:
+def _read_points(event: Event) -> list[tuple[int, int]]:
     points = event.get("points")
     if not isinstance(points, list) or not all(map(_is_point, points)):
         raise ValueError("points are not pairs of whole numbers in a line")

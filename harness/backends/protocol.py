@@ -127,7 +127,7 @@ class ImageBackend(RegisteredBackend, Protocol):
         """Prepare environments as every backend does. Up to `jobs` images are built at a time."""
         ...
 
-    def bill(self, requirement: Requirement, found: Verification) -> str:
+    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         ...
 

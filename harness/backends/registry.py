@@ -70,10 +70,10 @@ class UntrustedError(UsageError):
 
 def check_backend(name: str) -> str:
     """Return the valid value of `--backend`. Raises UsageError for other values."""
-    return name if name == AUTO else _entry(name).name
+    return name if name == AUTO else _find_entry(name).name
 
 
-def _entry(name: str) -> BackendEntry:
+def _find_entry(name: str) -> BackendEntry:
     for entry in ENTRIES:
         if entry.name == name:
             return entry
@@ -99,7 +99,7 @@ def choose(
     if name != AUTO:
         if untrusted and not is_contained(name):
             raise UntrustedError(name, untrusted)
-        backend = _entry(name).open(root, run)
+        backend = _find_entry(name).open(root, run)
         try:
             return backend, f"{_describe_usable(backend, gpus, via)}, because of --backend {name}"
         except CannotRunHereError as error:
@@ -116,17 +116,17 @@ def choose(
         except CannotRunHereError as error:
             refusals.append(error)
             continue
-        why = f"because {_clause(refusals[0].message)}" if refusals else "because it is running"
+        why = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
         return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
-    raise _refusal(refusals, untrusted)
+    raise _make_refusal(refusals, untrusted)
 
 
 def is_contained(name: str) -> bool:
     """Return whether a value of `--backend` runs untrusted scripts in containers or not at all."""
-    return name == AUTO or _entry(name).in_containers
+    return name == AUTO or _find_entry(name).in_containers
 
 
-def gpu_host(name: str, root: Path) -> GpuHost:
+def find_gpu_host(name: str, root: Path) -> GpuHost:
     """Return the GPUs for launches of a backend or, for `auto`, of the first backend that this machine can use."""
     return choose_backend(name, root).gpu_host
 
@@ -150,7 +150,7 @@ def open_all(root: Path) -> "list[RegisteredBackend]":
     return [entry.open(root, "") for entry in ENTRIES]
 
 
-def image_backend(root: Path) -> "ImageBackend":
+def open_image_backend(root: Path) -> "ImageBackend":
     """Return the backend with images, without connecting to its engine."""
     return next(cast("ImageBackend", entry.open(root, "images")) for entry in ENTRIES if entry.in_containers)
 
@@ -169,7 +169,7 @@ def _describe_usable(backend: "RegisteredBackend", gpus: Sequence[str], via: Gpu
     return f"{backend.check()} with GPU {', '.join(gpus)}"
 
 
-def _refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
+def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[str]) -> CannotRunHereError:
     """Return the error for untrusted scripts that need a container, although no engine is running."""
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
@@ -190,7 +190,7 @@ def _list_container_free_options(but: str = "") -> str:
     return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
 
 
-def _clause(text: str) -> str:
+def _make_clause(text: str) -> str:
     """Return an error's first line in a form that can continue a sentence."""
     line = text.splitlines()[0].rstrip(".")
     return line if line.startswith("Docker") else line[:1].lower() + line[1:]

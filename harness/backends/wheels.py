@@ -50,9 +50,9 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     place = path.parent if os.access(path.parent, os.W_OK) else Path(gettempdir())
     for other in place.glob(f"{_PREFIX}*"):
         _remove_abandoned(other)
-    with TemporaryDirectory(dir=place, prefix=_PREFIX) as few, _locked(Path(few)):
+    with TemporaryDirectory(dir=place, prefix=_PREFIX) as few, _try_lock(Path(few)):
         for file in path.iterdir():
-            if file.is_file() and _package(file.name) in pinned | {None}:
+            if file.is_file() and _parse_package(file.name) in pinned | {None}:
                 try:
                     (Path(few) / file.name).hardlink_to(file)
                 except OSError:  # another file system, or one without links
@@ -61,7 +61,7 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[bool]:
+def _try_lock(folder: Path) -> Iterator[bool]:
     """Try to lock a folder for the block. Yield whether this process holds the lock. Raises OSError for a link."""
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -79,12 +79,12 @@ def _remove_abandoned(folder: Path) -> None:
     """Remove the folder of a process that was killed. A new folder isn't locked yet, so its age counts too."""
     with suppress(OSError):
         if time.time() - folder.stat().st_mtime > _ABANDONED_SECONDS:
-            with _locked(folder) as is_locked:
+            with _try_lock(folder) as is_locked:
                 if is_locked:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _package(name: str) -> tuple[str, str] | None:
+def _parse_package(name: str) -> tuple[str, str] | None:
     """Return the package and the version in a file's name, both normalised."""
     from packaging import utils
 

@@ -30,7 +30,7 @@ ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTEC
 Read = Callable[[bytes], object]
 
 
-def files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
+def collect_files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
     """Return all files for the folder in which the worker starts, by relative name."""
     document = job.document(die_with_parent=die_with_parent, artifacts=ARTIFACTS)
     contents = {"job.json": json.dumps(document).encode()} | dict(job.files)
@@ -91,7 +91,7 @@ class WorkerProcess(Protocol):
         """Read the output that has arrived so far, without waiting. Stop when a reader has read enough."""
         ...
 
-    def tell(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
         ...
 
@@ -121,14 +121,14 @@ class HeldLaunch:
         self._is_started = True
         self._process.start(self._events.feed, self._stderr.feed)
 
-    def go_on(self, word: str = "") -> bool:
+    def resume(self, word: str = "") -> bool:
         """Send `word` to a waiting launch, and let it run until it waits again. Return False if it has ended."""
         if self._outcome is not None:
             return False
         if self._events.is_waiting:
             self._process.catch_up()
             self._events.ask(word)
-            self._process.tell(word)
+            self._process.send(word)
         elif not self._is_started:
             self.start()
         began = time.monotonic()
@@ -155,7 +155,7 @@ def is_waiting_for_words(job: Job) -> bool:
     return job.sampling.turns is not None or job.waits
 
 
-def outcome(
+def make_outcome(
     events: Events,
     ending: Ending,
     stderr: Tail,
@@ -192,7 +192,7 @@ def outcome(
         artifacts=artifacts.files,
         image=image,
         error=join_lines(error),
-        stderr=_stderr(stderr.text(), events.traceback),
+        stderr=_join_stderr(stderr.text(), events.traceback),
         not_kept=tuple(artifacts.refused),
     )
 
@@ -249,7 +249,7 @@ def _compute_start_phases(events: Events, requested_at: float | None) -> dict[st
     return phases
 
 
-def _stderr(text: str, traceback: str) -> str:
+def _join_stderr(text: str, traceback: str) -> str:
     parts = [text]
     if traceback.strip() and traceback.strip() not in text:
         tail = Tail()

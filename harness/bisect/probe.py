@@ -20,7 +20,7 @@ from harness.bisect.request import BisectRequest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.machine.lock import hold_machine, run_to_itself
+from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.defaults import SEARCH_MEASURE, SEARCH_WARMUP
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, HarnessError, UsageError
@@ -115,7 +115,7 @@ class Probe:
         paths = self.folder.iterdir() if self.folder.exists() else ()
         unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
         for path in unfinished:
-            with run_to_itself(path.name):
+            with hold_run_lock(path.name):
                 for backend in registry.open_all(self._project.root):
                     with suppress(CannotRunHereError):  # the run had no containers if the engine is missing
                         backend.clean(path.name)

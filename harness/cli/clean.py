@@ -9,7 +9,7 @@ from harness.backends import registry
 from harness.catalog.project import Project
 from harness.cli import completion
 from harness.machine.gpu import clocks
-from harness.machine.lock import hold_machine, run_to_itself
+from harness.machine.lock import hold_machine, hold_run_lock
 from harness.model.errors import CannotRunHereError
 from harness.model.texts import counted
 from harness.store.folder import RunFolder
@@ -30,7 +30,7 @@ def clean(
     removed, kept = [], []
     identity = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
-    with run_to_itself(identity) if identity else hold_machine():
+    with hold_run_lock(identity) if identity else hold_machine():
         for backend in registry.open_all(Project.find().root):
             try:
                 removed.append(f"{backend.clean(identity)} {backend.leftovers}")

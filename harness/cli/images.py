@@ -54,7 +54,7 @@ def list_images(
     It also shows package versions, image sizes, and the GPUs that can run each environment.
     """
     project, environments = session.images.select_environments(names)
-    rows = session.images.list_rows(project, environments, registry.image_backend(project.root).states, say)
+    rows = session.images.list_rows(project, environments, registry.open_image_backend(project.root).states, say)
     typer.echo(codec.dumps(rows, indent=2) if json else "\n".join(format_table(rows)))
 
 
@@ -85,7 +85,7 @@ def build(
 
     count = read_whole(jobs, "--jobs", least=1) if jobs else None
     project, requirements = session.images.select_images(names, device)
-    backend = registry.image_backend(project.root)
+    backend = registry.open_image_backend(project.root)
     if push:
         backend.check_push()
     with handle_signals(), display.show_preparation() as progress:
@@ -117,7 +117,7 @@ def verify(
     In GPU images, it also checks the CUDA libraries.
     """
     project, requirements = session.images.select_images(names, device)
-    backend = registry.image_backend(project.root)
+    backend = registry.open_image_backend(project.root)
     are_right = True
     for requirement in requirements:
         verification = backend.verify(requirement)
@@ -126,7 +126,7 @@ def verify(
             typer.echo(f"{requirement.environment.name}: {line}")
         if sbom:
             path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
-            _write(path, backend.bill(requirement, verification))
+            _write(path, backend.make_sbom(requirement, verification))
             typer.echo(f"{requirement.environment.name}: {path}")
     if not are_right:
         raise typer.Exit(Exit.CELLS_FAILED)

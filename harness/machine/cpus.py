@@ -20,7 +20,7 @@ def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tu
     if wish == "all":
         return None
     if wish.isdecimal():
-        return _count(int(wish), allowed, topology)
+        return _choose_count(int(wish), allowed, topology)
     return _read_cpu_list(wish, allowed)
 
 
@@ -35,10 +35,10 @@ def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]
             f"-a cpus={most}: launches may use {len(pool)} CPUs ({format_cpu_list(pool)}).",
             "Use fewer cores for each launch.",
         )
-    return _count(most, set(pool), None)
+    return _choose_count(most, set(pool), None)
 
 
-def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
+def _choose_count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
             f"--cpus {count}: this process may use {len(allowed)} CPUs ({format_cpu_list(allowed)}).",
@@ -46,8 +46,8 @@ def _count(count: int, allowed: set[int], topology: Topology | None) -> tuple[in
         )
     topology = topology or machine.read()
     pool = _list_candidates(count, allowed, topology)
-    places = {_place(cpu, topology) for cpu in pool}
-    parts = [{cpu for cpu in pool if _place(cpu, topology) == place} for place in places]
+    places = {_find_place(cpu, topology) for cpu in pool}
+    parts = [{cpu for cpu in pool if _find_place(cpu, topology) == place} for place in places]
     choices = [_choose_spread_cpus(count, part, allowed, topology) for part in [*parts, pool]]
     return max(choices, key=lambda chosen: _rank_choice(chosen, allowed, topology))
 
@@ -85,13 +85,13 @@ def _rank_choice(chosen: tuple[int, ...], allowed: Collection[int], topology: To
         len(chosen),
         len(cores),
         sum(core <= set(allowed) for core in cores),
-        len({_place(cpu, topology) for cpu in chosen}) == 1,
+        len({_find_place(cpu, topology) for cpu in chosen}) == 1,
         not any(0 in core for core in cores),
         chosen,
     )
 
 
-def _place(cpu: int, topology: Topology) -> tuple[int, int]:
+def _find_place(cpu: int, topology: Topology) -> tuple[int, int]:
     details = topology.cpu(cpu)
     return details.package, -1 if details.node is None else details.node
 
@@ -133,7 +133,8 @@ def choose_starting_cpus(
     cores = {
         place.siblings: place.number  # the last CPU of each core
         for place in places
-        if _place(place.number, topology) == _place(measured.number, topology) and place.cache == measured.cache
+        if _find_place(place.number, topology) == _find_place(measured.number, topology)
+        and place.cache == measured.cache
     }
     # the highest numbers first, because interrupts prefer the lowest ones
     return (measured.number, *sorted(cores.values(), reverse=True))
@@ -144,16 +145,16 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
     if not cpus:
         return ""
     one = len(cpus) == 1
-    name = _numbers(cpus)
+    name = _format_numbers(cpus)
     if not topology.known:
         return name
     # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
-    kept, shared = find_idle_siblings(cpus, topology, allowed), shared_with(cpus, topology, allowed)
-    keeps = f" (harness leaves {_numbers(kept)} to other work)" if kept else ""
+    kept, shared = find_idle_siblings(cpus, topology, allowed), find_shared_siblings(cpus, topology, allowed)
+    keeps = f" (harness leaves {_format_numbers(kept)} to other work)" if kept else ""
     if shared:
         where = f"whose {core} it shares" if one else f"whose {core}s they share"
-        return f"{name}, {where} with {_numbers(shared)}{keeps}"
+        return f"{name}, {where} with {_format_numbers(shared)}{keeps}"
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
     if cores < len(cpus):
         return f"{name}, on {counted(cores, core)}{keeps}"
@@ -166,12 +167,12 @@ def find_idle_siblings(cpus: Collection[int], topology: Topology, allowed: Colle
     return set(siblings) if set(allowed) - set(cpus) - siblings else set()
 
 
-def shared_with(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
+def find_shared_siblings(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
     """Return the siblings of `cpus` that other processes may use, or that harness itself must use."""
     return set(topology.others(cpus)) - find_idle_siblings(cpus, topology, allowed)
 
 
-def _numbers(cpus: Collection[int]) -> str:
+def _format_numbers(cpus: Collection[int]) -> str:
     """Format CPU numbers: `CPU 7`, or `CPUs 0, 2-3`."""
     return f"CPU{'' if len(cpus) == 1 else 's'} {format_cpu_list(cpus)}"
 

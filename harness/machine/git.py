@@ -124,12 +124,12 @@ def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str
     """Run git in a folder with a remote repository, without prompts. Return its exit code and its output."""
     ssh = os.environ.get("GIT_SSH_COMMAND") or get_output(run_git(folder, "config", "--get", "core.sshCommand"))
     ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
-    plain, credentials = _with_credentials(address)
+    plain, credentials = _extract_credentials(address)
     environ = _make_environ({**_REMOTE_ENVIRON, **credentials, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
     return child_process.run(["git", "-C", str(folder), *command, "--", plain, *refs], environ, REMOTE)
 
 
-def _with_credentials(address: str) -> tuple[str, dict[str, str]]:
+def _extract_credentials(address: str) -> tuple[str, dict[str, str]]:
     """Return an address without user and password, and the variables that pass them to git."""
     match = _CREDENTIALS.fullmatch(address)
     if match is None:

@@ -105,7 +105,7 @@ def is_held(path: Path) -> bool:
         os.close(handle)
 
 
-def lock_file() -> Path:
+def get_lock_path() -> Path:
     """Return the path of the user's lock for this machine.
 
     If `HARNESS_MACHINE_LOCK` is set, its value is the path. Several users can share this file.
@@ -120,15 +120,15 @@ def lock_file() -> Path:
     return folder / f"{platform.node() or 'machine'}.lock"
 
 
-def run_lock(run: str) -> Path:
+def get_run_lock_path(run: str) -> Path:
     """Return the path of the lock that a run of this user holds. It doesn't depend on the run's folder."""
     return get_data_dir() / "runs" / f"{re.sub(r'[^A-Za-z0-9-]', '_', run)}.lock"
 
 
 @contextlib.contextmanager
-def run_to_itself(run: str) -> Iterator[None]:
+def hold_run_lock(run: str) -> Iterator[None]:
     """Hold a run's lock. Raises CannotRunHereError if another process measures or cleans up the run."""
-    path = run_lock(run)
+    path = get_run_lock_path(run)
     try:
         make_folder(path.parent)
     except OSError as error:
@@ -152,7 +152,7 @@ _AGAIN = 0.5
 
 def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
     """Hold the machine's lock. Two runs, or a run and a build, at the same time would affect the measured times."""
-    return hold_lock(lock_file(), _BUSY, _WAIT, waiting)
+    return hold_lock(get_lock_path(), _BUSY, _WAIT, waiting)
 
 
 @contextlib.contextmanager
@@ -163,14 +163,16 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with _hold_lock(lock_file(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
+    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
         was_reported = False
         while True:
             for place, names in enumerate(slots):
                 with contextlib.ExitStack() as held:
                     try:
                         for name in sorted(names):
-                            held.enter_context(hold_lock(lock_file().with_name(f"{lock_file().name}.{name}"), _BUSY))
+                            held.enter_context(
+                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY)
+                            )
                     except CannotRunHereError as error:
                         busy = error
                         continue

@@ -57,7 +57,7 @@ def divide_machine(
         largest = max(parts, key=len)
         at = parts.index(largest)
         parts[at : at + 1] = [largest[: len(largest) // 2], largest[len(largest) // 2 :]]
-    return [_slot(part) for part in parts[:total]]
+    return [_make_slot(part) for part in parts[:total]]
 
 
 def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
@@ -83,7 +83,7 @@ def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequen
             own = left[: len(members)]
         left = [core for core in left if core not in own]
         for at, card in enumerate(members):
-            slots[card.index] = _slot(own[at :: len(members)], str(card.index))
+            slots[card.index] = _make_slot(own[at :: len(members)], str(card.index))
     return [slots[card.index] for card in chosen]
 
 
@@ -100,7 +100,7 @@ def _group_by_core(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
     return list(cores.values())
 
 
-def _slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
+def _make_slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
     return Slot(tuple(sorted(cpu for core in cores for cpu in core)), gpu)
 
 

@@ -68,11 +68,11 @@ class Topology:
 def read(root: Path = Path("/")) -> Topology:
     """Read the topology from the kernel's files under `root`. Without them, every CPU counts as a separate core."""
     folder = root / "sys/devices/system/cpu"
-    numbers = _online(folder)
-    siblings = {number: _siblings(folder / f"cpu{number}/topology") for number in numbers}
+    numbers = _read_online(folder)
+    siblings = {number: _read_siblings(folder / f"cpu{number}/topology") for number in numbers}
     isolated = sysfs.read_cpu_list(folder / "isolated") or frozenset()
-    nodes = _nodes(root / "sys/devices/system/node")
-    speeds = _speeds(folder, numbers)
+    nodes = _read_nodes(root / "sys/devices/system/node")
+    speeds = _read_speeds(folder, numbers)
     cpus = {
         number: Cpu(
             number,
@@ -81,7 +81,7 @@ def read(root: Path = Path("/")) -> Topology:
             node=nodes.get(number),
             speed=speeds.get(number, 0),
             isolated=number in isolated,
-            cache=_cache(folder / f"cpu{number}/cache"),
+            cache=_read_cache(folder / f"cpu{number}/cache"),
         )
         for number in numbers
     }
@@ -95,21 +95,21 @@ def is_virtual(root: Path = Path("/")) -> bool | None:
     return "hypervisor" in flags[1].split() if flags else None
 
 
-def _online(folder: Path) -> list[int]:
+def _read_online(folder: Path) -> list[int]:
     """Return the online CPUs. The kernel doesn't describe offline CPUs."""
     present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
     online = sysfs.read_cpu_list(folder / "online")
     return sorted(present if online is None else present & online)
 
 
-def _siblings(folder: Path) -> frozenset[int] | None:
+def _read_siblings(folder: Path) -> frozenset[int] | None:
     for name in ("core_cpus_list", "thread_siblings_list"):  # older kernels use the second name
         if (cpus := sysfs.read_cpu_list(folder / name)) is not None:
             return cpus
     return None
 
 
-def _cache(folder: Path) -> frozenset[int]:
+def _read_cache(folder: Path) -> frozenset[int]:
     """Return the CPUs that share the level 3 cache."""
     for path in folder.glob("index[0-9]*"):
         if sysfs.read_integer(path / "level") == 3:
@@ -117,13 +117,13 @@ def _cache(folder: Path) -> frozenset[int]:
     return frozenset()
 
 
-def _nodes(folder: Path) -> dict[int, int]:
+def _read_nodes(folder: Path) -> dict[int, int]:
     """Return the NUMA node of each CPU."""
     paths = [path for path in folder.glob("node[0-9]*") if re.fullmatch(r"node\d+", path.name)]
     return {cpu: int(path.name[4:]) for path in paths for cpu in sysfs.read_cpu_list(path / "cpulist") or ()}
 
 
-def _speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
+def _read_speeds(folder: Path, numbers: Iterable[int]) -> dict[int, int]:
     """Return each CPU's capacity if it differs between CPUs, otherwise the highest frequency in kHz.
 
     While SMT is on, kernels report the same capacity for every CPU of a hybrid chip.

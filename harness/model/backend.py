@@ -216,10 +216,10 @@ class LaunchHandle(Protocol):
     """
 
     def start(self) -> None:
-        """Start the launch without waiting, so that others can start too. Then call `go_on` without a word."""
+        """Start the launch without waiting, so that others can start too. Then call `resume` without a word."""
         ...
 
-    def go_on(self, word: str = "") -> bool:
+    def resume(self, word: str = "") -> bool:
         """Continue the launch until it waits for its next command. Return False if it ended, for whatever reason.
 
         The first call has no `word`, and starts the launch unless it was started before. Later calls send `word`, which
@@ -297,7 +297,7 @@ class Backend(Protocol):
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
         """Execute one launch without interleaving, and return its outcome."""
         with self.hold(requirement, job) as held:
-            while held.go_on():
+            while held.resume():
                 pass
             return held.outcome()
 

@@ -151,7 +151,7 @@ class Launching:
     def follow(self) -> None:
         """Start the launch if necessary, and follow it until it waits for a command or has ended."""
         with self._timed():
-            self.waits = (self._held if self._is_started else self._open()).go_on()
+            self.waits = (self._held if self._is_started else self._open()).resume()
 
     def _open(self) -> LaunchHandle:
         self._watching = self._outer.enter_context(ExitStack())
@@ -187,7 +187,7 @@ class Launching:
         """Send a command to the worker, and return the seconds until it waits again or has ended."""
         before = self.seconds
         with self._timed():
-            self.waits = self._held.go_on(word)
+            self.waits = self._held.resume(word)
         return self.seconds - before
 
     @contextmanager

@@ -54,9 +54,9 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     `typed` are names or globs of environments, by default the whole catalog. With a GPU, a row per environment
     describes how it runs on the GPUs.
     """
-    gpu_names = selection.wish(gpu, gpus)
+    gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
-    host = registry.image_backend(project.root).gpu_host
+    host = registry.open_image_backend(project.root).gpu_host
     catalog, selected = add_requested(load_environments(project), names(typed, "-e"))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
@@ -69,15 +69,18 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     cards, refused = host.cards[:1], []
     try:
         if gpu_names:
-            gpu_names = selection.meant(gpu_names, host, typed=bool(gpus))
-            cards = selection.cards(gpu_names, host)
+            gpu_names = selection.resolve_names(gpu_names, host, typed=bool(gpus))
+            cards = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the result of this check
-        cards, refused = [], [around.gpus_asked(error.message, error.advice)]
+        cards, refused = [], [around.report_unavailable_gpus(error.message, error.advice)]
     checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locked, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
-    checks += [around.gpu_driver(host, wanted=bool(gpu_names) and host.is_here), *map(around.gpu, host.cards)]
+    checks += [
+        around.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),
+        *map(around.check_gpu, host.cards),
+    ]
     # settings are only checked on the GPUs of the launches
-    checks += [check for card in host.chosen(gpu_names) for check in around.gpu_settings(card)]
+    checks += [check for card in host.chosen(gpu_names) for check in around.check_gpu_settings(card)]
     document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *refused])]}
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]

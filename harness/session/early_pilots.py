@@ -6,7 +6,7 @@ from functools import partial
 from time import monotonic
 
 from harness.machine import cpus
-from harness.machine.lock import run_to_itself
+from harness.machine.lock import hold_run_lock
 from harness.model.backend import Backend, PreparationStep, Progress, Stage
 from harness.model.launch import BESIDE_BUILDS, Launch, Status
 from harness.model.run import Plan
@@ -56,7 +56,7 @@ class Pilots:
             widths=lambda _: {},
             watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
-        with run_to_itself(self._run), cpus.keep_process_off(plan.limits.cpus):
+        with hold_run_lock(self._run), cpus.keep_process_off(plan.limits.cpus):
             for part in _plan_pilots(plan, environment):
                 if is_making():  # a pilot during builds doesn't make the run longer
                     replace(walk, plan=part).run([])

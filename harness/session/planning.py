@@ -127,7 +127,7 @@ class Planned:
     @property
     def gpu_lines(self) -> list[str]:
         """Sentences about the GPUs of each launch."""
-        return [*gpus.lines(self.cards, self.gpu_host), *self.first_starts] if self.plan.limits.gpus else []
+        return [*gpus.describe_gpus(self.cards, self.gpu_host), *self.first_starts] if self.plan.limits.gpus else []
 
     @property
     def first_starts(self) -> list[str]:
@@ -231,11 +231,11 @@ def plan(
     host.require_linux()
     project = Project.find()
     devices, limits = _choose_limits(request)
-    gpu_host = registry.gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
+    gpu_host = registry.find_gpu_host(request.backend, project.root) if limits.gpus else CPU_ALONE
     if limits.gpus and isinstance(request, Request) and request.on:
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
-    limits = replace(limits, gpus=gpus.meant(limits.gpus, gpu_host, typed=bool(request.gpus)))
-    cards = gpus.cards(limits.gpus, gpu_host)
+    limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
+    cards = gpus.select_gpus(limits.gpus, gpu_host)
     by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
     scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
@@ -666,7 +666,7 @@ def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     """Return the devices of the cells, and the limits of launches. Raises UsageError."""
     devices = _choose_devices(request)
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    gpu_names = gpus.wish(Device.GPU in devices, request.gpus)
+    gpu_names = gpus.parse_requested(Device.GPU in devices, request.gpus)
     # with one core, a GPU could wait for the CPU work of each step, so use all cores by default
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return devices, Limits(

@@ -101,8 +101,8 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     name = begun.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
-    gpu_host = registry.gpu_host(name, project.root) if limits.gpus else CPU_ALONE
-    cards = gpus.cards(limits.gpus, gpu_host)
+    gpu_host = registry.find_gpu_host(name, project.root) if limits.gpus else CPU_ALONE
+    cards = gpus.select_gpus(limits.gpus, gpu_host)
     differing = host.find_differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         changes = "; ".join(run_info.change(*difference) for difference in differing)
@@ -187,7 +187,7 @@ def make_changed_error(path: Path, what: str) -> UsageError:
 
 def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts about this machine for run.json, with its GPUs and locked clocks if launches use GPUs."""
-    of_gpus = gpus.facts(cards, gpu_host, clock) if limits.gpus else {}
+    of_gpus = gpus.collect_facts(cards, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
     pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
     return {**host.read_facts(), "pinned_to": pinned, **of_gpus}

@@ -23,9 +23,9 @@ from harness.files import get_data_dir
 from harness.machine import cpus, host
 from harness.machine.gpu import clocks
 from harness.machine.gpu import selection as gpus
-from harness.machine.gpu.host import kept_open
+from harness.machine.gpu.host import keep_driver_loaded
 from harness.machine.identity import load_machine
-from harness.machine.lock import hold_lock, hold_machine, hold_slot, run_to_itself
+from harness.machine.lock import hold_lock, hold_machine, hold_run_lock, hold_slot
 from harness.machine.slots import Slot
 from harness.model.backend import (
     Backend,
@@ -254,7 +254,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
         backend.check_room(planned.needed)
-        for sentence in [*planned.first_starts, *gpus.shared(planned.cards)]:
+        for sentence in [*planned.first_starts, *gpus.list_sharing(planned.cards)]:
             listener.say(sentence)
     folder = RunFolder.create(planned.request.results, named)
     try:
@@ -303,7 +303,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             f"The secret that signs runs can't be saved in {get_data_dir()}. This run can't be continued (--resume) "
             "after it ends."
         )
-    watch = gpus.watch(planned.cards)
+    watch = gpus.choose_monitor(planned.cards)
     return _ReadyRun(folder, begun, planned.requirements, jobs, backend, watch, finished)
 
 
@@ -391,7 +391,7 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
     moved = [name for name, image in begun.images.items() if preparation.images.get(name) != image]
     if moved:
         raise make_changed_error(path, f"the image of {', '.join(moved)}")
-    watch = gpus.watch(cards)
+    watch = gpus.choose_monitor(cards)
     return _ReadyRun(
         earlier_run.folder, begun, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
     )
@@ -418,7 +418,7 @@ def _execute_run(ready: _ReadyRun, listener: Listener, refused: Mapping[str, Fil
 @contextmanager
 def hold_run(folder: RunFolder) -> Iterator[None]:
     """Hold the locks of the folder and the run, so that no other process measures or cleans up this run."""
-    with hold_lock(folder.path / ".lock", f"{folder.path} is being measured."), run_to_itself(folder.path.name):
+    with hold_lock(folder.path / ".lock", f"{folder.path} is being measured."), hold_run_lock(folder.path.name):
         yield
 
 
@@ -557,8 +557,8 @@ def _drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]
 def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:
     """Keep the GPUs' driver loaded, and their clocks locked if requested, until `held` ends."""
     if limits.gpus:
-        held.enter_context(kept_open(cards))
-        held.enter_context(clocks.locked(cards, clock))
+        held.enter_context(keep_driver_loaded(cards))
+        held.enter_context(clocks.lock_clocks(cards, clock))
     if clock:
         listener.say(f"The clocks of the GPUs are locked for this run, {run_info.clock(clock)}.")
 

@@ -45,6 +45,6 @@ def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
         gpus=(slot.gpu,) if slot.gpu else (),
     )
     limits = add_cores(limits, request, planned.scenarios.values(), slot.cpus)
-    host = registry.gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
-    cards = gpus.cards(limits.gpus, host) if slot.gpu else []
+    host = registry.find_gpu_host(request.backend, planned.project.root) if slot.gpu else CPU_ALONE
+    cards = gpus.select_gpus(limits.gpus, host) if slot.gpu else []
     return replace(planned, plan=replace(planned.plan, limits=limits), gpu_host=host, cards=cards)

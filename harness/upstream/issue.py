@@ -163,11 +163,11 @@ def _bases(run: Run) -> dict[str, str]:
     if not _is_in_containers(run) or not run.images:
         return {}
     from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
-    from harness.backends.docker.images import public_base  # noqa: PLC0415
+    from harness.backends.docker.images import find_public_base  # noqa: PLC0415
 
     try:
         engine = connect()
-        bases = {name: public_base(engine, image) for name, image in run.images.items()}
+        bases = {name: find_public_base(engine, image) for name, image in run.images.items()}
     except CannotRunHereError:
         return {}
     return {name: base for name, base in bases.items() if base}

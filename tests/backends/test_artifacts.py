@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends import artifacts
-from harness.backends.artifacts import Artifacts, from_archive, safe_name
+from harness.backends.artifacts import Artifacts, make_safe_name, read_archive
 from harness.backends.docker.container import pack
 
 
@@ -17,7 +17,7 @@ def from_folder(folder, meanwhile=lambda: None):
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         meanwhile()
-        return artifacts.from_folder(handle)
+        return artifacts.read_folder(handle)
     finally:
         os.close(handle)
 
@@ -107,7 +107,7 @@ def test_what_lies_too_deep_is_not_entered_and_named(tmp_path):
     found = from_folder(tmp_path)
     assert found.files == {"a/b/c/d/e/f/g/data": b"2"}
     assert found.refused == ["a/b/c/d/e/f/g/h: deeper than 8 folders"]
-    inner = from_archive([pack({"artifacts/a/b/c/d/e/f/g/h/data": b"1", "artifacts/a/b/c/d/e/f/g/data": b"2"})])
+    inner = read_archive([pack({"artifacts/a/b/c/d/e/f/g/h/data": b"1", "artifacts/a/b/c/d/e/f/g/data": b"2"})])
     assert inner.files == found.files
     assert inner.refused == ["a/b/c/d/e/f/g/h/data: deeper than 8 folders"]
 
@@ -118,7 +118,7 @@ def test_folders_count_as_entries(tmp_path):
     (tmp_path / "last").write_bytes(b"x")
     with patch.object(artifacts, "ENTRIES_LIMIT", 10):
         assert "10 entries" in from_folder(tmp_path).refused[0]
-        assert "10 entries" in from_archive([pack({}, tuple(f"artifacts/{n:02}" for n in range(20)))]).refused[0]
+        assert "10 entries" in read_archive([pack({}, tuple(f"artifacts/{n:02}" for n in range(20)))]).refused[0]
 
 
 def test_reading_ends_at_its_deadline(tmp_path):
@@ -168,7 +168,7 @@ def test_a_file_that_grows_while_it_is_read_is_refused(tmp_path):
 
 
 def test_one_name_in_two_folders_stays_two_files():
-    found = from_archive([pack({"artifacts/x/data.txt": b"1", "artifacts/y/data.txt": b"2"})])
+    found = read_archive([pack({"artifacts/x/data.txt": b"1", "artifacts/y/data.txt": b"2"})])
     assert found.files == {"x/data.txt": b"1", "y/data.txt": b"2"}
 
 
@@ -184,15 +184,15 @@ def test_whatever_names_become_no_file_is_in_the_place_of_another_ones_folder(na
 
 @given(st.text())
 def test_a_safe_name_stays_inside(name):
-    path = PurePosixPath(safe_name(name))
+    path = PurePosixPath(make_safe_name(name))
     assert not path.is_absolute()
     assert ".." not in path.parts
     assert len(path.parts) <= 8
 
 
 def test_names_keep_what_is_harmless():
-    assert safe_name("profile/plugins/run_1.trace.json") == "profile/plugins/run_1.trace.json"
-    assert safe_name("/etc/../x y") == "etc/x_y"
+    assert make_safe_name("profile/plugins/run_1.trace.json") == "profile/plugins/run_1.trace.json"
+    assert make_safe_name("/etc/../x y") == "etc/x_y"
 
 
 def test_links_and_devices_are_refused():
@@ -202,15 +202,15 @@ def test_links_and_devices_are_refused():
             entry = tarfile.TarInfo(f"artifacts/{name}")
             entry.type, entry.linkname = kind, "/etc/passwd"
             tar.addfile(entry)
-    found = from_archive([buffer.getvalue()])
+    found = read_archive([buffer.getvalue()])
     assert found.files == {}
     assert [line.split(":")[0] for line in found.refused] == ["link", "hard", "device"]
 
 
 def test_a_hostile_name_stays_inside():
-    assert list(from_archive([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
+    assert list(read_archive([pack({"artifacts/../../etc/x": b"1"})]).files) == ["etc/x"]
 
 
 @given(st.binary(max_size=2000))
 def test_any_bytes_are_read_as_an_archive(data):
-    from_archive([data])
+    read_archive([data])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.compiled_code import environ, name_cache, with_first_start
+from harness.backends.compiled_code import allow_first_start, make_environ, name_cache
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.gpu import Gpu
 from harness.model.launch import Limits
@@ -33,7 +33,7 @@ def test_a_place_is_of_one_image_one_scenario_and_one_model_of_gpu(cards: Sequen
 
 
 def test_the_driver_is_told_a_size_that_holds_all_of_tensorflow() -> None:
-    assert environ("/cache") == {"CUDA_CACHE_PATH": "/cache", "CUDA_CACHE_MAXSIZE": "2147483648"}
+    assert make_environ("/cache") == {"CUDA_CACHE_PATH": "/cache", "CUDA_CACHE_MAXSIZE": "2147483648"}
 
 
 def test_a_launch_of_the_kit_alone_has_the_cache_of_the_first_start() -> None:
@@ -52,4 +52,4 @@ def test_only_a_first_start_that_may_compile_gets_longer(
     environment = Environment("old", "2.5.3", "3.8", "2022-02-15T00:00:00Z", gpu_code="sm_75 compute_80")
     requirement = Requirement(environment, Device.GPU, Lock(Path("lock"), "0", {}))
     limits = Limits(seconds=5.0, first_start_seconds=60.0)
-    assert with_first_start(limits, requirement, cards, "place", started).seconds == seconds
+    assert allow_first_start(limits, requirement, cards, "place", started).seconds == seconds

@@ -82,7 +82,7 @@ def test_auto_takes_the_next_if_the_first_makes_no_environments_here(
 ) -> None:
     monkeypatch.setattr(Ship, "has_tools", False)
     assert choose() == (Raft, "the raft, because it has no tool")
-    assert registry.gpu_host(registry.AUTO, Path()).absent == "raft"
+    assert registry.find_gpu_host(registry.AUTO, Path()).absent == "raft"
     # images may be there, and nothing else runs other people's code
     assert choose(untrusted=["script"])[0] is Ship
     assert choose("ship")[0] is Ship
@@ -142,7 +142,7 @@ def test_a_plan_knows_the_gpus_of_the_backend_that_will_be_chosen(
     monkeypatch: pytest.MonkeyPatch, name: str, there: bool, machine: str
 ) -> None:
     monkeypatch.setattr(Ship, "there", there)
-    assert registry.gpu_host(name, Path()).absent == machine
+    assert registry.find_gpu_host(name, Path()).absent == machine
 
 
 def test_an_engine_that_answers_and_has_no_gpu_is_not_passed_over(choose: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import pytest
 from harness.backends.artifacts import Artifacts
 from harness.backends.events import Events
 from harness.backends.untrusted_text import Tail
-from harness.backends.worker import Ending, files, outcome
+from harness.backends.worker import Ending, collect_files, make_outcome
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu
 from harness.model.launch import Status
@@ -13,7 +13,7 @@ from tests.backends.workers import job
 
 
 def test_the_job_goes_in_beside_the_files():
-    contents = files(job("pass"), die_with_parent=True)
+    contents = collect_files(job("pass"), die_with_parent=True)
     assert set(contents) == {"job.json", "kit/__main__.py", "fake.py"}
     seconds = job("pass").limits.seconds
     assert json.loads(contents["job.json"])["limits"] == {"die_with_parent": True, "seconds": seconds}
@@ -23,15 +23,17 @@ def test_a_file_outside_is_refused():
     bad = job("pass")
     bad.files["../x"] = b""  # type: ignore[index]
     with pytest.raises(UsageError):
-        files(bad, die_with_parent=True)
+        collect_files(bad, die_with_parent=True)
 
 
-def judged(stream=b"", ending=None, asked=None, artifacts=None, cards=()):
+def judged(stream=b"", ending=None, requested_at=None, artifacts=None, cards=()):
     events = Events()
     events.feed(stream)
     ending = ending or Ending()
     artifacts = artifacts or Artifacts()
-    return outcome(events, ending, Tail(), image="sha256:1", artifacts=artifacts, asked=asked, cards=cards)
+    return make_outcome(
+        events, ending, Tail(), image="sha256:1", artifacts=artifacts, requested_at=requested_at, cards=cards
+    )
 
 
 def said(event, **keys):
@@ -72,8 +74,12 @@ def test_a_launch_is_finished_by_its_word_and_its_exit(stream, ending, status, e
 
 def test_phases_before_the_worker_come_first():
     stream = said("hello", time=12.5, started=12.0) + said("phase", name="import", seconds=3) + OK
-    assert judged(stream, asked=11.75).phases == {"container start": 0.25, "interpreter start": 0.5, "import": 3.0}
-    assert list(judged(stream, asked=11.75).phases) == ["container start", "interpreter start", "import"]
+    assert judged(stream, requested_at=11.75).phases == {
+        "container start": 0.25,
+        "interpreter start": 0.5,
+        "import": 3.0,
+    }
+    assert list(judged(stream, requested_at=11.75).phases) == ["container start", "interpreter start", "import"]
     assert judged(stream).phases == {"interpreter start": 0.5, "import": 3.0}
 
 
@@ -87,8 +93,8 @@ def test_what_was_used_of_the_cpus_stands_beside_the_phases():
 
 
 def test_a_clock_that_went_back_gives_no_phase():
-    assert judged(said("hello", time=12.0, started=12.5) + OK, asked=13.0).phases == {}
-    assert judged(said("hello", time=12.0, started=None) + OK, asked=11.0).phases == {}
+    assert judged(said("hello", time=12.0, started=12.5) + OK, requested_at=13.0).phases == {}
+    assert judged(said("hello", time=12.0, started=None) + OK, requested_at=11.0).phases == {}
 
 
 def test_the_traceback_stands_at_the_end_of_stderr():

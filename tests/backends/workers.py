@@ -156,7 +156,7 @@ KILLED = """
 import os, pickle, signal, sys
 kind, root, run, requirement, job = pickle.load(sys.stdin.buffer)
 with kind(root, run).hold(requirement, job) as held:
-    assert held.go_on()
+    assert held.resume()
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
@@ -170,15 +170,15 @@ def check_turns(backend: Backend, requirement: Requirement) -> None:
     """Several held at once get each its own words and answers, one of them beside each that misbehaves."""
     with ExitStack() as stack:
         first, second = (stack.enter_context(backend.hold(requirement, in_turns(job(TAKES_TURNS)))) for _ in range(2))
-        assert first.go_on()
-        assert second.go_on()
+        assert first.resume()
+        assert second.resume()
         words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
-        assert all(each.go_on(word) for each, word in words)
+        assert all(each.resume(word) for each, word in words)
         for each, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
-            assert each.go_on("alone 2")
-            assert each.go_on("alone 1")
-            assert not each.go_on("end")
-            assert not each.go_on("turn")
+            assert each.resume("alone 2")
+            assert each.resume("alone 1")
+            assert not each.resume("end")
+            assert not each.resume("turn")
             outcome = each.outcome()
             assert (outcome.status, outcome.error) == (Status.OK, "")
             assert outcome.samples == tuple(Sample(value, 1, value / 2) for value in seconds)
@@ -190,12 +190,12 @@ def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Be
     with ExitStack() as stack:
         jobs = [in_turns(job(TAKES_TURNS)), in_turns(job(behaviour.source, behaviour.seconds))]
         good, bad = (stack.enter_context(backend.hold(requirement, each)) for each in jobs)
-        assert good.go_on()
-        waits = bad.go_on()
+        assert good.resume()
+        waits = bad.resume()
         while waits:
-            assert good.go_on("turn")
-            waits = bad.go_on("turn")
-        assert not good.go_on("end")
+            assert good.resume("turn")
+            waits = bad.resume("turn")
+        assert not good.resume("end")
         assert good.outcome().status is Status.OK
         assert bad.outcome().status is behaviour.status
         assert behaviour.error in bad.outcome().error
@@ -208,12 +208,12 @@ def check_start(backend: Backend, requirement: Requirement, cpus: Sequence[int])
         held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
         for each in held:
             each.start()
-        assert all(each.go_on() for each in held)
+        assert all(each.resume() for each in held)
         for each in held:
             each.move(cpus[:1])
-        assert all(each.go_on("measure") for each in held)
-        assert all(each.go_on("turn") for each in held)
-        assert not any(each.go_on("end") for each in held)
+        assert all(each.resume("measure") for each in held)
+        assert all(each.resume("turn") for each in held)
+        assert not any(each.resume("end") for each in held)
         outcomes = [each.outcome() for each in held]
     assert [outcome.error for outcome in outcomes] == [""] * len(cpus)
     seen = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
@@ -227,14 +227,14 @@ def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
         held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
         for each in held:
             each.start()
-        assert not held[0].go_on()
+        assert not held[0].resume()
         held[0].move([0])
         raise KeyboardInterrupt
 
 
 def interrupt_between_turns(held: LaunchHandle) -> None:
     """What Ctrl-C does while a launch waits for its turn."""
-    assert held.go_on()
+    assert held.resume()
     raise KeyboardInterrupt
 
 

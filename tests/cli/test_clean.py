@@ -20,7 +20,7 @@ def test_scratch_folders_that_a_killed_harness_left_are_removed(harness: Harness
 def locked_and_killed() -> None:
     """What a run leaves that was killed while the clocks of the stand-ins' first card were locked."""
     boot = sysfs.read_text(Path("/proc/sys/kernel/random/boot_id"))
-    clocks.mark().write_text(json.dumps({"boot": boot, "uuids": ["GPU-00000000-57a4-d000-0000-000000000000"]}))
+    clocks.get_mark_path().write_text(json.dumps({"boot": boot, "uuids": ["GPU-00000000-57a4-d000-0000-000000000000"]}))
 
 
 def test_clocks_that_a_killed_run_left_locked_are_unlocked(harness: Harness, stand_ins: Path, tmp_path: Path) -> None:

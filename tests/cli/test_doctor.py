@@ -99,7 +99,7 @@ def has_gpus(monkeypatch: pytest.MonkeyPatch) -> Callable[[Library], None]:
     """Give this machine the GPUs that a library tells of."""
 
     def give(library: Library) -> None:
-        monkeypatch.setattr("harness.backends.docker.gpus.host", lambda: read(library))
+        monkeypatch.setattr("harness.backends.docker.gpus.find_host", lambda: read(library))
 
     return give
 

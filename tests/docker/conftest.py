@@ -11,7 +11,7 @@ import pytest
 
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.engine import connect
-from harness.backends.docker.gpus import names_in
+from harness.backends.docker.gpus import list_device_names
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project as Folder
@@ -99,7 +99,7 @@ def no_gpus(engine):
         # a test that was killed leaves its own, and whoever has the lock is alone
         for left in (path for folder in folders for path in folder.glob("harness-*.json")):
             left.unlink()
-        if names_in(folders):
+        if list_device_names(folders):
             lacking("this machine has GPUs by CDI: a second specification of them would be refused")
         yield folders[-1]
 

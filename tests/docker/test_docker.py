@@ -128,11 +128,11 @@ def test_a_launch_gets_its_core_before_other_work(first, requirement):
 def test_a_launch_that_is_moved_to_the_measured_core_gets_it_before_other_work(first, engine, requirement):
     made = in_turns(job(f"say('turn', samples=[]); word()\n{SHARE}"))
     with first.hold(requirement, dataclasses.replace(made, limits=Limits(cpus=(1,), seconds=60.0))) as held:
-        assert held.go_on()
+        assert held.resume()
         (name,) = engine.api.containers(quiet=True, filters={"label": f"{RUN_LABEL}={first._run}"})
         assert engine.api.inspect_container(name)["HostConfig"]["CpuShares"] == 0  # the usual weight
         held.move([0])
-        assert not held.go_on("measure")
+        assert not held.resume("measure")
         assert held.outcome().observations["share"] > 0.8
 
 
@@ -273,7 +273,7 @@ def test_an_interruption_while_several_start_leaves_no_container(docker, require
 
 def test_a_cpu_that_the_engine_lacks_is_a_sentence_when_a_launch_is_moved(docker, requirement):
     with docker.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
-        assert held.go_on()
+        assert held.resume()
         with pytest.raises(CannotRunHereError, match="refused to move a container to other CPUs"):
             held.move([100_000])
 
@@ -281,8 +281,8 @@ def test_a_cpu_that_the_engine_lacks_is_a_sentence_when_a_launch_is_moved(docker
 def test_too_much_memory_in_a_turn_is_oom(docker, requirement):
     source = "say('turn', samples=[]); word(); x = b'x' * 2**28"
     with docker.hold(requirement, in_turns(job(source, memory_bytes=2**26))) as held:
-        assert held.go_on()
-        assert not held.go_on("turn")
+        assert held.resume()
+        assert not held.resume("turn")
         assert held.outcome().status is Status.OOM
 
 

@@ -115,7 +115,7 @@ def requirement_of(name: str) -> Requirement:
 
 def remove(engine, name: str) -> None:
     prefix = name_cache(engine.api.inspect_image(f"harness/{name}:gpu")["Id"], {}, []).rsplit("-", 2)[0]
-    for volume in code.code_volumes(engine):
+    for volume in code.list_code_volumes(engine):
         if volume.startswith(prefix):
             engine.api.remove_volume(volume)
     engine.api.remove_image(f"harness/{name}:gpu", force=True)

@@ -264,7 +264,7 @@ def test_nodes_that_are_open_to_one_group_are_open_to_containers(backend, nvidia
     (told,) = backend.try_gpus([REQUIREMENT])
     assert "can't open /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm (EACCES)" in told
     assert "NVreg_DeviceFileMode=0666" in told
-    monkeypatch.setattr("harness.backends.docker.gpus.groups", lambda _: [44])
+    monkeypatch.setattr("harness.backends.docker.gpus.find_groups", lambda _: [44])
     backend.check_gpus(["0"], way)
     assert backend.try_gpus([REQUIREMENT]) == [f"Containers get GPUs through {way.words}."]
     asked = on_gpus("0", source="say('observation', name='open', value=os.access('/dev/nvidia0', os.R_OK | os.W_OK))")

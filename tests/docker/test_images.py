@@ -215,8 +215,8 @@ def test_an_image_like_its_lock_has_no_differences(docker, requirement):
 
 
 def test_the_bill_of_an_image_names_what_is_in_it_and_is_the_same_each_time(docker, requirement):
-    bill = docker.bill(requirement, docker.verify(requirement))
-    assert bill == docker.bill(requirement, docker.verify(requirement))
+    bill = docker.make_sbom(requirement, docker.verify(requirement))
+    assert bill == docker.make_sbom(requirement, docker.verify(requirement))
     told = json.loads(bill)
     assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
     assert told["metadata"]["component"]["version"].startswith("sha256:")

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from harness.backends.docker.specification import RUN_LABEL
-from harness.machine.gpu.monitor import Watch, container_of
+from harness.machine.gpu.monitor import GpuMonitor, container_of
 from harness.model.gpu import Gpu
 from tests.backends.workers import job
 from tests.lacking import lacking
@@ -47,7 +47,7 @@ def watched(engine, docker, requirement):
             return [process(pid) for pid in [*own.values(), *others] if pid]
 
         library = Library([{**H100, "nvmlDeviceGetComputeRunningProcesses": processes}], **NEW)
-        with Watch([CARD], library, every=0.01) as watching:
+        with GpuMonitor([CARD], library, every=0.01) as watching:
             outcome = docker.launch(requirement, job(STEPS))
         return watching.resources(outcome.resources), homes
 

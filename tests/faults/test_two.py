@@ -13,7 +13,7 @@ import pytest
 from harness import session
 from harness.history.index import History
 from harness.machine.identity import load_machine
-from harness.machine.lock import run_to_itself
+from harness.machine.lock import hold_run_lock
 from harness.model.run import Stop, StopReason
 from harness.store.folder import RunFolder
 from harness.store.signature import is_from_here, sign
@@ -114,7 +114,7 @@ def test_two_history_add_of_one_run(harness: Harness, tmp_path: Path) -> None:
 
 def test_clean_beside_a_run_that_goes_on_is_told_so(harness: Harness) -> None:
     folder = stored(harness.root / "results", "2026-01-01T00-00-00Z-aaaa")
-    with run_to_itself(folder.path.name):
+    with hold_run_lock(folder.path.name):
         done = harness("clean", str(folder.path), DOCKER_HOST="unix:///nowhere/docker.sock")
     assert done.returncode == 4
     assert "is still in progress. It is held by process" in done.stderr

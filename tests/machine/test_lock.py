@@ -9,7 +9,7 @@ import pytest
 from harness.files import get_data_dir
 from harness.history.index import History
 from harness.machine.identity import name_machine
-from harness.machine.lock import hold_lock, hold_machine, hold_slot, lock_file, run_to_itself
+from harness.machine.lock import get_lock_path, hold_lock, hold_machine, hold_run_lock, hold_slot
 from harness.model.errors import CannotRunHereError
 from harness.store.signature import sign
 
@@ -84,8 +84,8 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_
 def test_the_machines_lock_lies_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
     with hold_machine():
-        assert lock_file().parent == get_data_dir()
-        assert lock_file().is_file()
+        assert get_lock_path().parent == get_data_dir()
+        assert get_lock_path().is_file()
         assert get_data_dir().stat().st_mode & 0o777 == 0o700
 
 
@@ -94,7 +94,7 @@ def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
     before = os.umask(0o022)
     try:
-        with run_to_itself("run"), hold_slot([["cpu0"]]):
+        with hold_run_lock("run"), hold_slot([["cpu0"]]):
             name_machine("lab")
             sign(b"{\n}\n")
             with History.open(writing=True) as history:

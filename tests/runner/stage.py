@@ -48,7 +48,7 @@ class Answered:
     def move(self, cpus: Collection[int]) -> None:
         self.words.append((self.job.cell, f"move to {format_cpu_list(cpus)}"))
 
-    def go_on(self, word: str = "") -> bool:
+    def resume(self, word: str = "") -> bool:
         self.take(word)
         self.words.append((self.job.cell, word))
         if not word:

@@ -165,10 +165,10 @@ class SlowStart(Backstage):
             def start(self) -> None:
                 self.ready = clock.now + 2.0
 
-            def go_on(self, word: str = "") -> bool:
+            def resume(self, word: str = "") -> bool:
                 if not word:
                     clock.now = max(clock.now, min(self.ready, clock.now + 2.0))
-                return super().go_on(word)
+                return super().resume(word)
 
         with super().hold(requirement, job) as held:
             yield Starting(held.job, held.answer, held.words)

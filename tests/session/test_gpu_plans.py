@@ -65,7 +65,7 @@ def plan(monkeypatch: pytest.MonkeyPatch) -> Plan:
 
     def make(card: Gpu, driver: str, **options: object) -> Planned:
         host = GpuHost(cards=[card], driver=driver, cuda=DRIVERS[driver])
-        monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+        monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
         return make_plan(Request(gpu=True, seed=1, **options))  # type: ignore[arg-type]
 
     return make
@@ -152,7 +152,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan: Plan) -> N
 def test_what_is_tried_anyway_was_requested_and_runs_on_a_gpu(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, object], words: str
 ) -> None:
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([T4], "550.54.15", (12, 4)))
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: GpuHost([T4], "550.54.15", (12, 4)))
     with pytest.raises(UsageError, match=words):
         make_plan(Request(**{"gpu": True, "try_anyway": True, **options}))  # type: ignore[arg-type]
 

@@ -50,7 +50,7 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
 
     def make(card: Gpu | None = V100, **typed: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
-        monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+        monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
         return make_plan(Request(**{**options, **typed}))
 
@@ -178,7 +178,7 @@ def test_a_gpu_that_the_machine_lacks_ends_it(plan: Plan) -> None:
 def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
     plan()
     host = GpuHost([V100, replace(H100, index=1)], "550.54.15", (12, 4), all_or_none=True)
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
     asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
     planned = make_plan(Request(**asked, gpu=True))
     assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)

@@ -242,9 +242,9 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     host = GpuHost([card], "550.54.15", (12, 4))
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
-    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
     told = "there replaces gone, which the NVIDIA GeForce RTX 3090 cannot run (CUDA 10.0 is older than GPUs of"
     ears = Ears()
     ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
@@ -269,9 +269,9 @@ def test_the_driver_compiles_once_per_environment_before_any_scenario_runs(
     for name in ("gone", "there"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# not installed\n")  # not another test's
     host = GpuHost([Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)], "550.54.15", (12, 4))
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
-    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
     jobs: list[Job] = []
 
     def launch(self: LocalBackend, requirement: Requirement, job: Job) -> Outcome:
@@ -336,9 +336,9 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     for name in ("gone", "there", "next"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
-    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
     made = LocalBackend.prepare
 
     def prepare(backend: LocalBackend, requirements: Sequence[Requirement], *more: Any) -> Preparation:
@@ -369,13 +369,13 @@ def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clock
     for name in ("gone", "there"):
         (harness.root / "images" / "locks" / f"{name}-gpu.txt").write_text("# nothing\n")
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
-    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
 
     def limited(watts: float) -> None:
         settings = Settings(power_limit_watts=watts, pcie_width=16)
         card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30, settings=settings)
         host = GpuHost([card], "550.54.15", (12, 4))
-        monkeypatch.setattr(registry, "gpu_host", lambda name, root: host)
+        monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
 
     around = held(monkeypatch)
     limited(350.0)
@@ -413,8 +413,8 @@ def held(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         finally:
             around.append("unlocked")
 
-    monkeypatch.setattr("harness.session.running.kept_open", kept_open)
-    monkeypatch.setattr("harness.session.running.clocks.locked", locked)
+    monkeypatch.setattr("harness.session.running.keep_driver_loaded", kept_open)
+    monkeypatch.setattr("harness.session.running.clocks.lock_clocks", locked)
     return around
 
 
@@ -514,10 +514,10 @@ def both(request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> l
     for name in ("there-cpu", "there-gpu"):
         (harness.root / "images" / "locks" / f"{name}.txt").write_text(f"# {name}\n")
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
-    monkeypatch.setattr(registry, "gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: None)
     monkeypatch.setattr(LocalBackend, "check_room", lambda *_: None)  # of TensorFlow for GPUs, which isn't installed
-    monkeypatch.setattr(gpus, "watch", lambda cards: None)
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
     hold, launched = LocalBackend.hold, list[tuple[str, str, tuple[str, ...]]]()
 
     def hold_on_cpu(backend: LocalBackend, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:

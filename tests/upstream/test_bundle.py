@@ -171,7 +171,7 @@ def test_a_container_starts_from_the_digest_that_the_engine_knows(monkeypatch: p
     results = Results(asked(images={"tf2.0": "sha256:1"}), rounds(TIMES))
     monkeypatch.setattr("harness.backends.docker.engine.connect", lambda: None)
     for found, told, said in [(digest, digest, "In containers:"), ("", f"python:{PYTHON}-slim-bookworm", "by tag")]:
-        monkeypatch.setattr("harness.backends.docker.images.public_base", lambda _, __, found=found: found)
+        monkeypatch.setattr("harness.backends.docker.images.find_public_base", lambda _, __, found=found: found)
         text = issue(results)["Standalone code to reproduce the issue"]
         assert f" {told} sh -c " in text
         assert said in text

@@ -12,11 +12,11 @@ from harness.backends import compiled_code, worker
 from harness.backends.artifacts import Artifacts
 from harness.backends.docker import bake, gpu_refusals, gpus, recipe
 from harness.backends.docker.container import REMOVAL_SECONDS, create_container, run_script
-from harness.backends.docker.engine import NAME, Engine, answer_seconds, connect, raise_as_sentences
+from harness.backends.docker.engine import NAME, Engine, connect, get_timeout, raise_as_sentences
 from harness.backends.docker.images import Images, check_registry
 from harness.backends.docker.priority import SHARES, Priority, find_priority
 from harness.backends.docker.removal import remove
-from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, owner
+from harness.backends.docker.specification import CELL_LABEL, OWNER_LABEL, RUN_LABEL, Specification, get_owner
 from harness.backends.events import Events
 from harness.backends.protocol import ImageBackend
 from harness.backends.untrusted_text import Tail
@@ -24,7 +24,7 @@ from harness.backends.verification import SCRIPT, Verification, verify_output
 from harness.machine import host
 from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult, Level
-from harness.machine.lock import is_held, run_lock
+from harness.machine.lock import get_run_lock_path, is_held
 from harness.model.backend import (
     BackendFacts,
     GpuWay,
@@ -86,7 +86,7 @@ class DockerBackend(ImageBackend):
     @cached_property
     def gpu_host(self) -> GpuHost:
         """The GPUs of the engine's machine, as far as they are known without a request to the engine."""
-        return gpus.host()
+        return gpus.find_host()
 
     def check(self) -> str:
         """Return a description of the engine. Raises CannotRunHereError if no engine is running."""
@@ -97,7 +97,7 @@ class DockerBackend(ImageBackend):
 
         GitHub jobs that run in a container are an example.
         """
-        if host.detect_container() and bake.version() is None:
+        if host.detect_container() and bake.get_version() is None:
             raise CannotRunHereError(
                 "This container has the socket of a Docker Engine, but not the docker command with buildx, "
                 "which builds images."
@@ -105,7 +105,7 @@ class DockerBackend(ImageBackend):
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Find the methods that may give these GPUs to containers. Raises CannotRunHereError if there is none."""
-        self._untried = gpus.having(gpus.find(self.engine, via), wanted)
+        self._untried = gpus.select_able(gpus.find(self.engine, via), wanted)
         self._wanted, self.access = wanted, self._untried[0]
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
@@ -127,9 +127,11 @@ class DockerBackend(ImageBackend):
     def _try_gpus(self, image: str) -> list[str]:
         if not self._untried or not image:
             return []
-        self.access, messages = gpus.working(
+        self.access, messages = gpus.choose_working(
             self._untried,
-            lambda access: gpus.tried(self.engine, image, access.way, access.asked(self._wanted), self._run),
+            lambda access: gpus.try_access(
+                self.engine, image, access.way, access.list_requested(self._wanted), self._run
+            ),
         )
         self._untried = ()
         return messages
@@ -148,21 +150,21 @@ class DockerBackend(ImageBackend):
 
     def findings(self, requirements: Sequence[Requirement], wanted: Sequence[str]) -> list[CheckResult]:
         """Return the doctor's results for the engine, its builder, the disk space for images, and access to GPUs."""
-        builder = prerequisites.buildx(bake.version())
+        builder = prerequisites.check_buildx(bake.get_version())
         try:
             facts = self.engine.facts
         except CannotRunHereError as error:
             message = error.message.rstrip(".")
-            return [prerequisites.docker("", error=message, mend=error.advice, wanted=bool(wanted)), builder]
-        engine = prerequisites.docker(
+            return [prerequisites.check_docker("", error=message, mend=error.advice, wanted=bool(wanted)), builder]
+        engine = prerequisites.check_docker(
             self.engine.version, api=facts.api, where=facts.where, is_podman=self.engine.is_podman
         )
         checks = [engine, builder, self.images.room(requirements)]
         if wanted or not self.gpu_host.absent:
-            checks.append(self._found_access(wanted, requirements))
+            checks.append(self._check_access(wanted, requirements))
         return checks
 
-    def _found_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
+    def _check_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
         """Check how containers get GPUs.
 
         If GPUs are requested and an image exists, a test container shows it. Otherwise, the engine's settings show it.
@@ -173,15 +175,17 @@ class DockerBackend(ImageBackend):
         try:
             accesses = gpus.find(self.engine)
             if not needs_gpus:
-                return prerequisites.gpu_access(accesses[0].way.words, wanted=needs_gpus)
+                return prerequisites.check_gpu_access(accesses[0].way.words, wanted=needs_gpus)
             self.check_gpus(gpus_wanted)
             messages = self.try_gpus(requirements)
-            return prerequisites.gpu_access(self.access.way.words, told=messages, wanted=needs_gpus)
+            return prerequisites.check_gpu_access(self.access.way.words, told=messages, wanted=needs_gpus)
         except gpu_refusals.GpuRefusedError as error:
             advice, command = f"{error.do}{':' if error.command else '.'}", error.command
-            return prerequisites.gpu_access("", error=error.message, advice=advice, command=command, wanted=needs_gpus)
+            return prerequisites.check_gpu_access(
+                "", error=error.message, advice=advice, command=command, wanted=needs_gpus
+            )
         except CannotRunHereError as error:
-            return prerequisites.gpu_access("", error=error.message, advice=error.advice, wanted=needs_gpus)
+            return prerequisites.check_gpu_access("", error=error.message, advice=error.advice, wanted=needs_gpus)
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel in a container without a network. Raises CannotRunHereError."""
@@ -221,12 +225,12 @@ class DockerBackend(ImageBackend):
 
     def facts(self) -> BackendFacts:
         """Return the facts about the engine for run.json, and how it provides images, priority and GPUs."""
-        facts = replace(self.engine.facts, registry=recipe.registry())
+        facts = replace(self.engine.facts, registry=recipe.get_registry())
         if self._priority:
             facts = replace(facts, priority=f"{SHARES} CPU shares in the control group {self._priority.parent}")
         if not self._wanted:
             return facts
-        return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.groups(self.engine))
+        return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.find_groups(self.engine))
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return whether each image is built, and its size, with one request for all images."""
@@ -264,14 +268,14 @@ class DockerBackend(ImageBackend):
         specification = self._specification(requirement, job)
         is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
         with (
-            gpu_refusals.refusals(job.limits.gpus, rootless=is_rootless),
+            gpu_refusals.explain_refusals(job.limits.gpus, rootless=is_rootless),
             create_container(self.engine, specification) as container,
         ):
             # the worker's parent is the container's init process, which ends the worker with the container
-            container.put(worker.files(job, die_with_parent=False), (worker.ARTIFACTS,))
+            container.put(worker.collect_files(job, die_with_parent=False), (worker.ARTIFACTS,))
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
-                ended = worker.outcome(
+                ended = worker.make_outcome(
                     events,
                     ending,
                     stderr,
@@ -308,7 +312,7 @@ class DockerBackend(ImageBackend):
         cuda = check_cuda(self.engine, tag, environment)
         return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete)
 
-    def bill(self, requirement: Requirement, found: Verification) -> str:
+    def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
 
@@ -324,7 +328,7 @@ class DockerBackend(ImageBackend):
             left = self.engine.api.containers(all=True, filters={"label": label})
         if not run:
             left = [container for container in left if _is_ours_and_ended(container["Labels"])]
-        until = time.monotonic() + min(REMOVAL_SECONDS, answer_seconds())
+        until = time.monotonic() + min(REMOVAL_SECONDS, get_timeout())
         stay = [
             container
             for container in left
@@ -343,7 +347,7 @@ class DockerBackend(ImageBackend):
 
     def caches(self) -> list[str]:
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
-        return gpus.code_volumes(self.engine)
+        return gpus.list_code_volumes(self.engine)
 
     def _specification(self, requirement: Requirement, job: Job) -> Specification:
         specification = Specification(
@@ -368,14 +372,14 @@ class DockerBackend(ImageBackend):
         gpus.make_volume(self.engine, volume)
         with_code = replace(
             specification,
-            limits=compiled_code.with_first_start(limits, requirement, cards, volume, self._started),
+            limits=compiled_code.allow_first_start(limits, requirement, cards, volume, self._started),
             # the variables of an axis take precedence
-            environ={**compiled_code.environ(gpus.CODE_FOLDER, saved.get(first, "")), **specification.environ},
+            environ={**compiled_code.make_environ(gpus.CODE_FOLDER, saved.get(first, "")), **specification.environ},
             volumes={volume: gpus.CODE_FOLDER, **saved},
             read_only=tuple(saved),
         )
-        gpu_names = self.access.asked(limits.gpus)
-        return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.groups(self.engine))
+        gpu_names = self.access.list_requested(limits.gpus)
+        return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.find_groups(self.engine))
 
     def _image(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, even if its tag refers to another image now."""
@@ -391,4 +395,4 @@ class DockerBackend(ImageBackend):
 
 def _is_ours_and_ended(labels: Mapping[str, str]) -> bool:
     """Return whether the run in a container's label belongs to this user, and isn't running."""
-    return labels.get(OWNER_LABEL, owner()) == owner() and not is_held(run_lock(labels[RUN_LABEL]))
+    return labels.get(OWNER_LABEL, get_owner()) == get_owner() and not is_held(get_run_lock_path(labels[RUN_LABEL]))

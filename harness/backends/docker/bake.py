@@ -47,7 +47,7 @@ _IDLE_SECONDS = 0.5
 _LONGEST = 64 * 1024
 
 
-def version() -> str | None:
+def get_version() -> str | None:
     """Return the version of `docker buildx`; None if there is no such command."""
     try:
         process = subprocess.run(["docker", "buildx", "version"], capture_output=True, text=True, check=False)
@@ -58,7 +58,7 @@ def version() -> str | None:
 
 def check() -> None:
     """Raise CannotRunHereError if there is no `docker buildx`."""
-    if version() is None:
+    if get_version() is None:
         lack = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
         raise CannotRunHereError(
             f"Images can't be built with `docker buildx bake`, because {lack}.",
@@ -107,10 +107,10 @@ class Builder:
         takes time.
         """
         log = BuildLog()
-        with self._started(target, settings, folder) as process:
+        with self._start_build(target, settings, folder) as process:
             try:
                 for line in _yield_lines(process.stdout):
-                    words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.idle()
+                    words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
                     if words:
                         report(words)
             finally:
@@ -118,7 +118,7 @@ class Builder:
                     self._running.discard(process)
         if not process.returncode:
             return ""
-        return log.failure() or f"the build ended with exit code {process.returncode}"
+        return log.describe_failure() or f"the build ended with exit code {process.returncode}"
 
     def stop(self) -> None:
         """End every build, and don't start new builds. The threads of the builds notice that their processes end."""
@@ -127,7 +127,7 @@ class Builder:
             for process in self._running:
                 process.terminate()
 
-    def _started(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
+    def _start_build(self, target: str, settings: Mapping[str, str], folder: Path | None) -> subprocess.Popen[bytes]:
         # --load, because a builder in a container would otherwise keep the image for itself; no provenance, because
         # it makes the ids of two equal builds differ
         command = [
@@ -217,12 +217,12 @@ class BuildLog:
         match = _LINE.fullmatch(line)
         return self._feed_step(int(match["number"]), match["rest"]) if match else ""
 
-    def idle(self) -> str:
+    def handle_pause(self) -> str:
         """Handle a pause in the builder's output, and return the same as `feed`."""
         running = [step for step in self._steps.values() if not step.has_ended]
         return running[-1].report() if running else ""
 
-    def failure(self) -> str:
+    def describe_failure(self) -> str:
         """Return the description of a failed build: the step with its last lines and the error, if known."""
         if self._failed is None:
             return "\n".join(self._last)

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 from ssl import SSLWantReadError
 from typing import TYPE_CHECKING, Any
 
-from harness.backends.artifacts import Artifacts, from_archive
-from harness.backends.docker.engine import Engine, answer_seconds, is_late, raise_as_sentences
+from harness.backends.artifacts import Artifacts, read_archive
+from harness.backends.docker.engine import Engine, get_timeout, is_late, raise_as_sentences
 from harness.backends.docker.frames import STDERR, STDOUT, Frames
 from harness.backends.docker.removal import remove
 from harness.backends.docker.specification import (
@@ -24,7 +24,7 @@ from harness.backends.docker.specification import (
     UID,
     Specification,
     format_cpus,
-    options,
+    make_options,
 )
 from harness.backends.untrusted_text import Tail
 from harness.backends.worker import Ending, Read
@@ -138,16 +138,16 @@ class Container:
         """
         with raise_as_sentences("run a container"):
             try:
-                return self._followed(seconds)
+                return self._read_until_end(seconds)
             except TimeoutError:
                 killed = self._kill()
                 self._silent = killed is None
                 self._passed = self._passed or killed is not False
             with suppress(TimeoutError):
-                return not self._silent and self._followed(answer_seconds())
+                return not self._silent and self._read_until_end(get_timeout())
             return False
 
-    def _followed(self, seconds: float) -> bool:
+    def _read_until_end(self, seconds: float) -> bool:
         """Read until it has ended. Returns True if a reader has read enough. Raises TimeoutError after `seconds`."""
         until = time.monotonic() + seconds
         while chunk := self._next(until):
@@ -163,12 +163,12 @@ class Container:
             try:
                 # an encrypted connection raises another error for a call that would block
                 with suppress(BlockingIOError, TimeoutError, SSLWantReadError):
-                    while (chunk := self._received()) and not self._read(chunk):
+                    while (chunk := self._read_socket()) and not self._read(chunk):
                         pass
             finally:
-                self._socket.settimeout(answer_seconds())
+                self._socket.settimeout(get_timeout())
 
-    def tell(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this isn't an error."""
         with raise_as_sentences("run a container"), suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(f"{word}\n".encode())
@@ -182,7 +182,7 @@ class Container:
                 self._silent = self._kill() is None
             if self._silent and self._passed:
                 return Ending(seconds=self._seconds)
-            return self._ending(self._wait(answer_seconds()))
+            return self._make_ending(self._wait(get_timeout()))
 
     def close(self) -> None:
         """Close its streams."""
@@ -197,7 +197,7 @@ class Container:
         try:
             with raise_as_sentences("give a launch's artifacts"):
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
-                return from_archive(chunks)
+                return read_archive(chunks)
         except CannotRunHereError as error:
             # without artifacts, the launch still has its result
             lost = Artifacts()
@@ -240,9 +240,9 @@ class Container:
         if seconds <= 0:
             raise TimeoutError("no time is left")
         self._socket.settimeout(seconds)
-        return self._received()
+        return self._read_socket()
 
-    def _received(self) -> bytes:
+    def _read_socket(self) -> bytes:
         try:
             return bytes(self._socket.recv(64 * 1024))
         except ConnectionResetError:  # the container ended while a word was being sent
@@ -287,10 +287,10 @@ class Container:
 
         asking = threading.Thread(target=ask, daemon=True)
         asking.start()
-        asking.join(min(KILL_SECONDS, answer_seconds()))
+        asking.join(min(KILL_SECONDS, get_timeout()))
         return answers[0] if answers else None
 
-    def _ending(self, code: int) -> Ending:
+    def _make_ending(self, code: int) -> Ending:
         if self._disk:
             return Ending(disk=self._disk)
         if self._passed:
@@ -350,7 +350,7 @@ def create_container(engine: Engine, specification: Specification) -> Iterator[C
     name = f"harness-{secrets.token_hex(8)}"
     try:
         with raise_as_sentences("create a container"):
-            response = engine.api.create_container(name=name, **options(engine, specification))
+            response = engine.api.create_container(name=name, **make_options(engine, specification))
     except KeyboardInterrupt:
         remove(engine.api, name, INTERRUPTED_SECONDS, patience=1.0)
         raise
@@ -366,4 +366,4 @@ def create_container(engine: Engine, specification: Specification) -> Iterator[C
         patience = INTERRUPTED_SECONDS
         raise
     finally:
-        remove(engine.api, name, min(patience, answer_seconds()))
+        remove(engine.api, name, min(patience, get_timeout()))

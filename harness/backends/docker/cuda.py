@@ -17,7 +17,7 @@ from typing import Any
 from harness.backends.docker import cuda_probe, fatbins
 from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine
-from harness.backends.docker.gpu_code import HeldCode, held
+from harness.backends.docker.gpu_code import LibraryCode, describe_libraries
 from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.environment import Environment
@@ -88,8 +88,8 @@ class CudaReport:
         """Return the lines for a terminal: one line if all is complete, otherwise one per library and disagreement."""
         if self.is_complete:
             versions = [
-                f"{what} {_version(self.opened, start) or 'unknown'} (built for {built})"
-                for what, start, built in _versions_to_compare(self.environment)
+                f"{what} {_find_version(self.opened, start) or 'unknown'} (built for {built})"
+                for what, start, built in _list_versions(self.environment)
             ]
             return [f"{len(self.opened)} CUDA libraries open: {', '.join(versions)}", *self.notes]
         opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
@@ -102,8 +102,8 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
     Raises CannotRunHereError if the probe doesn't finish.
     """
-    expected = libraries(environment.cuda, environment.cudnn).values()
-    sonames = [*(soname for names in expected for soname in names), *parts(environment.cudnn)]
+    expected = list_libraries(environment.cuda, environment.cudnn).values()
+    sonames = [*(soname for names in expected for soname in names), *list_cudnn_parts(environment.cudnn)]
 
     def answer(script: str, arguments: Sequence[str]) -> dict[str, Any]:
         source = Path(script).read_bytes()
@@ -123,14 +123,14 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
     """Compare the output of the probe and of `fatbins.py` with the catalog."""
     attempts: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
-    expected = libraries(environment.cuda, environment.cudnn)
+    expected = list_libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
     needed = {name: tuple(soname for soname, _ in tried) for name, tried in attempts.items()} or expected
     words = {soname: why for tried in attempts.values() for soname, why in tried if why} | found["closed"]
-    groups = [*needed.values(), *((part,) for part in parts(environment.cudnn))]
+    groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
     opened, missing = _split(groups, found["opened"], words)
     xla = [sentence for what, sentence in _XLA.items() if not found[what]]
-    read = held({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
+    read = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
@@ -139,7 +139,7 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
         missing,
         disagreements=[
             *([join_lines(found["trouble"])] if found["trouble"] else []),
-            *_other_names(needed, expected),
+            *_find_other_names(needed, expected),
             *_find_too_old(environment, opened),
             *_find_differences(environment, found["build"]),
             *_compare_code(environment, read),
@@ -164,7 +164,7 @@ def _split(
     return opened, missing
 
 
-def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]]) -> list[str]:
+def _find_other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Sequence[str]]) -> list[str]:
     return [
         f"TensorFlow loads {sonames[0]}, but the CUDA and cuDNN in the catalog provide {expected[name][0]}."
         for name, sonames in needed.items()
@@ -175,17 +175,17 @@ def _other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str, Seq
 def _find_too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
         f"{what} is {version}, but TensorFlow was built with {built}."
-        for what, start, built in _versions_to_compare(environment)
-        if (version := _version(opened, start)) and not is_enough(version, built)
+        for what, start, built in _list_versions(environment)
+        if (version := _find_version(opened, start)) and not is_enough(version, built)
     ]
 
 
-def _versions_to_compare(environment: Environment) -> list[tuple[str, str, str]]:
+def _list_versions(environment: Environment) -> list[tuple[str, str, str]]:
     """Return the libraries with a version to compare: name, file name prefix, and TensorFlow's build version."""
     return [("CUDA", "libcudart.", environment.cuda), ("cuDNN", "libcudnn.", environment.cudnn)]
 
 
-def _version(opened: Mapping[str, str], start: str) -> str:
+def _find_version(opened: Mapping[str, str], start: str) -> str:
     return next((version for soname, version in opened.items() if soname.startswith(start)), "")
 
 
@@ -215,7 +215,7 @@ def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[st
     return [f"The module {name} can't be imported ({join_lines(words)})." for name, words in broken.items()]
 
 
-def _format_code(read: HeldCode) -> list[str]:
+def _format_code(read: LibraryCode) -> list[str]:
     """Return the GPU code on one line; empty if none was read."""
     alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
     parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
@@ -223,7 +223,7 @@ def _format_code(read: HeldCode) -> list[str]:
     return [f"GPU code: {', '.join(descriptions)}"] if descriptions else []
 
 
-def _compare_code(environment: Environment, read: HeldCode) -> list[str]:
+def _compare_code(environment: Environment, read: LibraryCode) -> list[str]:
     """Return the differences between the GPU code and the catalog.
 
     If the catalog doesn't list cuDNN's code, any code is accepted. The catalog doesn't list cuBLAS's code, which must
@@ -256,13 +256,13 @@ def _compare_code(environment: Environment, read: HeldCode) -> list[str]:
     return wrong
 
 
-def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
+def list_libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     """Return the libraries that a build with this CUDA and cuDNN (each `X.Y`) may load; no release loads all of them.
 
     The result maps the loader's name of a library to file names. The loader uses the first name that can be opened.
     Raises ValueError for a CUDA before 10.0.
     """
-    version = _numbers(cuda)
+    version = _parse_numbers(cuda)
     numbers = _NUMBERS[max(release for release in _NUMBERS if release <= version)]
     sonames = {name: (f"{file}.so.{number}",) for (name, file), number in zip(_NAMES.items(), numbers, strict=True)}
     if version >= _CUBLAS_LT_FROM:
@@ -272,21 +272,21 @@ def libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
     return {
         **sonames,
         "Cupti": (f"libcupti.so.{cupti}", "libcupti.so"),
-        "Cudnn": (f"libcudnn.so.{_numbers(cudnn)[0]}",),
+        "Cudnn": (f"libcudnn.so.{_parse_numbers(cudnn)[0]}",),
     }
 
 
-def parts(cudnn: str) -> tuple[str, ...]:
+def list_cudnn_parts(cudnn: str) -> tuple[str, ...]:
     """Return the libraries that this cuDNN opens by itself."""
-    major = _numbers(cudnn)[0]
+    major = _parse_numbers(cudnn)[0]
     return tuple(f"libcudnn_{part}.so.{major}" for part in _CUDNN_PARTS.get(major, ()))
 
 
 def is_enough(found: str, built: str) -> bool:
     """Return whether a library of version `found` works for a build with `built`: same major version, not older."""
-    return _numbers(found)[0] == _numbers(built)[0] and _numbers(found) >= _numbers(built)
+    return _parse_numbers(found)[0] == _parse_numbers(built)[0] and _parse_numbers(found) >= _parse_numbers(built)
 
 
-def _numbers(version: str) -> tuple[int, int]:
+def _parse_numbers(version: str) -> tuple[int, int]:
     major, _, rest = version.partition(".")
     return int(major), int(rest.partition(".")[0] or 0)

@@ -49,15 +49,15 @@ TRIED = re.compile(
 
 def main(sonames: list[str]) -> None:
     """Call TensorFlow's loader in a separate process, and open the libraries in this one."""
-    log, output, trouble = ask()
-    by_name = attempts(log)
+    log, output, trouble = call_loader()
+    by_name = parse_attempts(log)
     candidates = [*sonames, *(soname for tried in by_name.values() for soname, words in tried if not words)]
     opened: dict[str, str] = {}
     files: dict[str, str] = {}
     closed: dict[str, str] = {}
     for soname in dict.fromkeys(candidates):
         try:
-            opened[soname] = version(soname, ctypes.CDLL(soname))
+            opened[soname] = find_version(soname, ctypes.CDLL(soname))
             files[soname] = str(find_mapped_file(soname) or "")
         except OSError as error:
             closed[soname] = str(error)
@@ -66,7 +66,7 @@ def main(sonames: list[str]) -> None:
         "opened": opened,
         "files": files,
         "closed": closed,
-        "ptxas": ptxas(),
+        "ptxas": read_ptxas_version(),
         "libdevice": str(LIBDEVICE) if LIBDEVICE.is_file() else "",
         "build": output.get("build", {}),
         "folders": output.get("folders", []),
@@ -76,7 +76,7 @@ def main(sonames: list[str]) -> None:
     print(json.dumps(report))
 
 
-def ask() -> tuple[str, dict[str, Any], str]:
+def call_loader() -> tuple[str, dict[str, Any], str]:
     """Return the log of TensorFlow's loader, its other output, and the error."""
     process = subprocess.run(
         [sys.executable, "-u", __file__, "--tensorflow"],
@@ -92,7 +92,7 @@ def ask() -> tuple[str, dict[str, Any], str]:
         return log, {}, f"TensorFlow does not start: {last}"
     if process.returncode:
         return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
-    return log, output, "" if attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
+    return log, output, "" if parse_attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
 
 
 def find_broken() -> dict[str, str]:
@@ -115,7 +115,7 @@ def import_modules() -> None:
     print(json.dumps(errors))
 
 
-def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
+def parse_attempts(log: str) -> dict[str, list[tuple[str, str]]]:
     """Return the attempts of the loader for each name, in order."""
     by_name: dict[str, list[tuple[str, str]]] = {}
     name = ""
@@ -128,7 +128,7 @@ def attempts(log: str) -> dict[str, list[tuple[str, str]]]:
     return by_name
 
 
-def tensorflow() -> None:
+def run_tensorflow() -> None:
     """Print TensorFlow's build info and folders, then call its loader for each library; the log goes to stderr."""
     tf: Any = importlib.import_module("tensorflow")
     folder = Path(tf.__file__).parent
@@ -144,14 +144,14 @@ def tensorflow() -> None:
     }
     print(json.dumps(info), flush=True)
     for name in NAMES:
-        function = find(loaded, name)
+        function = find_function(loaded, name)
         if function is not None:
             os.write(2, f"\n{MARK}{name}\n".encode())
             # the function writes an object to memory that the caller provides; its result is in the log
             function(ctypes.create_string_buffer(256))
 
 
-def find(loaded: list[ctypes.CDLL], name: str) -> Any:
+def find_function(loaded: list[ctypes.CDLL], name: str) -> Any:
     """Return the C++ function `DsoLoader::GetNAMEDsoHandle()`, by its mangled name; None if it is missing."""
     method = f"Get{name}DsoHandle"
     symbols = [f"_ZN{len(namespace)}{namespace}8internal9DsoLoader{len(method)}{method}Ev" for namespace in NAMESPACES]
@@ -159,7 +159,7 @@ def find(loaded: list[ctypes.CDLL], name: str) -> Any:
     return next(filter(None, functions), None)
 
 
-def version(soname: str, library: ctypes.CDLL) -> str:
+def find_version(soname: str, library: ctypes.CDLL) -> str:
     """Return the version from the library, its file name, or its package; empty if none has it."""
     name = soname.partition(".so")[0]
     return read_version(name, library) or find_file_version(name, soname)
@@ -169,18 +169,18 @@ def read_version(name: str, library: ctypes.CDLL) -> str:
     """Return the version that the library reports; empty if it fails. Some libraries need a driver to report it."""
     try:
         if name == "libcudart":
-            encoded = number(library.cudaRuntimeGetVersion)
+            encoded = call_for_number(library.cudaRuntimeGetVersion)
             return f"{encoded // 1000}.{encoded % 1000 // 10}"
         if name == "libnccl":
-            encoded = number(library.ncclGetVersion)
+            encoded = call_for_number(library.ncclGetVersion)
             return f"{encoded // 10000}.{encoded % 10000 // 100}.{encoded % 100}"
         # functions such as cublasGetProperty: 0, 1 and 2 request the major, minor and patch number
-        return ".".join(str(number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
+        return ".".join(str(call_for_number(getattr(library, f"{name[3:]}GetProperty"), kind)) for kind in range(3))
     except (AttributeError, ValueError):
         return ""
 
 
-def number(function: Any, *arguments: int) -> int:
+def call_for_number(function: Any, *arguments: int) -> int:
     """Return the value that a C function writes to its last argument. Raises ValueError if it returns an error."""
     value = ctypes.c_int()
     if function(*arguments, ctypes.byref(value)):
@@ -207,7 +207,7 @@ def find_mapped_file(soname: str) -> Path | None:
     return Path(match.group()) if match else None
 
 
-def ptxas() -> str:
+def read_ptxas_version() -> str:
     """Return the version of XLA's assembler; empty if it can't be run."""
     try:
         output = subprocess.run(["ptxas", "--version"], capture_output=True, check=False).stdout
@@ -219,7 +219,7 @@ def ptxas() -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--tensorflow"]:
-        tensorflow()
+        run_tensorflow()
     elif sys.argv[1:] == ["--import"]:
         import_modules()
     else:

@@ -82,7 +82,7 @@ def is_of_this_machine(address: str) -> bool:
     return address.startswith(("unix://", "http+unix://"))
 
 
-def address() -> str:
+def find_address() -> str:
     """Return the address of the engine that `connect` would use; empty if its context is broken.
 
     It makes no request to the engine.
@@ -106,7 +106,7 @@ def connect() -> Engine:
     try:
         endpoint, tried = _find_address()
         _check_listening(endpoint)
-        engine = Engine(docker.from_env(timeout=answer_seconds()).api, endpoint)
+        engine = Engine(docker.from_env(timeout=get_timeout()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
         where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
@@ -119,7 +119,7 @@ def connect() -> Engine:
     return engine
 
 
-def answer_seconds() -> int:
+def get_timeout() -> int:
     """Return how many seconds to wait for an answer from the engine."""
     try:
         return max(1, int(os.environ["HARNESS_ENGINE_SECONDS"]))

@@ -56,17 +56,17 @@ class Module(NamedTuple):
 
 def main(names: list[str]) -> None:
     """Print a summary of each file with GPU code."""
-    summaries = {str(path): summary(path) for name in names for path in files(Path(name))}
+    summaries = {str(path): summarize_file(path) for name in names for path in list_files(Path(name))}
     print(json.dumps({path: held for path, held in summaries.items() if held["modules"] or held["unread"]}))
 
 
-def files(path: Path) -> list[Path]:
+def list_files(path: Path) -> list[Path]:
     """Return the file, or the shared objects in the folder, without links."""
     paths = path.rglob("*.so*") if path.is_dir() else [path]
     return sorted({file.resolve() for file in paths if file.is_file()})
 
 
-def summary(path: Path) -> dict[str, Any]:
+def summarize_file(path: Path) -> dict[str, Any]:
     """Return the summary of one file."""
     number: Counter[tuple[str, ...]] = Counter()
     size: Counter[tuple[str, ...]] = Counter()
@@ -74,17 +74,17 @@ def summary(path: Path) -> dict[str, Any]:
     with path.open("rb") as file:
         # an empty file cannot be mapped
         data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if path.stat().st_size else b""
-        for module in modules(data):
+        for module in find_modules(data):
             if module is None:
                 unread += 1
             else:
-                code = tuple(sorted(module.code, key=order))
+                code = tuple(sorted(module.code, key=make_sort_key))
                 number[code] += 1
                 size[code] += module.size
     return {"modules": [[number[code], size[code], list(code)] for code, _ in size.most_common()], "unread": unread}
 
 
-def modules(data: Any) -> Iterator[Module | None]:
+def find_modules(data: Any) -> Iterator[Module | None]:
     """Yield each fat binary in `data`. For a header without valid entries, yield None.
 
     `data` is a mapped file or bytes.
@@ -98,13 +98,13 @@ def modules(data: Any) -> Iterator[Module | None]:
         if at + HEADER.size <= len(data):
             _, version, length, size = HEADER.unpack_from(data, at)
             if version == 1 and length == HEADER.size:
-                code = entries(data, at + length, at + length + size)
+                code = read_entries(data, at + length, at + length + size)
                 yield Module(code, length + size) if code else None
                 end = at + length + size if code else end
         at = data.find(MAGIC, end)
 
 
-def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
+def read_entries(data: Any, at: int, end: int) -> tuple[str, ...]:
     """Return the code between two offsets; nothing if other data is between them."""
     code: list[str] = []
     ptx: dict[int, str] = {}
@@ -115,30 +115,32 @@ def entries(data: Any, at: int, end: int) -> tuple[str, ...]:
         if not SHORTEST <= length <= LONGEST or size > end - at - length:
             return ()
         if kind == PTX:
-            ptx[len(code)] = version(data[at + length : at + length + min(size, HEAD)], compressed=flags & COMPRESSED)
+            ptx[len(code)] = find_ptx_version(
+                data[at + length : at + length + min(size, HEAD)], compressed=flags & COMPRESSED
+            )
         if kind in KINDS:  # CUDA's compilers also write other kinds, which aren't executable code
             code.append(f"{KINDS[kind]}_{architecture}")
         at += length + size
-    machine = [number(entry) for entry in code if entry.startswith("sm_")]
+    machine = [parse_architecture(entry) for entry in code if entry.startswith("sm_")]
     for place, ptx_version in ptx.items():
-        target = number(code[place])
+        target = parse_architecture(code[place])
         runs = any(own // 10 == target // 10 and own <= target for own in machine)
         if ptx_version and machine and not runs:
             code[place] += f":{ptx_version}"
     return tuple(code) if at == end else ()
 
 
-def number(code: str) -> int:
+def parse_architecture(code: str) -> int:
     """Return the architecture of a code: 80 for 8.0."""
     return int(code.partition("_")[2].partition(":")[0])
 
 
-def order(code: str) -> tuple[bool, int, str]:
+def make_sort_key(code: str) -> tuple[bool, int, str]:
     """Return a sort key: machine code comes first, then PTX, each by its architecture."""
-    return code.startswith("ptx"), number(code), code
+    return code.startswith("ptx"), parse_architecture(code), code
 
 
-def version(start: bytes, *, compressed: int) -> str:
+def find_ptx_version(start: bytes, *, compressed: int) -> str:
     """Return the version in the first lines of PTX; empty if they contain no version."""
     match = VERSION.search(decompress_block(start) if compressed else start)
     return match.group(1).decode() if match else ""

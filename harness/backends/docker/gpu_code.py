@@ -21,7 +21,7 @@ _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldCode:
+class LibraryCode:
     """The GPU code in an image, in the notation of docker-bake.hcl; empty if nothing was found.
 
     `gpu_code` and `ptx_alone` describe TensorFlow's own libraries. `cudnn_code` and `cublas_code` contain the machine
@@ -34,16 +34,16 @@ class HeldCode:
     cublas_code: str = ""
 
 
-def held(libraries: Mapping[str, Iterable[Code]]) -> HeldCode:
+def describe_libraries(libraries: Mapping[str, Iterable[Code]]) -> LibraryCode:
     """Return the catalog's facts about the libraries of an image or of wheels, by path."""
     named = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
-    cudnn = {path: modules for path, modules in named.items() if _of(_ALIKE, path) or _of(_MIXED, path)}
-    cublas = {path: modules for path, modules in named.items() if _of(_CUBLAS, path)}
+    cudnn = {path: modules for path, modules in named.items() if _matches(_ALIKE, path) or _matches(_MIXED, path)}
+    cublas = {path: modules for path, modules in named.items() if _matches(_CUBLAS, path)}
     own = [code for path, modules in named.items() if not PurePath(path).name.startswith("libcu") for code in modules]
-    return HeldCode(*_describe_wheel(own), _in_all(cudnn), _in_all(cublas))
+    return LibraryCode(*_describe_wheel(own), _find_common_code(cudnn), _find_common_code(cublas))
 
 
-def _of(pattern: re.Pattern[str], path: str) -> bool:
+def _matches(pattern: re.Pattern[str], path: str) -> bool:
     return pattern.match(PurePath(path).name) is not None
 
 
@@ -56,29 +56,29 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
     alone = {
         architecture: version
         for code in modules
-        for architecture, version in _ptx_alone(code)
+        for architecture, version in _find_ptx_alone(code)
         if architecture in machine
     }
     return (
-        _text(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
-        _text(f"compute_{architecture} of PTX {version}" for architecture, version in alone.items()),
+        _join_words(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
+        _join_words(f"compute_{architecture} of PTX {version}" for architecture, version in alone.items()),
     )
 
 
-def _ptx_alone(code: Code) -> list[tuple[int, str]]:
+def _find_ptx_alone(code: Code) -> list[tuple[int, str]]:
     """Return the architectures for which a module has PTX but no machine code, with the version of the PTX."""
     return [(int(match[1]), match[2]) for entry in code if (match := re.fullmatch(r"ptx_(\d+):([\d.]+)", entry))]
 
 
-def _in_all(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
+def _find_common_code(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
     """Return the machine code that all parts of a library contain."""
     part_codes = [
-        reduce(frozenset.intersection if _of(_ALIKE, path) else frozenset.union, modules)
+        reduce(frozenset.intersection if _matches(_ALIKE, path) else frozenset.union, modules)
         for path, modules in parts.items()
         if modules
     ]
     common = reduce(frozenset.intersection, part_codes) if part_codes else frozenset()
-    return _text(f"sm_{architecture}" for architecture in _find_architectures(common, "sm"))
+    return _join_words(f"sm_{architecture}" for architecture in _find_architectures(common, "sm"))
 
 
 def _find_architectures(code: Code, kind: str) -> list[int]:
@@ -86,5 +86,5 @@ def _find_architectures(code: Code, kind: str) -> list[int]:
     return sorted({int(match[1]) for entry in code if (match := re.match(rf"{kind}_(\d+)", entry))})
 
 
-def _text(words: Iterable[str]) -> str:
+def _join_words(words: Iterable[str]) -> str:
     return " ".join(words)

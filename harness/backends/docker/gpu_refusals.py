@@ -245,7 +245,7 @@ REFUSALS = (
 _ABOUT_GPUS = re.compile(r"\bCDI\b|could not select device driver|nvidia|NVML|error running \w* ?hook", re.IGNORECASE)
 
 
-def meaning(words: str, *, rootless: bool = False) -> Refusal | None:
+def find_meaning(words: str, *, rootless: bool = False) -> Refusal | None:
     """Return the refusal that matches an engine's message, with its sentence filled in; None for an unknown message.
 
     `rootless`: the engine is rootless.
@@ -261,7 +261,7 @@ def meaning(words: str, *, rootless: bool = False) -> Refusal | None:
 
 
 @contextmanager
-def refusals(gpus: Sequence[str], *, rootless: bool = False) -> Iterator[None]:
+def explain_refusals(gpus: Sequence[str], *, rootless: bool = False) -> Iterator[None]:
     """Explain an engine's refusal if it is about GPUs. Many refusals occur only when a container starts.
 
     `rootless`: the engine is rootless.
@@ -271,7 +271,7 @@ def refusals(gpus: Sequence[str], *, rootless: bool = False) -> Iterator[None]:
     try:
         yield
     except CannotRunHereError as error:
-        prefix, refusal = f"--gpus {','.join(gpus)}: ", meaning(error.message, rootless=rootless)
+        prefix, refusal = f"--gpus {','.join(gpus)}: ", find_meaning(error.message, rootless=rootless)
         if not gpus or isinstance(error, GpuRefusedError) or not (refusal or _ABOUT_GPUS.search(error.message)):
             raise
         if refusal is None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.backends.docker.container import create_container
-from harness.backends.docker.engine import Engine, address, is_of_this_machine, raise_as_sentences
+from harness.backends.docker.engine import Engine, find_address, is_of_this_machine, raise_as_sentences
 from harness.backends.docker.gpu_refusals import (
     CONFIGURE,
     DOCTOR,
@@ -18,7 +18,7 @@ from harness.backends.docker.gpu_refusals import (
     RESTART,
     SWITCH_CDI_ON,
     GpuRefusedError,
-    refusals,
+    explain_refusals,
 )
 from harness.backends.docker.specification import CELL_LABEL, RUN_LABEL, UID, Specification
 from harness.backends.untrusted_text import Tail, join_lines
@@ -108,16 +108,16 @@ class GpuAccess:
     way: GpuWay
     names: tuple[str, ...] = ()
 
-    def asked(self, gpus: Sequence[str]) -> tuple[str, ...]:
+    def list_requested(self, gpus: Sequence[str]) -> tuple[str, ...]:
         """Return the devices to request for `gpus`. If the engine lists only `all`, use it for the first GPU."""
         return (ALL,) if self.names == (ALL,) and tuple(gpus) == (FIRST,) else tuple(gpus)
 
-    def lacks(self, gpus: Sequence[str]) -> list[str]:
+    def list_unlisted(self, gpus: Sequence[str]) -> list[str]:
         """Return the entries of `gpus` that aren't among the listed devices, if any devices are listed."""
-        return [gpu for gpu in self.asked(gpus) if self.names and gpu not in self.names]
+        return [gpu for gpu in self.list_requested(gpus) if self.names and gpu not in self.names]
 
 
-def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
+def list_methods(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool = False) -> list[GpuAccess]:
     """Return the methods that are possible according to `docker info`, in the order in which they are tried.
 
     `listed` are the device names in the engine's CDI specifications; None if the engine is on another machine, where
@@ -138,31 +138,31 @@ def ways(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooked: bool 
     return accesses
 
 
-def host() -> GpuHost:
+def find_host() -> GpuHost:
     """Return the GPUs of the engine's machine. They are unknown if this is another machine."""
-    where = address()
+    where = find_address()
     if where and not is_of_this_machine(where):
         return GpuHost(absent="the engine is on another machine", is_here=False)
     from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
     # WSL2 has one device for all GPUs
-    return replace(read(), all_or_none=WSL_NODE.exists() or names_in(CDI_FOLDERS) == [ALL])
+    return replace(read(), all_or_none=WSL_NODE.exists() or list_device_names(CDI_FOLDERS) == [ALL])
 
 
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
-    listed = names_in(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
+    listed = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     hooked = engine.is_here and any(map(shutil.which, HOOKS))
     if _is_desktop(engine):
         # its virtual machine has the device driver, and doesn't see the folders of this machine
         listed, hooked = [], True
-    accesses = ways(info, listed, hooked=hooked)
+    accesses = list_methods(info, listed, hooked=hooked)
     if via is not None:
         # the engine doesn't report whether it has the device driver, so this method is always possible
         requested = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
         if not requested:
-            raise _missing_method_error(engine, via)
+            raise _make_missing_method_error(engine, via)
         return requested
     if accesses:
         return accesses
@@ -173,7 +173,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
             "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
         )
     if _is_off(engine):
-        raise _missing_method_error(engine, GpuWay.CDI)
+        raise _make_missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
         f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
         "missing.",
@@ -182,7 +182,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     )
 
 
-def _missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
+def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
     """Return the error for a method that an engine doesn't offer."""
     if _is_desktop(engine):
         sentence = f"Docker Desktop doesn't offer {way.words}. It gives GPUs to containers through its device driver."
@@ -211,15 +211,15 @@ def _is_desktop(engine: Engine) -> bool:
 
 def _is_off(engine: Engine) -> bool:
     """Return whether CDI is disabled in this machine's engine, although CDI specifications describe the GPUs."""
-    return engine.is_here and not engine.info.get("CDISpecDirs") and bool(names_in(CDI_FOLDERS))
+    return engine.is_here and not engine.info.get("CDISpecDirs") and bool(list_device_names(CDI_FOLDERS))
 
 
-def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
+def select_able(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
     """Return the methods that may give all of `gpus`: if a method lists devices, it must list these GPUs.
 
     Raises GpuRefusedError if no method remains.
     """
-    able = [access for access in found if not access.lacks(gpus)]
+    able = [access for access in found if not access.list_unlisted(gpus)]
     if able:
         return able
     first = found[0]
@@ -230,7 +230,7 @@ def having(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAccess]:
             GENERATE,
         )
     raise GpuRefusedError(
-        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(first.lacks(gpus))}. It lists "
+        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(first.list_unlisted(gpus))}. It lists "
         f"{', '.join(first.names)}.",
         "Use one of these GPUs. If the GPUs or the driver have changed",
         GENERATE,
@@ -255,7 +255,7 @@ def add_gpus(
     return replace(specification, devices=[request], groups=groups)
 
 
-def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
+def find_groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
     """Return the ids of the groups that may open the GPUs' device nodes, if not every user may.
 
     On some systems, udev's rules set mode 0660 and the owner root:video. The list is empty for a remote Docker Engine,
@@ -282,7 +282,7 @@ def groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
     return sorted(group_ids)
 
 
-def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
+def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
     """Start a container with the GPUs, and return sentences about what CUDA needs but the container doesn't have.
 
     `image` is the id of any image with Python, and `run` is the run in the container's label. Raises GpuRefusedError if
@@ -297,10 +297,10 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         user=f"{UID}:{UID}",  # only images of harness contain the user's name
     )
     stdout, stderr = Tail(), Tail()
-    trial = add_gpus(specification, way, gpus, groups(engine))
+    trial = add_gpus(specification, way, gpus, find_groups(engine))
     with (
-        _with_source(engine, way, gpus),
-        refusals(gpus, rootless=bool(engine.facts.rootless)),
+        _name_specification(engine, way, gpus),
+        explain_refusals(gpus, rootless=bool(engine.facts.rootless)),
         create_container(engine, trial) as container,
     ):
         ending = container.run(stdout.feed, stderr.feed)
@@ -308,13 +308,13 @@ def tried(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str
         last = join_lines(stderr.text().strip().rpartition("\n")[2])
         return f"A test container with the GPUs failed ({ending}): {last}"
     try:
-        return lacking(parse_json(stdout.text()))
+        return describe_missing(parse_json(stdout.text()))
     except (ValueError, TypeError, KeyError):
         return f"A test container with the GPUs printed {stdout.text()[:200]!r} instead of its devices."
 
 
 @contextmanager
-def _with_source(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
+def _name_specification(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
     """Add the path of the file to a refusal about a CDI specification. Several folders can contain specifications."""
     try:
         yield
@@ -322,25 +322,25 @@ def _with_source(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[N
         if _is_desktop(engine):
             raise GpuRefusedError(error.sentence, _DESKTOP, words=error.words) from error
         folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
-        path = source(map(Path, folders), gpus)
+        path = find_specification(map(Path, folders), gpus)
         if path is None or GENERATE not in error.command:
             raise
         sentence = f"{error.sentence} The specification is {path}."
         raise GpuRefusedError(sentence, error.do, error.command, words=error.words) from error
 
 
-def source(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
+def find_specification(folders: Iterable[Path], gpus: Sequence[str]) -> Path | None:
     """Return the CDI specification that an engine uses for the GPUs, or None. Later folders take precedence."""
     paths = [
         path
         for folder in folders
         for path in sorted(folder.glob("*"))
-        if path.suffix in {".json", ".yaml"} and not set(gpus).isdisjoint(devices(path))
+        if path.suffix in {".json", ".yaml"} and not set(gpus).isdisjoint(read_device_names(path))
     ]
     return paths[-1] if paths else None
 
 
-def lacking(seen: Mapping[str, Any]) -> str:
+def describe_missing(seen: Mapping[str, Any]) -> str:
     """Describe what CUDA needs but a container doesn't have, and what to do; empty if nothing is missing.
 
     `nodes` are the device nodes of the GPUs. `closed` maps the nodes that the container's user can't open to the error
@@ -352,7 +352,7 @@ def lacking(seen: Mapping[str, Any]) -> str:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return _closed(closed)
+        return _describe_closed(closed)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
@@ -366,7 +366,7 @@ def describe_init_error(error: int) -> str:
     return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
 
 
-def _closed(closed: Mapping[str, Sequence[int]]) -> str:
+def _describe_closed(closed: Mapping[str, Sequence[int]]) -> str:
     """Return why the user of a container can't open the device nodes, by the first node, and what to do."""
     number, mode = next(iter(closed.values()))
     sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(number, number)})."
@@ -390,7 +390,7 @@ def _closed(closed: Mapping[str, Sequence[int]]) -> str:
     )
 
 
-def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
+def choose_working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tuple[GpuAccess, list[str]]:
     """Return the first method that works, and messages for the user about it and the methods before it.
 
     `trial` starts a container with GPUs by a method, and describes what is missing. If something is missing with every
@@ -420,13 +420,13 @@ def working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]) -> tu
     raise errors[0]
 
 
-def names_in(folders: Iterable[Path]) -> list[str]:
+def list_device_names(folders: Iterable[Path]) -> list[str]:
     """Return the names of NVIDIA's devices in folders of CDI specifications, in order, each once."""
     paths = [path for folder in folders for path in sorted(folder.glob("*")) if path.suffix in (".json", ".yaml")]
-    return list(dict.fromkeys(name for path in paths for name in devices(path)))
+    return list(dict.fromkeys(name for path in paths for name in read_device_names(path)))
 
 
-def devices(path: Path) -> list[str]:
+def read_device_names(path: Path) -> list[str]:
     """Return the names of NVIDIA's devices in one specification; none for another vendor or an unknown format."""
     import yaml
 
@@ -448,7 +448,7 @@ def make_volume(engine: Engine, name: str) -> None:
         engine.api.create_volume(name, labels={CODE_LABEL: CODE_VALUE})
 
 
-def code_volumes(engine: Engine) -> list[str]:
+def list_code_volumes(engine: Engine) -> list[str]:
     """Return the names of all volumes of compiled code."""
     with raise_as_sentences("list volumes"):
         response = engine.api.volumes(filters={"label": f"{CODE_LABEL}={CODE_VALUE}"})
@@ -457,7 +457,7 @@ def code_volumes(engine: Engine) -> list[str]:
 
 def remove_volumes(engine: Engine) -> int:
     """Remove the volumes of compiled code, and return their number."""
-    names = code_volumes(engine)
+    names = list_code_volumes(engine)
     with raise_as_sentences("remove volumes"):
         for name in names:
             engine.api.remove_volume(name)

@@ -20,7 +20,7 @@ from harness.backends.untrusted_text import join_lines
 from harness.backends.wheels import BUILD_SECONDS
 from harness.files import replace_file
 from harness.machine.doctor.check import CheckResult
-from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, disk_room
+from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES, check_disk_space
 from harness.model.backend import (
     ImageState,
     KeptImage,
@@ -55,12 +55,12 @@ class Images:
     def any_for(self, device: Device) -> str:
         """Return the id of a harness image of any environment for a device; empty if the engine has none."""
         with raise_as_sentences("list images"):
-            listed = self._engine.api.images(filters={"reference": f"{recipe.registry()}harness/*:{device.value}"})
+            listed = self._engine.api.images(filters={"reference": f"{recipe.get_registry()}harness/*:{device.value}"})
         return str(listed[0]["Id"]) if listed else ""
 
     def labels(self, requirement: Requirement) -> dict[str, str]:
         """Return the labels of an up-to-date image. The id of a base is empty if the engine doesn't have the base."""
-        return recipe.labels(self._root, requirement, self._inspect)
+        return recipe.make_labels(self._root, requirement, self._inspect)
 
     def states(self, requirements: Sequence[Requirement]) -> list[KeptImage]:
         """Return the state of each image, with one request for all."""
@@ -69,13 +69,13 @@ class Images:
         names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
         with raise_as_sentences("list images"):
             listed = self._engine.api.images(filters={"reference": sorted(names)})
-        had = {name: _image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
+        had = {name: _make_image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
 
         def state(requirement: Requirement) -> KeptImage:
             image = had.get(recipe.make_tag(requirement))
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
-            is_right = image.is_right(recipe.labels(self._root, requirement, had.get))
+            is_right = image.is_right(recipe.make_labels(self._root, requirement, had.get))
             if requirement.base and state(requirement.base).state is not ImageState.BUILT:
                 is_right = False
             return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
@@ -104,7 +104,7 @@ class Images:
         )
         bases = self.unprepared(_find_bases(missing))
         needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
-        return disk_room(free, needed, len(missing), where)
+        return check_disk_space(free, needed, len(missing), where)
 
     def prepare(
         self,
@@ -257,7 +257,7 @@ class Images:
         Return an empty text if the image is then available, otherwise the builder's last lines.
         """
         name, begun = requirement.name, monotonic()
-        if recipe.registry() and self._pull(requirement, builder, say):
+        if recipe.get_registry() and self._pull(requirement, builder, say):
             say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
             return ""
         check()
@@ -265,7 +265,7 @@ class Images:
             check_driver()
         say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
         with self._settings(requirement) as settings:
-            target = recipe.target(requirement.environment, requirement.device)
+            target = recipe.name_target(requirement.environment, requirement.device)
             words = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
         took = f"{monotonic() - begun:.0f} s"
         if words:
@@ -277,7 +277,7 @@ class Images:
     @contextmanager
     def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
         """Yield the builder's settings. If a folder of packages is set, they name a folder with the needed files."""
-        settings = recipe.settings(self._root, requirement)
+        settings = recipe.make_settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
         folder = wheels.find_folder()
         if folder is None:
@@ -343,7 +343,7 @@ class Images:
                 inspection: dict[str, Any] = self._engine.api.inspect_image(name)  # type: ignore[no-untyped-call]
             except ImageNotFound:
                 return None
-        return _image(inspection, inspection["Config"])
+        return _make_image(inspection, inspection["Config"])
 
 
 def _find_bases(requirements: Iterable[Requirement]) -> list[Requirement]:
@@ -351,11 +351,11 @@ def _find_bases(requirements: Iterable[Requirement]) -> list[Requirement]:
     return list({requirement.base.name: requirement.base for requirement in requirements if requirement.base}.values())
 
 
-def _image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
+def _make_image(entry: Mapping[str, Any], labelled: Mapping[str, Any]) -> Image:
     return Image(entry["Id"], labelled.get("Labels") or {}, entry.get("Size", 0))
 
 
-def public_base(engine: Engine, image: str) -> str:
+def find_public_base(engine: Engine, image: str) -> str:
     """Return the digest of an image's base (`python@sha256:…`), if the engine pulled the base from a public registry.
 
     The result is empty for a missing image, and for a base that was built or loaded on this machine, because nobody
@@ -376,6 +376,6 @@ def public_base(engine: Engine, image: str) -> str:
 
 def check_registry() -> None:
     """Raise UsageError if there is no registry to push to."""
-    if not recipe.registry():
+    if not recipe.get_registry():
         advice = "Set REGISTRY, with a slash at the end: REGISTRY=registry.example.org/team/"
         raise UsageError("REGISTRY is not set, so images can't be pushed.", advice)

@@ -28,14 +28,14 @@ BASE = "harness.base"
 CUDA = "harness.cuda_base"
 
 
-def registry() -> str:
+def get_registry() -> str:
     """Return the registry of images, with a slash at its end; empty if none is set."""
     return os.environ.get(REGISTRY, "")
 
 
 def make_tag(requirement: Requirement) -> str:
     """Return the name of the image, which starts with the registry in REGISTRY."""
-    return make_reference(registry(), requirement.environment, requirement.device)
+    return make_reference(get_registry(), requirement.environment, requirement.device)
 
 
 def make_reference(registry: str, environment: Environment, device: Device) -> str:
@@ -43,7 +43,7 @@ def make_reference(registry: str, environment: Environment, device: Device) -> s
     return f"{registry}harness/{environment.name}:{device.value}"
 
 
-def target(environment: Environment, device: Device) -> str:
+def name_target(environment: Environment, device: Device) -> str:
     """Return the target's name in docker-bake.hcl."""
     if environment.wheel:
         return "source-any"
@@ -92,7 +92,7 @@ def hash_recipe(path: Path) -> str:
     return sha256(b"".join(sha256(part.read_bytes()).digest() for part in parts)).hexdigest()
 
 
-def settings(root: Path, requirement: Requirement) -> dict[str, str]:
+def make_settings(root: Path, requirement: Requirement) -> dict[str, str]:
     """Return the builder's settings that aren't in the bake file.
 
     A lock outside the project is read from its own folder. For an environment that isn't in the bake file, the result
@@ -131,7 +131,7 @@ class Image:
         return {label: value for label, value in labels.items() if value}.items() <= self.labels.items()
 
 
-def labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
+def make_labels(root: Path, requirement: Requirement, find: Callable[[str], Image | None]) -> dict[str, str]:
     """Return the labels that an up-to-date image has. The id of a base that `find` doesn't return is empty."""
     references = find_bases(root, requirement)
     ids = [image.id if image is not None else "" for image in map(find, references)]

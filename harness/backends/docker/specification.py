@@ -50,7 +50,7 @@ class Specification:
     user: str = USER
 
 
-def options(engine: Engine, specification: Specification) -> dict[str, Any]:
+def make_options(engine: Engine, specification: Specification) -> dict[str, Any]:
     """Return the SDK's options of a container: no network, no capabilities, and the limits of the specification."""
     from docker.types import LogConfig, Mount
 
@@ -81,7 +81,7 @@ def options(engine: Engine, specification: Specification) -> dict[str, Any]:
         "image": specification.image,
         "command": list(specification.command),
         "environment": dict(specification.environ),
-        "labels": {OWNER_LABEL: owner(), **specification.labels},
+        "labels": {OWNER_LABEL: get_owner(), **specification.labels},
         "user": specification.user,
         "working_dir": FOLDER,
         "host_config": host,
@@ -95,6 +95,6 @@ def format_cpus(cpus: Collection[int]) -> str:
     return ",".join(map(str, cpus))
 
 
-def owner() -> str:
+def get_owner() -> str:
     """Return the user and machine that a container's owner label records."""
     return f"{platform.node()}:{os.getuid()}"

@@ -12,7 +12,7 @@ from functools import cache, cached_property
 from pathlib import Path
 
 from harness.backends import compiled_code, worker
-from harness.backends.artifacts import from_folder
+from harness.backends.artifacts import read_folder
 from harness.backends.events import Events
 from harness.backends.local import cuda
 from harness.backends.local.environments import Environments
@@ -25,7 +25,7 @@ from harness.machine import cpus, host, niceness
 from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 from harness.machine.gpu.host import find_driver_error
 from harness.machine.interpreters import find_supply
-from harness.machine.lock import is_held, run_lock
+from harness.machine.lock import get_run_lock_path, is_held
 from harness.machine.quota import read_quota
 from harness.model.backend import (
     BackendFacts,
@@ -170,23 +170,28 @@ class LocalBackend(RegisteredBackend):
         python = self._python(requirement)
         self.environments.check(requirement)
         limits, gpus, code = job.limits, self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else [], ""
-        with self._scratch(worker.files(job, die_with_parent=True)) as folder, _opened(folder) as artifacts:
-            command, variables = [str(python), *worker.ARGUMENTS], _launch_variables(python, folder, job)
+        with (
+            self._scratch(worker.collect_files(job, die_with_parent=True)) as folder,
+            _open_artifacts(folder) as artifacts,
+        ):
+            command, variables = [str(python), *worker.ARGUMENTS], _make_variables(python, folder, job)
             if limits.gpus:
                 code = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
-                limits = compiled_code.with_first_start(limits, requirement, gpus, code, self._started)
+                limits = compiled_code.allow_first_start(limits, requirement, gpus, code, self._started)
                 first = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
-                packages, saved = self.environments.packages(requirement), _compiled_code()
+                packages, saved = self.environments.packages(requirement), _get_code_folder()
                 (saved / code).mkdir(parents=True, exist_ok=True)
                 copied = str(saved / first) if first in self._started and first != code else ""
-                own = {**compiled_code.environ(str(saved / code), copied), **variables}
-                variables = cuda.variables(packages, limits.gpus, self.gpu_host, own)
+                own = {**compiled_code.make_environ(str(saved / code), copied), **variables}
+                variables = cuda.make_variables(packages, limits.gpus, self.gpu_host, own)
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
                 image = requirement.lock.sha256
-                left = from_folder(artifacts)
+                left = read_folder(artifacts)
                 _, quota = read_quota(Path("/"))
-                ended = worker.outcome(events, ending, stderr, image=image, artifacts=left, cards=gpus, quota=quota)
+                ended = worker.make_outcome(
+                    events, ending, stderr, image=image, artifacts=left, cards=gpus, quota=quota
+                )
                 if code and ended.status is Status.OK:
                     self._started.add(code)
                 return ended
@@ -209,8 +214,12 @@ class LocalBackend(RegisteredBackend):
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running. Their processes ended when harness ended."""
-        every = (path for path in _scratch_folder("").glob("*") if path.is_dir() and not is_held(run_lock(path.name)))
-        parents = [_scratch_folder(run)] if run else list(every)
+        every = (
+            path
+            for path in _get_scratch_folder("").glob("*")
+            if path.is_dir() and not is_held(get_run_lock_path(path.name))
+        )
+        parents = [_get_scratch_folder(run)] if run else list(every)
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
@@ -219,12 +228,12 @@ class LocalBackend(RegisteredBackend):
 
     def caches(self) -> list[str]:
         """Return the names of the folders with compiled GPU code, from all runs."""
-        return sorted(path.name for path in _compiled_code().glob("*"))
+        return sorted(path.name for path in _get_code_folder().glob("*"))
 
     def clean_caches(self) -> int:
         """Remove the folders of compiled GPU code, and return their number."""
         names = self.caches()
-        _remove(_compiled_code())
+        _remove(_get_code_folder())
         return len(names)
 
     def _python(self, requirement: Requirement) -> Path:
@@ -238,7 +247,7 @@ class LocalBackend(RegisteredBackend):
     @contextmanager
     def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         """Yield a new folder with the files of a launch."""
-        parent = _scratch_folder(self._run)
+        parent = _get_scratch_folder(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
@@ -273,7 +282,7 @@ def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
 
 
 @contextmanager
-def _opened(folder: Path) -> Iterator[int]:
+def _open_artifacts(folder: Path) -> Iterator[int]:
     """Keep a launch's folder of artifacts open during the launch, because a script could replace it with a link."""
     handle = os.open(folder / worker.ARTIFACTS, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
@@ -282,17 +291,17 @@ def _opened(folder: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _scratch_folder(run: str) -> Path:
+def _get_scratch_folder(run: str) -> Path:
     """Return the parent folder of launches' folders. It is in the user's cache, where nobody else can write."""
     return get_cache_dir() / "scratch" / re.sub(r"[^A-Za-z0-9-]", "_", run)
 
 
-def _compiled_code() -> Path:
+def _get_code_folder() -> Path:
     """Return the folder that contains the caches of compiled GPU code."""
     return get_cache_dir() / "gpu-code"
 
 
-def _launch_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
+def _make_variables(python: Path, folder: Path, job: Job) -> dict[str, str]:
     """Return the environment variables of a launch. It inherits no variables from the user's shell."""
     return {
         "PATH": os.pathsep.join([str(python.parent), os.defpath]),

@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.machine.gpu.host import driver_folders
-from harness.machine.gpu.selection import visible
+from harness.machine.gpu.host import find_driver_folders
+from harness.machine.gpu.selection import list_visible
 from harness.model.gpu import GpuHost
 
 
@@ -15,17 +15,17 @@ def link_profiler(packages: Path) -> None:
         library.with_name("libcupti.so").symlink_to(library.name)
 
 
-def variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:
+def make_variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:
     """Return the variables with which a launch finds CUDA, XLA's tools and its GPUs.
 
     `packages` is the folder of NVIDIA's packages. `own` contains the other variables of the launch, which are kept.
     """
-    compiler, chosen = packages / "cuda_nvcc", visible(gpus, host)
+    compiler, chosen = packages / "cuda_nvcc", list_visible(gpus, host)
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         **own,
         "PATH": os.pathsep.join([str(compiler / "bin"), own.get("PATH", os.defpath)]),
-        "LD_LIBRARY_PATH": os.pathsep.join([*map(str, sorted(packages.glob("*/lib"))), *driver_folders()]),
+        "LD_LIBRARY_PATH": os.pathsep.join([*map(str, sorted(packages.glob("*/lib"))), *find_driver_folders()]),
         "XLA_FLAGS": f"--xla_gpu_cuda_data_dir={compiler} {own.get('XLA_FLAGS', '')}".rstrip(),
         **({} if chosen is None else {"CUDA_VISIBLE_DEVICES": chosen}),
     }

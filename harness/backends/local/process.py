@@ -201,7 +201,7 @@ class LocalProcess:
         for pipe, read in self._readers:
             _drain(pipe, read)
 
-    def tell(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
         stdin = self._started.stdin
         if stdin is not None:

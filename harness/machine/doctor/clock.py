@@ -118,7 +118,7 @@ def summarize_noise(blocks: Sequence[float]) -> Noise:
     """Return statistics of block times, which are in seconds and in measured order."""
     logs = [math.log(block) for block in blocks]
     median, ordered = statistics.median(blocks), sorted(blocks)
-    drift, errors = _drift(logs)
+    drift, errors = _compute_drift(logs)
     return Noise(
         score_percent=100 * statistics.stdev(logs),
         cv_percent=100 * statistics.stdev(blocks) / statistics.fmean(blocks),
@@ -131,7 +131,7 @@ def summarize_noise(blocks: Sequence[float]) -> Noise:
     )
 
 
-def _drift(logs: Sequence[float]) -> tuple[float, float]:
+def _compute_drift(logs: Sequence[float]) -> tuple[float, float]:
     """Return the rise of the least-squares line through the logarithms, and its slope in standard errors."""
     slope, start = statistics.linear_regression(range(len(logs)), logs)
     squares = math.fsum((log - start - slope * place) ** 2 for place, log in enumerate(logs))
@@ -236,7 +236,7 @@ def read_timer(root: Path, clock: Clock, calls: int = 10_000) -> Timer:
     """Time batches of `calls` readings. The fastest batch counts, because it had the least interference."""
     source = sysfs.read_text(root / "sys/devices/system/clocksource/clocksource0/current_clocksource")
     cost = min(_measure_cost(clock, calls) for _ in range(BATCHES))
-    return Timer(source, cost, min(_step(clock) for _ in range(STEPS)))
+    return Timer(source, cost, min(_measure_step(clock) for _ in range(STEPS)))
 
 
 def _measure_cost(clock: Clock, calls: int) -> float:
@@ -246,7 +246,7 @@ def _measure_cost(clock: Clock, calls: int) -> float:
     return (clock() - begun) / calls
 
 
-def _step(clock: Clock) -> float:
+def _measure_step(clock: Clock) -> float:
     before = clock()
     while (after := clock()) == before:
         pass

@@ -109,7 +109,7 @@ def read_counters(place: CpuPlace, now: float, own: float) -> Counters:
     )
 
 
-def load_average() -> float | None:
+def read_load_average() -> float | None:
     """Return the number of runnable threads, averaged over the last minute, or None."""
     try:
         return os.getloadavg()[0]

@@ -78,7 +78,7 @@ def measure_noise(
     `now` returns seconds and is monotonic. `own` returns the CPU seconds of this process.
     """
     # read the load before the doctor's own work, because it is an average of the last minute
-    load = counters.load_average()
+    load = counters.read_load_average()
     working = seconds * WORK_SHARE
     with run_on_cpus(place.cpus):
         say("Measuring how much work takes 50 ms, for about a second.")

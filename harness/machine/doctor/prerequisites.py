@@ -25,7 +25,7 @@ ENVIRONMENT_BYTES = {Device.CPU: 2 * 10**9, Device.GPU: 8 * 10**9}
 SPARE_BYTES = 2 * 10**9
 
 
-def docker(
+def check_docker(
     version: str,
     *,
     api: str = "",
@@ -59,7 +59,7 @@ def docker(
     return make_result("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
 
 
-def buildx(said: str | None) -> CheckResult:
+def check_buildx(said: str | None) -> CheckResult:
     """Check the builder. `said` is the output of `docker buildx version`, or None if it is missing."""
     match = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
     version = match[1] if match else ""
@@ -80,7 +80,7 @@ def buildx(said: str | None) -> CheckResult:
     )
 
 
-def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckResult:
+def check_disk_space(free: int | None, needed: int, images: int, where: str) -> CheckResult:
     """Check the disk space for `images` missing images, which need `needed` bytes. `free` is None if it isn't known."""
     level, value = Level.UNKNOWN, NOT_SHOWN
     if free is not None:
@@ -98,7 +98,7 @@ def disk_room(free: int | None, needed: int, images: int, where: str) -> CheckRe
     )
 
 
-def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
+def check_gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
     """Check the driver. If it is missing, the level is bad if a GPU is `wanted`, and otherwise unknown."""
     if host.absent:
         return make_result(
@@ -120,7 +120,7 @@ def gpu_driver(host: GpuHost, *, wanted: bool) -> CheckResult:
     )
 
 
-def gpu_access(
+def check_gpu_access(
     way: str, *, told: Sequence[str] = (), error: str = "", advice: str = "", command: str = "", wanted: bool
 ) -> CheckResult:
     """Check the method of GPU access in containers. An `error` means that there is none.
@@ -141,7 +141,7 @@ def gpu_access(
     )
 
 
-def gpu(card: Gpu) -> CheckResult:
+def check_gpu(card: Gpu) -> CheckResult:
     """Check one GPU: its model, and other processes that compute on it."""
     value = f"{card.name}, compute capability {format_version(card.capability)}, {format_gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
@@ -178,17 +178,17 @@ def gpu(card: Gpu) -> CheckResult:
     )
 
 
-def gpus_asked(error: str, advice: str) -> CheckResult:
+def report_unavailable_gpus(error: str, advice: str) -> CheckResult:
     """Return the result for requested GPUs that launches can't get. `error` is the reason."""
     return make_result("requested GPUs", Level.BAD, error, {"error": error}, advice=advice)
 
 
-def gpu_settings(card: Gpu) -> list[CheckResult]:
+def check_gpu_settings(card: Gpu) -> list[CheckResult]:
     """Check a GPU's settings. Return one result for each setting that affects measurements."""
     return [result for check in _SETTINGS if (result := check(card)) is not None]
 
 
-def _setting(
+def _make_setting_result(
     card: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
     """Return the result for one setting of a GPU. The advice ends with a colon if a command follows."""
@@ -196,25 +196,25 @@ def _setting(
     return make_result(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
 
-def _compute_mode(card: Gpu) -> CheckResult | None:
+def _check_compute_mode(card: Gpu) -> CheckResult | None:
     default = f"sudo nvidia-smi -i {card.index} -c DEFAULT"
     match card.settings.compute_mode:
         case "prohibited":
             advice = "No process may use this GPU, so every launch would run without a GPU. To allow processes:"
-            return _setting(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
+            return _make_setting_result(card, "compute mode", "prohibited", advice, command=default, level=Level.BAD)
         case "exclusive process":
             advice = (
                 "Only one process at a time may use this GPU, so a launch fails while another program uses the GPU. "
                 "To allow several processes:"
             )
-            return _setting(card, "compute mode", "exclusive process", advice, command=default)
+            return _make_setting_result(card, "compute mode", "exclusive process", advice, command=default)
     return None
 
 
-def _persistence(card: Gpu) -> CheckResult | None:
+def _check_persistence(card: Gpu) -> CheckResult | None:
     if card.settings.persistence is not False:
         return None
-    return _setting(
+    return _make_setting_result(
         card,
         "persistence",
         "off",
@@ -224,12 +224,12 @@ def _persistence(card: Gpu) -> CheckResult | None:
     )
 
 
-def _clocks(card: Gpu) -> CheckResult | None:
+def _check_clocks(card: Gpu) -> CheckResult | None:
     # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
     if card.capability < VOLTA or card.is_partitioned:
         return None
     most = card.settings.sm_clock_most_mhz
-    return _setting(
+    return _make_setting_result(
         card,
         "clocks",
         f"{f'up to {most} MHz; ' if most else ''}the driver doesn't report whether the clocks are locked",
@@ -240,11 +240,11 @@ def _clocks(card: Gpu) -> CheckResult | None:
     )
 
 
-def _power_limit(card: Gpu) -> CheckResult | None:
+def _check_power_limit(card: Gpu) -> CheckResult | None:
     limit, usual = card.settings.power_limit_watts, card.settings.power_limit_default_watts
     if limit is None or usual is None or limit >= usual:
         return None
-    return _setting(
+    return _make_setting_result(
         card,
         "power limit",
         f"{format_plain(limit)} W of {format_plain(usual)} W",
@@ -254,12 +254,12 @@ def _power_limit(card: Gpu) -> CheckResult | None:
     )
 
 
-def _ecc(card: Gpu) -> CheckResult | None:
+def _check_ecc(card: Gpu) -> CheckResult | None:
     now, later = card.settings.ecc, card.settings.ecc_pending
     if now is None or later is None or now is later:
         return None
     words = {True: "on", False: "off"}
-    return _setting(
+    return _make_setting_result(
         card,
         "ECC",
         f"{words[now]}, and {words[later]} after the next start of the machine",
@@ -268,7 +268,7 @@ def _ecc(card: Gpu) -> CheckResult | None:
     )
 
 
-def _link(card: Gpu) -> CheckResult | None:
+def _check_link(card: Gpu) -> CheckResult | None:
     set_so = card.settings
     narrow = set_so.pcie_width and set_so.pcie_width_most and set_so.pcie_width < set_so.pcie_width_most
     slow = (
@@ -280,7 +280,7 @@ def _link(card: Gpu) -> CheckResult | None:
         f"{set_so.pcie_width} of {set_so.pcie_width_most} lanes" if narrow else "",
         f"generation {set_so.pcie_generation} of {set_so.pcie_generation_most}" if slow else "",
     ]
-    return _setting(
+    return _make_setting_result(
         card,
         "PCIe link",
         ", ".join(filter(None, limits)),
@@ -290,10 +290,10 @@ def _link(card: Gpu) -> CheckResult | None:
     )
 
 
-def _display(card: Gpu) -> CheckResult | None:
+def _check_display(card: Gpu) -> CheckResult | None:
     if not card.settings.display:
         return None
-    return _setting(
+    return _make_setting_result(
         card,
         "screen",
         "drives a screen",
@@ -303,23 +303,23 @@ def _display(card: Gpu) -> CheckResult | None:
     )
 
 
-def _virtual(card: Gpu) -> CheckResult | None:
+def _check_virtual(card: Gpu) -> CheckResult | None:
     if card.settings.virtualization != "vGPU":
         return None
     advice = "The load of other virtual machines on this GPU isn't visible. Measure on a whole GPU."
-    return _setting(card, "vGPU", "a part of a GPU that other virtual machines use too", advice)
+    return _make_setting_result(card, "vGPU", "a part of a GPU that other virtual machines use too", advice)
 
 
 #: The checks of a GPU's settings, in the order of the output.
 _SETTINGS: Sequence[Callable[[Gpu], CheckResult | None]] = (
-    _compute_mode,
-    _persistence,
-    _clocks,
-    _power_limit,
-    _ecc,
-    _link,
-    _display,
-    _virtual,
+    _check_compute_mode,
+    _check_persistence,
+    _check_clocks,
+    _check_power_limit,
+    _check_ecc,
+    _check_link,
+    _check_display,
+    _check_virtual,
 )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from harness.machine import sysfs
-from harness.machine.cpus import describe, find_idle_siblings, shared_with
+from harness.machine.cpus import describe, find_idle_siblings, find_shared_siblings
 from harness.machine.doctor.check import (
     NOT_SHOWN,
     CheckResult,
@@ -145,7 +145,7 @@ def check_smt(period: Period) -> CheckResult:
     place = period.place
     chosen, topology = tuple(sorted(place.cpus)), place.topology
     cores = len({topology.cpu(cpu).siblings for cpu in chosen})
-    shared = sorted(shared_with(chosen, topology, place.allowed))
+    shared = sorted(find_shared_siblings(chosen, topology, place.allowed))
     level = Level.GOOD if topology.known and topology.virtual is False else Level.UNKNOWN
     if topology.known and (shared or cores < len(chosen)):
         level = Level.WARN

@@ -15,8 +15,8 @@ from typing import Any
 
 from harness.files import parse_json
 from harness.machine import sysfs
-from harness.machine.gpu.host import LibraryUnavailableError, call_library, opened
-from harness.machine.lock import lock_file
+from harness.machine.gpu.host import LibraryUnavailableError, call_library, open_library
+from harness.machine.lock import get_lock_path
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
 
@@ -24,14 +24,14 @@ from harness.model.gpu import BASE_CLOCK, Gpu
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
-def mark() -> Path:
+def get_mark_path() -> Path:
     """Return the path of the file that lists the GPUs with locked clocks."""
-    lock = lock_file()
+    lock = get_lock_path()
     return lock.with_name(f"{lock.name}.clocks")
 
 
 @contextlib.contextmanager
-def locked(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
+def lock_clocks(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterator[None]:
     """Lock the GPUs' processor clocks during the block: to `clock` MHz, or to their base clock (BASE_CLOCK).
 
     If `clock` is empty, nothing is locked. Clocks that a killed run left locked are always unlocked first. The caller
@@ -62,10 +62,10 @@ def unlock(library: Any = None) -> int:
 
     Raises CannotRunHereError if the driver isn't usable, or if this user may not unlock clocks.
     """
-    uuids = _marked()
+    uuids = _read_marked()
     if not uuids:
         return 0
-    with _driver(library, "unlock") as nvml:
+    with _open_driver(library, "unlock") as nvml:
         for uuid in uuids:
             try:
                 nvml.nvmlDeviceResetGpuLockedClocks(nvml.nvmlDeviceGetHandleByUUID(uuid))
@@ -73,16 +73,16 @@ def unlock(library: Any = None) -> int:
                 if getattr(error, "value", None) == nvml.NVML_ERROR_NO_PERMISSION:
                     raise CannotRunHereError(
                         "A run that was killed left the clocks of a GPU locked, and this user may not unlock them.",
-                        f"sudo nvidia-smi -i {uuid} --reset-gpu-clocks && sudo rm {mark()}",
+                        f"sudo nvidia-smi -i {uuid} --reset-gpu-clocks && sudo rm {get_mark_path()}",
                     ) from None
                 # ignore a lost or removed GPU, because it has its default clocks when it comes back
-    mark().unlink(missing_ok=True)
+    get_mark_path().unlink(missing_ok=True)
     return len(uuids)
 
 
-def _marked() -> list[str]:
+def _read_marked() -> list[str]:
     """Return the UUIDs of locked GPUs. A mark file from before the machine's start, or of another user, is ignored."""
-    path = mark()
+    path = get_mark_path()
     try:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
@@ -93,7 +93,7 @@ def _marked() -> list[str]:
 
 
 def _write(uuids: Sequence[str]) -> None:
-    path = mark()
+    path = get_mark_path()
     try:
         path.unlink(missing_ok=True)
         if uuids:
@@ -109,8 +109,8 @@ def _write(uuids: Sequence[str]) -> None:
 
 
 def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
-    with _driver(library, "lock") as nvml:
-        handles = [(card, _handle(nvml, card)) for card in cards]
+    with _open_driver(library, "lock") as nvml:
+        handles = [(card, _find_handle(nvml, card)) for card in cards]
         for card, handle in handles:
             _check(nvml, card, handle, clock)
         # with this value, the driver uses the clock that a GPU can hold within its power limit (nvmlClockLimitId_t)
@@ -122,21 +122,21 @@ def _lock(cards: Sequence[Gpu], clock: str, library: Any) -> None:
                 nvml.nvmlDeviceSetGpuLockedClocks(handle, megahertz, megahertz)
             except nvml.NVMLError as error:
                 _write(uuids)
-                raise _refused(nvml, card, clock, error) from None
+                raise _make_refusal(nvml, card, clock, error) from None
             uuids.append(card.uuid)
 
 
 @contextlib.contextmanager
-def _driver(library: Any, verb: str) -> Iterator[Any]:
+def _open_driver(library: Any, verb: str) -> Iterator[Any]:
     with contextlib.ExitStack() as stack:
         try:
-            nvml = stack.enter_context(opened(library))
+            nvml = stack.enter_context(open_library(library))
         except LibraryUnavailableError as error:
             raise CannotRunHereError(f"The clocks of the GPUs cannot be {verb}ed: {error}.") from None
         yield nvml
 
 
-def _handle(nvml: Any, card: Gpu) -> Any:
+def _find_handle(nvml: Any, card: Gpu) -> Any:
     handle = call_library(nvml, nvml.nvmlDeviceGetHandleByUUID, card.uuid)
     if handle is None:
         raise CannotRunHereError(f"--lock-clocks: the driver can no longer find GPU {card.index} ({card.name}).")
@@ -151,7 +151,7 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
             "locked.",
             f"Omit --lock-clocks, or disable MIG on the GPU: sudo nvidia-smi -i {card.index} -mig 0",
         )
-    least, most = _range(nvml, card, handle)
+    least, most = _read_range(nvml, card, handle)
     if clock != BASE_CLOCK and most and not least <= int(clock) <= most:
         raise UsageError(
             f"--lock-clocks {clock}: GPU {card.index} ({card.name}) supports clocks from {least} to {most} MHz.",
@@ -159,7 +159,7 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
         )
 
 
-def _range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
+def _read_range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
     """Return the lowest and the highest processor clock in MHz, or 0 if it isn't known."""
     # the processor clocks at the fastest memory clock, which is the first one
     memory = call_library(nvml, nvml.nvmlDeviceGetSupportedMemoryClocks, handle) or []
@@ -167,7 +167,7 @@ def _range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
     return min(clocks, default=0), max(clocks, default=card.settings.sm_clock_most_mhz or 0)
 
 
-def _refused(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
+def _make_refusal(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
     which, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
     pair = "tdp,tdp" if clock == BASE_CLOCK else f"{clock},{clock}"
     if code == nvml.NVML_ERROR_NO_PERMISSION:

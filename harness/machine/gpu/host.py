@@ -31,7 +31,7 @@ class LibraryUnavailableError(Exception):
 
 
 @contextlib.contextmanager
-def opened(library: Any = None) -> Iterator[Any]:
+def open_library(library: Any = None) -> Iterator[Any]:
     """Open the library during the block. Raises LibraryUnavailableError if it can't be used."""
     if library is None:
         import pynvml
@@ -41,7 +41,7 @@ def opened(library: Any = None) -> Iterator[Any]:
         library.nvmlInit()
     except library.NVMLError as error:
         is_mixed = getattr(error, "value", None) == library.NVML_ERROR_LIB_RM_VERSION_MISMATCH
-        raise LibraryUnavailableError(_why(library, error), _RELOAD if is_mixed else "") from None
+        raise LibraryUnavailableError(_explain_error(library, error), _RELOAD if is_mixed else "") from None
     try:
         yield library
     finally:
@@ -50,7 +50,7 @@ def opened(library: Any = None) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
+def keep_driver_loaded(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
     """Keep the driver of these GPUs loaded during the block, so that opening the library is fast.
 
     Without persistence mode, an unused driver unloads. Loading it takes 1 to 3 s, and locked clocks are lost. Without
@@ -59,7 +59,7 @@ def kept_open(cards: Sequence[Gpu], library: Any = None) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if cards:
             with contextlib.suppress(LibraryUnavailableError):
-                nvml = stack.enter_context(opened(library))
+                nvml = stack.enter_context(open_library(library))
                 for card in cards:  # requesting a handle makes the driver attach the GPU
                     call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, card.index)
         yield
@@ -74,7 +74,7 @@ def find_driver_error() -> str:
     return ""
 
 
-def driver_folders() -> list[str]:
+def find_driver_folders() -> list[str]:
     """Return the folders in LD_LIBRARY_PATH with the driver's library. Some containers have the library only there."""
     folders = os.environ.get("LD_LIBRARY_PATH", "").split(os.pathsep)
     return [folder for folder in folders if folder and (Path(folder) / DRIVER).exists()]
@@ -93,7 +93,7 @@ def call_library(library: Any, function: Callable[..., Any], *arguments: Any) ->
         return None
 
 
-def processes(library: Any, handle: Any) -> list[Any] | None:
+def list_processes(library: Any, handle: Any) -> list[Any] | None:
     """Return the compute processes on a GPU, each with `pid` and `usedGpuMemory`. Unknown values are None.
 
     The list includes processes in containers, with the host's process numbers, but not processes that only draw.
@@ -106,7 +106,7 @@ def processes(library: Any, handle: Any) -> list[Any] | None:
     return None
 
 
-def _why(library: Any, error: Exception) -> str:
+def _explain_error(library: Any, error: Exception) -> str:
     reasons = {
         library.NVML_ERROR_LIBRARY_NOT_FOUND: "the NVIDIA driver isn't installed: libnvidia-ml.so.1 is missing",
         library.NVML_ERROR_DRIVER_NOT_LOADED: "the NVIDIA driver is not loaded",
@@ -125,24 +125,24 @@ def read(library: Any = None) -> GpuHost:
     Never raises: if the GPUs can't be read, `absent` has the reason.
     """
     try:
-        with opened(library) as nvml:
+        with open_library(library) as nvml:
             driver = str(call_library(nvml, nvml.nvmlSystemGetDriverVersion) or "")
             count = call_library(nvml, nvml.nvmlDeviceGetCount) or 0
-            cards = [card for index in range(count) if (card := _card(nvml, index)) is not None]
+            cards = [card for index in range(count) if (card := _read_gpu(nvml, index)) is not None]
             if not cards:
                 return GpuHost(absent=f"the NVIDIA driver {driver} {'cannot use its GPU' if count else 'sees no GPU'}")
-            return GpuHost(cards=cards, driver=driver, cuda=_cuda(nvml))
+            return GpuHost(cards=cards, driver=driver, cuda=_read_cuda(nvml))
     except LibraryUnavailableError as error:
         return GpuHost(absent=str(error), mend=error.mend)
 
 
-def _cuda(nvml: Any) -> tuple[int, int] | None:
+def _read_cuda(nvml: Any) -> tuple[int, int] | None:
     # 12040 is CUDA 12.4
     number = call_library(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
     return None if number is None else (number // 1000, number % 1000 // 10)
 
 
-def _card(nvml: Any, index: int) -> Gpu | None:
+def _read_gpu(nvml: Any, index: int) -> Gpu | None:
     """Return one GPU, or None if the driver lost it or doesn't report its compute capability."""
     handle = call_library(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
     if handle is None:
@@ -157,21 +157,21 @@ def _card(nvml: Any, index: int) -> Gpu | None:
         uuid=str(call_library(nvml, nvml.nvmlDeviceGetUUID, handle) or ""),
         name=str(call_library(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
         capability=(int(capability[0]), int(capability[1])),
-        memory_bytes=_memory(nvml, handle),
-        processes=[_process(nvml, process) for process in processes(nvml, handle) or ()],
+        memory_bytes=_read_memory(nvml, handle),
+        processes=[_process(nvml, process) for process in list_processes(nvml, handle) or ()],
         is_partitioned=bool(mig and mig[0]),
-        instances=_instances(nvml, handle, index) if mig and mig[0] else (),
+        instances=_read_instances(nvml, handle, index) if mig and mig[0] else (),
         pci=format_pci_address(str(pci.busId)) if pci is not None else "",
-        settings=_settings(nvml, handle),
+        settings=_read_settings(nvml, handle),
     )
 
 
-def _memory(nvml: Any, handle: Any) -> int:
+def _read_memory(nvml: Any, handle: Any) -> int:
     memory = call_library(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     return int(memory.total) if memory is not None else 0
 
 
-def _instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
+def _read_instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
     """Return the instances of a divided GPU, whose indices may have gaps."""
     most = call_library(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
     places = (
@@ -182,14 +182,14 @@ def _instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
             index=f"{index}:{place}",
             uuid=str(call_library(nvml, nvml.nvmlDeviceGetUUID, instance) or ""),
             name=str(call_library(nvml, nvml.nvmlDeviceGetName, instance) or "MIG"),
-            memory_bytes=_memory(nvml, instance),
+            memory_bytes=_read_memory(nvml, instance),
         )
         for place, instance in places
         if instance is not None
     ]
 
 
-def _settings(nvml: Any, handle: Any) -> Settings:
+def _read_settings(nvml: Any, handle: Any) -> Settings:
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
         return call_library(nvml, function, handle, *arguments)
 
@@ -200,22 +200,22 @@ def _settings(nvml: Any, handle: Any) -> Settings:
     least, most = ask(nvml.nvmlDeviceGetPowerManagementLimitConstraints) or (None, None)
     return Settings(
         persistence=is_on(ask(nvml.nvmlDeviceGetPersistenceMode)),
-        power_limit_watts=_watts(ask(nvml.nvmlDeviceGetPowerManagementLimit)),
-        power_limit_default_watts=_watts(ask(nvml.nvmlDeviceGetPowerManagementDefaultLimit)),
-        power_limit_least_watts=_watts(least),
-        power_limit_most_watts=_watts(most),
+        power_limit_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementLimit)),
+        power_limit_default_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementDefaultLimit)),
+        power_limit_least_watts=_convert_to_watts(least),
+        power_limit_most_watts=_convert_to_watts(most),
         sm_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
         memory_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_MEM),
         application_sm_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_SM),
         application_memory_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_MEM),
         ecc=is_on(ecc[0]),
         ecc_pending=is_on(ecc[1]),
-        compute_mode=_named(ask(nvml.nvmlDeviceGetComputeMode), _COMPUTE_MODES),
+        compute_mode=_get_name(ask(nvml.nvmlDeviceGetComputeMode), _COMPUTE_MODES),
         pcie_generation=ask(nvml.nvmlDeviceGetMaxPcieLinkGeneration),
         pcie_generation_most=ask(nvml.nvmlDeviceGetGpuMaxPcieLinkGeneration),
         pcie_width=ask(nvml.nvmlDeviceGetCurrPcieLinkWidth),
         pcie_width_most=ask(nvml.nvmlDeviceGetMaxPcieLinkWidth),
-        virtualization=_named(ask(nvml.nvmlDeviceGetVirtualizationMode), _VIRTUALIZATION),
+        virtualization=_get_name(ask(nvml.nvmlDeviceGetVirtualizationMode), _VIRTUALIZATION),
         display=is_on(ask(nvml.nvmlDeviceGetDisplayActive)),
     )
 
@@ -226,11 +226,11 @@ _COMPUTE_MODES: Mapping[int, str] = {0: "default", 2: "prohibited", 3: "exclusiv
 _VIRTUALIZATION: Mapping[int, str] = {0: "none", 1: "passthrough", 2: "vGPU"}
 
 
-def _named(value: int | None, names: Mapping[int, str]) -> str | None:
+def _get_name(value: int | None, names: Mapping[int, str]) -> str | None:
     return None if value is None else names.get(value, str(value))
 
 
-def _watts(milliwatts: int | None) -> float | None:
+def _convert_to_watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Self
 
 from harness.machine import sysfs
-from harness.machine.gpu.host import LibraryUnavailableError, is_loss, opened, processes
+from harness.machine.gpu.host import LibraryUnavailableError, is_loss, list_processes, open_library
 from harness.model.gpu import Gpu
 
 #: Seconds between two readings. NVML itself averages the utilization over 1/6 s to 1 s.
@@ -115,7 +115,7 @@ def read(library: Any, handle: Any) -> Reading:
     )
 
 
-def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
+def summarize_readings(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
     """Return the GPU readings that docs/dev/worker-protocol.md describes. Numbers without any value are left out.
 
     `window` is the start and the end of the steady state, in seconds since 1970. If it is None, or contains no instant,
@@ -128,13 +128,13 @@ def numbers(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
         return {}
     readings = {"gpu_samples": float(len(chosen)), "gpu_steady": float(bool(inside))}
     for name, field, across, over in _NUMBERS:
-        values = [value for instant in chosen if (value := _across(instant, field, across)) is not None]
+        values = [value for instant in chosen if (value := _combine(instant, field, across)) is not None]
         if values:
             readings[name] = float(over(values))
-    return readings | _throttled(chosen) | _energy(instants, window)
+    return readings | _compute_throttled_shares(chosen) | _compute_energy(instants, window)
 
 
-def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
+def _compute_energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
     """Return the energy of the timed steps in joules: the increase of the GPUs' counters.
 
     Values between two readings are interpolated. The result is empty if the steady state is short, if the readings
@@ -149,23 +149,23 @@ def _energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> 
         return {}
     if window[0] < counters[0][0] or window[1] > counters[-1][0]:
         return {}
-    begun, ended = (_at(counters, time) for time in window)
+    begun, ended = (_interpolate(counters, time) for time in window)
     return {"gpu_energy_joules": ended - begun} if ended >= begun else {}
 
 
-def _at(points: Sequence[tuple[float, float]], time: float) -> float:
+def _interpolate(points: Sequence[tuple[float, float]], time: float) -> float:
     """Interpolate the value at a time between the points, which are in order of time."""
     place = max(1, bisect_left(points, time, key=lambda point: point[0]))
     (before, low), (after, high) = points[place - 1], points[place]
     return low + (high - low) * (time - before) / (after - before) if after > before else high
 
 
-def _across(instant: Instant, field: str, across: Summary) -> float | None:
+def _combine(instant: Instant, field: str, across: Summary) -> float | None:
     values = [value for card in instant.cards if (value := getattr(card, field)) is not None]
     return across(values) if values else None
 
 
-def _throttled(instants: Sequence[Instant]) -> dict[str, float]:
+def _compute_throttled_shares(instants: Sequence[Instant]) -> dict[str, float]:
     """Return the share of instants in which a GPU was slowed down, by reason and in total (`gpu_throttled_share`)."""
     all_readings = [[card.reasons for card in instant.cards if card.reasons is not None] for instant in instants]
     readings = [bits for bits in all_readings if bits]
@@ -229,13 +229,13 @@ def _is_own(pid: int, root: Path) -> bool:
 
 
 @dataclass(eq=False)
-class Watch:
+class GpuMonitor:
     """Monitors GPUs during its `with` block, which is one launch. After the block, `resources` returns the numbers.
 
     `library` is pynvml by default. `every` is the number of seconds between two readings. `clock` returns seconds since
-    1970. Opening the library for each launch is fast, because a run keeps the driver loaded (`kept_open`). This class
-    never raises. If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of the launch
-    are missing.
+    1970. Opening the library for each launch is fast, because a run keeps the driver loaded (`keep_driver_loaded`).
+    This class never raises. If a GPU doesn't report a value, its number is missing. If a GPU is lost, all numbers of
+    the launch are missing.
     """
 
     cards: Sequence[Gpu]
@@ -257,7 +257,7 @@ class Watch:
 
     def __enter__(self) -> Self:
         try:
-            nvml = self._stack.enter_context(opened(self.library))
+            nvml = self._stack.enter_context(open_library(self.library))
         except LibraryUnavailableError:
             return self
         for card in self.cards:
@@ -290,7 +290,7 @@ class Watch:
         window = None
         if "steady_started" in seen and "steady_ended" in seen:
             window = seen["steady_started"], seen["steady_ended"]
-        readings = numbers(self._instants, window)
+        readings = summarize_readings(self._instants, window)
         if not readings:
             return {}
         if self._foreign is not None:
@@ -312,5 +312,5 @@ class Watch:
 
     def _processes(self, nvml: Any) -> set[int] | None:
         """Return the processes that compute on these GPUs, or None if no GPU reports them."""
-        lists = [listed for handle in self._handles if (listed := processes(nvml, handle)) is not None]
+        lists = [listed for handle in self._handles if (listed := list_processes(nvml, handle)) is not None]
         return {process.pid for entries in lists for process in entries} if lists else None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from harness.machine.gpu.monitor import EVERY, Watch
+from harness.machine.gpu.monitor import EVERY, GpuMonitor
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_version
 from harness.model.texts import format_plain
@@ -14,7 +14,7 @@ _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
 _INSTANCE = re.compile(r"\d+:\d+|MIG-.*")
 
 
-def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
+def parse_requested(gpu: bool, gpus: str) -> tuple[str, ...]:
     """Return the requested GPUs as indices, UUIDs or `all`. If neither option is given, the result is empty.
 
     A MIG instance is named as in CDI (`0:1`), or by its UUID. Raises UsageError for an invalid name.
@@ -42,16 +42,16 @@ def wish(gpu: bool, gpus: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(int(name)) if name.isdecimal() else name for name in names))
 
 
-def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
+def resolve_names(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...]:
     """Return the GPUs that launches get for these names.
 
     On some machines, containers get all GPUs or none. On such a machine, the result is `all` for `--gpu`, and for the
-    name of the only GPU. For other names that the user passed (`typed`), this raises CannotRunHereError, as `cards`
-    does.
+    name of the only GPU. For other names that the user passed (`typed`), this raises CannotRunHereError, as
+    `select_gpus` does.
     """
     if not names or ALL in names or not host.all_or_none:
         return tuple(names)
-    if typed and len(cards(names, host)) < len(host.cards):
+    if typed and len(select_gpus(names, host)) < len(host.cards):
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: as on WSL2, containers get all of this machine's {len(host.cards)} GPUs or "
             f"none, and TensorFlow uses the first one.",
@@ -60,7 +60,7 @@ def meant(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[str, ...
     return (ALL,)
 
 
-def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
+def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     """Return the requested GPUs; none if the machine's GPUs are unknown. The name of a MIG instance selects its GPU.
 
     Raises CannotRunHereError for a missing GPU, for an unusable driver, and for the name of a divided GPU, because a
@@ -79,7 +79,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
     ]
     if missing or not host.cards:
-        has = "; ".join(f"{card.index}: {card.name}{_divided(card)}" for card in host.cards) or "none"
+        has = "; ".join(f"{card.index}: {card.name}{_describe_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
             f"has the GPUs {has}."
@@ -89,7 +89,7 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         )
     for card in host.cards:
         if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
-            parts = _parts(card)
+            parts = _format_instances(card)
             one = next((instance.index for instance in card.instances), "MIG-…")
             raise CannotRunHereError(
                 f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), and a "
@@ -100,16 +100,16 @@ def cards(names: Sequence[str], host: GpuHost) -> list[Gpu]:
     return host.chosen(names)
 
 
-def _parts(card: Gpu) -> str:
+def _format_instances(card: Gpu) -> str:
     """Format the instances of a divided GPU, with the names for `--gpus`."""
     return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
 
 
-def _divided(card: Gpu) -> str:
-    return f", divided into {_parts(card) or 'instances'}" if card.is_partitioned else ""
+def _describe_divided(card: Gpu) -> str:
+    return f", divided into {_format_instances(card) or 'instances'}" if card.is_partitioned else ""
 
 
-def visible(names: Sequence[str], host: GpuHost) -> str | None:
+def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
     """Return CUDA_VISIBLE_DEVICES for a process that gets these GPUs; None for all GPUs if they are unknown.
 
     UUIDs mean the same GPU in every process. If the driver doesn't report UUIDs, the result contains NVML's indices.
@@ -121,12 +121,12 @@ def visible(names: Sequence[str], host: GpuHost) -> str | None:
     return ",".join(uuids.get(name) or name for name in names)
 
 
-def watch(chosen: Sequence[Gpu]) -> Callable[[], Watch] | None:
-    """Return a function that creates the monitor of a launch, or None. If it is None, `facts` contains the reason."""
-    return partial(Watch, chosen) if chosen else None
+def choose_monitor(chosen: Sequence[Gpu]) -> Callable[[], GpuMonitor] | None:
+    """Return a function that creates the monitor of a launch; None if the GPUs are unknown."""
+    return partial(GpuMonitor, chosen) if chosen else None
 
 
-def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
+def collect_facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts about the launches' GPUs for `host` in run.json, or the reason why they are unknown.
 
     No fact identifies an individual GPU. `clock` is the clock that the run locks.
@@ -134,10 +134,10 @@ def facts(chosen: Sequence[Gpu], host: GpuHost, clock: str = "") -> dict[str, An
     if host.absent:
         return {"gpus": f"not known: {host.absent}", "gpu_telemetry": f"none: {host.absent}"}
     telemetry = f"NVML, every {format_plain(EVERY)} s" if chosen else "none: NVML can't see the GPUs of the launches"
-    return {"gpu_telemetry": telemetry, "gpus": [_facts(card, host.driver, clock) for card in chosen]}
+    return {"gpu_telemetry": telemetry, "gpus": [_collect_facts(card, host.driver, clock) for card in chosen]}
 
 
-def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
+def _collect_facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
     return {
         "index": card.index,
         "name": card.name,
@@ -152,7 +152,7 @@ def _facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
     }
 
 
-def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
+def describe_gpus(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     """Return the lines of --dry-run about the launches' GPUs."""
     if host.absent:
         return [f"GPU: unknown ({host.absent}), so harness can't check which environments run on it"]
@@ -161,7 +161,7 @@ def lines(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if together else [])]
 
 
-def shared(chosen: Sequence[Gpu]) -> list[str]:
+def list_sharing(chosen: Sequence[Gpu]) -> list[str]:
     """Return a sentence for each process that computes on the launches' GPUs before the run starts."""
     sentences = []
     for card in chosen:

@@ -17,8 +17,8 @@ from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.backends.docker.priority import Priority
-from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, owner
-from harness.machine.lock import run_to_itself
+from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, get_owner
+from harness.machine.lock import hold_run_lock
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
@@ -43,7 +43,7 @@ def test_images_can_be_made_outside_of_containers_and_with_buildx(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, inside: str, version: str | None
 ) -> None:
     monkeypatch.setattr("harness.machine.host.detect_container", lambda: inside)
-    monkeypatch.setattr(code.bake, "version", lambda: version)
+    monkeypatch.setattr(code.bake, "get_version", lambda: version)
     backend.check_tools()
 
 
@@ -51,7 +51,7 @@ def test_a_container_with_an_engines_socket_alone_makes_no_images(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("harness.machine.host.detect_container", lambda: "Docker")
-    monkeypatch.setattr(code.bake, "version", lambda: None)
+    monkeypatch.setattr(code.bake, "get_version", lambda: None)
     with pytest.raises(CannotRunHereError, match="socket of a Docker Engine, but not the docker command"):
         backend.check_tools()
 
@@ -159,7 +159,7 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
             raise GpuRefusedError("It is older than the driver.", "Make it anew")
         return ""
 
-    monkeypatch.setattr(gpus, "tried", tried)
+    monkeypatch.setattr(gpus, "try_access", tried)
     monkeypatch.setenv("PATH", "")
     return made
 
@@ -211,7 +211,7 @@ def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
             raise CannotRunHereError("No such image.")
         return ""
 
-    monkeypatch.setattr(gpus, "tried", tried)
+    monkeypatch.setattr(gpus, "try_access", tried)
     vars(backend.images)["any_for"] = lambda _: "sha256:2"
     backend.check_gpus(["0"])
     assert backend.try_gpus([NOT_MADE]) == []
@@ -227,7 +227,7 @@ def found_access(backend: DockerBackend, *wanted: str, **images: Any) -> Any:
 
 @pytest.fixture
 def no_builder(monkeypatch: pytest.MonkeyPatch, backend: DockerBackend) -> None:
-    monkeypatch.setattr(code.bake, "version", lambda: None)
+    monkeypatch.setattr(code.bake, "get_version", lambda: None)
     vars(backend.engine).update(version="28.2", address="")
 
 
@@ -264,8 +264,8 @@ def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> 
 
 
 def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:
-    labels = {RUN_LABEL: "run", OWNER_LABEL: owner()}
-    with run_to_itself("run"):
+    labels = {RUN_LABEL: "run", OWNER_LABEL: get_owner()}
+    with hold_run_lock("run"):
         assert not _is_ours_and_ended(labels)
     assert _is_ours_and_ended(labels)
     assert not _is_ours_and_ended({**labels, OWNER_LABEL: "elsewhere:0"})

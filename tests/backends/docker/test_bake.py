@@ -113,38 +113,38 @@ def fed(text):
 def test_what_takes_no_time_is_not_told(name):
     log, told = fed(RECORDED[name])
     assert told == []
-    assert log.idle() == ""
+    assert log.handle_pause() == ""
 
 
 def test_a_step_that_says_nothing_is_told_when_the_builder_is_idle():
     begun = RECORDED["built"].split("#13 DONE")[0]
     log, told = fed(begun)
     assert told == []
-    assert log.idle().startswith("environment 4/4: sh /tmp/install.sh /usr/local/bin/python3")
-    assert log.idle() == ""
+    assert log.handle_pause().startswith("environment 4/4: sh /tmp/install.sh /usr/local/bin/python3")
+    assert log.handle_pause() == ""
 
 
 def test_a_step_that_says_something_is_told_once():
     log, told = fed("#7 [uv 3/3] RUN --mount=type=bind,from=a,target=/b   pip install\n#7 0.5 one\n#7 0.6 two\n")
     assert told == ["uv 3/3: pip install"]
-    assert log.idle() == ""
+    assert log.handle_pause() == ""
 
 
 def test_exporting_is_told():
     log, _ = fed("#14 exporting to image\n#14 exporting layers\n")
-    assert log.idle() == "exporting to image"
+    assert log.handle_pause() == "exporting to image"
 
 
 def test_steps_overlap():
     first = "#7 [a 1/2] RUN one\n\n#8 [b 1/2] RUN two\n#8 0.1 hello\n#8 ...\n\n"
     log, told = fed(first + "#7 [a 1/2] RUN one\n#7 DONE 0.1s\n#8 ERROR: x\n")
     assert told == ["b 1/2: two"]
-    assert log.failure() == "b 1/2: two:\nhello"
+    assert log.describe_failure() == "b 1/2: two:\nhello"
 
 
 def test_a_failed_step_is_named_with_its_last_lines_and_the_verdict():
     log, _ = fed(RECORDED["failed"])
-    first, *lines, verdict = log.failure().splitlines()
+    first, *lines, verdict = log.describe_failure().splitlines()
     assert first.startswith("environment 4/4: sh /tmp/install.sh")
     assert lines[:2] == [
         "error: Failed to download `setuptools==82.0.1`",
@@ -156,12 +156,12 @@ def test_a_failed_step_is_named_with_its_last_lines_and_the_verdict():
 
 def test_a_base_that_cannot_be_had_is_named():
     log, _ = fed(RECORDED["no-base"])
-    assert "python:3.0-slim-bookworm: failed to resolve source metadata" in log.failure()
+    assert "python:3.0-slim-bookworm: failed to resolve source metadata" in log.describe_failure()
 
 
 def test_a_failure_without_a_step_shows_the_last_lines():
     log, _ = fed("".join(f"line {number}\n" for number in range(100)) + "ERROR: no builder\n")
-    lines = log.failure().splitlines()
+    lines = log.describe_failure().splitlines()
     assert lines[-1] == "ERROR: no builder"
     assert len(lines) == LINES
 
@@ -170,7 +170,7 @@ def test_what_it_shows_is_bounded_and_has_no_control_characters():
     log, _ = fed(
         "#1 [a 1/1] RUN x\n" + "".join(f"#1 0.{n} \x1b[31m{'x' * 5000}\n" for n in range(100)) + "#1 ERROR: y\n"
     )
-    shown = log.failure()
+    shown = log.describe_failure()
     assert "\x1b" not in shown
     assert r"\x1b[31mxxx" in shown
     assert len(shown) < (LINES + 1) * (LENGTH + 100)
@@ -184,7 +184,7 @@ pieces = st.sampled_from(
 @given(st.lists(st.lists(pieces | st.text(max_size=20), max_size=4).map("".join), max_size=60))
 def test_any_lines_are_read(lines):
     log = BuildLog()
-    told = [words for line in lines for words in (log.feed(line), log.idle()) if words]
-    for words in [*told, *log.failure().splitlines()]:
+    told = [words for line in lines for words in (log.feed(line), log.handle_pause()) if words]
+    for words in [*told, *log.describe_failure().splitlines()]:
         assert words.replace("\t", "").isprintable()
-    assert len(log.failure().splitlines()) <= LINES + 2
+    assert len(log.describe_failure().splitlines()) <= LINES + 2

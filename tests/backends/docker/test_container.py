@@ -5,7 +5,7 @@ import tarfile
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.artifacts import from_archive
+from harness.backends.artifacts import read_archive
 from harness.backends.docker.container import pack
 from harness.backends.docker.frames import Frames
 
@@ -22,7 +22,7 @@ def test_what_is_packed_belongs_to_the_images_user():
 def test_files_survive_the_way_in_and_out(files, size):
     data = pack({f"artifacts/{name}": content for name, content in files.items()}, ("artifacts",))
     chunks = [data[start : start + size] for start in range(0, len(data), size)]
-    assert from_archive(chunks).files == files
+    assert read_archive(chunks).files == files
 
 
 pieces = st.lists(st.tuples(st.sampled_from([1, 2]), st.binary(max_size=50)), max_size=20)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker.cuda import is_enough, libraries, parts
+from harness.backends.docker.cuda import is_enough, list_cudnn_parts, list_libraries
 from harness.backends.docker.cuda import judge as judge_all
 from harness.catalog.environments import load_environments
 from harness.model.environment import Environment
@@ -217,27 +217,27 @@ versions = st.builds("{}.{}".format, st.integers(7, 13), st.integers(0, 20))
 
 @pytest.mark.parametrize(("built", "asked"), ASKED.items())
 def test_the_names_are_those_that_tensorflow_asks_for(built, asked):
-    first = {sonames[0] for sonames in libraries(*built).values()}
+    first = {sonames[0] for sonames in list_libraries(*built).values()}
     wanted = {f"lib{name}" for name in asked.split()}
     assert wanted <= first
     assert first - wanted <= {"libcurand.so.10"}  # not asked for from 2.15 on
 
 
 def test_where_cupti_is_newer_its_plain_name_will_do():
-    assert libraries("11.2", "8.1")["Cupti"] == ("libcupti.so.11.2", "libcupti.so")
+    assert list_libraries("11.2", "8.1")["Cupti"] == ("libcupti.so.11.2", "libcupti.so")
 
 
 def test_every_environment_of_the_catalogue_has_its_libraries(project):
     for environment in load_environments(project).values():
-        found = libraries(environment.cuda, environment.cudnn)
+        found = list_libraries(environment.cuda, environment.cudnn)
         assert {"CudaRuntime", "Cublas", "Cudnn"} <= found.keys()
         assert all(re.fullmatch(r"lib\w+\.so[.\d]*", soname) for sonames in found.values() for soname in sonames)
 
 
 def test_cudnn_is_in_one_piece_up_to_7_and_then_in_several():
-    assert parts("7.6") == ()
-    assert "libcudnn_ops_infer.so.8" in parts("8.1")
-    assert "libcudnn_ops.so.9" in parts("9.3")
+    assert list_cudnn_parts("7.6") == ()
+    assert "libcudnn_ops_infer.so.8" in list_cudnn_parts("8.1")
+    assert "libcudnn_ops.so.9" in list_cudnn_parts("9.3")
 
 
 @given(versions, versions)

@@ -30,7 +30,7 @@ I0000 00:00:1795274424.764795       1 dso_loader.cc:133] Successfully opened dyn
 
 
 def test_what_the_loader_tried_is_read_from_its_log():
-    assert cuda_probe.attempts(LOG) == {
+    assert cuda_probe.parse_attempts(LOG) == {
         "Cublas": [("libcublas.so.11", "")],
         "Cupti": [
             ("libcupti.so.11.2", "libcupti.so.11.2: cannot open shared object file: No such file or directory"),
@@ -41,7 +41,7 @@ def test_what_the_loader_tried_is_read_from_its_log():
 
 @given(st.text())
 def test_any_log_is_read(log):
-    assert cuda_probe.attempts(log) == {} or cuda_probe.MARK in log
+    assert cuda_probe.parse_attempts(log) == {} or cuda_probe.MARK in log
 
 
 def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
@@ -71,7 +71,7 @@ def test_a_library_that_tells_no_version_has_that_of_its_file_or_its_package(tmp
     name = soname.replace("lib", f"libtest{secrets.token_hex(4)}", 1)
     file = file.with_name(name + file.name[len(soname) :])
     file.write_bytes(shared_object(name))
-    assert cuda_probe.version(name, ctypes.CDLL(str(file))) == version
+    assert cuda_probe.find_version(name, ctypes.CDLL(str(file))) == version
 
 
 def test_it_runs_on_the_catalogues_oldest_python():

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.docker.engine import Engine, address, connect, raise_as_sentences
+from harness.backends.docker.engine import Engine, connect, find_address, raise_as_sentences
 from harness.model.errors import CannotRunHereError
 
 
@@ -63,12 +63,12 @@ def test_the_current_context_is_taken(home):
 
 
 def test_where_the_engine_is_can_be_told_without_asking_it(home, monkeypatch):
-    assert address() == "unix:///var/run/docker.sock"
+    assert find_address() == "unix:///var/run/docker.sock"
     monkeypatch.setenv("DOCKER_HOST", "tcp://192.0.2.1:2376")
-    assert address() == "tcp://192.0.2.1:2376"
+    assert find_address() == "tcp://192.0.2.1:2376"
     monkeypatch.delenv("DOCKER_HOST")
     monkeypatch.setenv("DOCKER_CONTEXT", "lost")
-    assert address() == ""
+    assert find_address() == ""
 
 
 @pytest.mark.parametrize(

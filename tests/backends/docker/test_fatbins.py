@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.backends.docker import fatbins
-from harness.backends.docker.fatbins import MAGIC, Module, modules, summary
+from harness.backends.docker.fatbins import MAGIC, Module, find_modules, summarize_file
 from tests.fatbinaries import entry, fat_binary, library, plain, wrapped
 
 CODE = st.builds("{}_{}".format, st.sampled_from(["sm", "ptx"]), st.integers(20, 130))
@@ -23,7 +23,7 @@ BETWEEN = st.binary(max_size=40).filter(lambda data: MAGIC[:1] not in data)
 @given(MODULES, st.integers(0, 300), st.sampled_from([64, 80, 128]), BETWEEN)
 def test_what_was_written_is_read(written: list[list[str]], size: int, header: int, between: bytes) -> None:
     made = [fat_binary(*code, size=size, header=header) for code in written]
-    read = list(modules(between + between.join(made) + between))
+    read = list(find_modules(between + between.join(made) + between))
     assert read == [Module(tuple(code), len(one)) for code, one in zip(written, made, strict=True)]
 
 
@@ -31,14 +31,14 @@ def test_what_was_written_is_read(written: list[list[str]], size: int, header: i
 def test_nothing_is_read_of_what_is_no_fat_binary(before: bytes, after: bytes) -> None:
     # the compiler's own programs hold the magic number too
     header = MAGIC + b"\x02\x00"
-    assert not [module for module in modules(before + header + after) if module]
+    assert not [module for module in find_modules(before + header + after) if module]
 
 
 @given(MODULES.filter(bool), st.data())
 def test_a_file_that_was_cut_off_has_whole_modules_only(written: list[list[str]], data: st.DataObject) -> None:
     whole = library(written)
     cut = whole[: data.draw(st.integers(0, len(whole)))]
-    read = [module.code for module in modules(cut) if module]
+    read = [module.code for module in find_modules(cut) if module]
     assert read == [tuple(code) for code in written][: len(read)]
 
 
@@ -47,7 +47,7 @@ def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.D
     broken = bytearray(library(written))
     at = data.draw(st.integers(0, len(broken) - 1))
     broken[at] = data.draw(st.integers(0, 255))
-    for module in modules(bytes(broken)):
+    for module in find_modules(bytes(broken)):
         assert module is None or module.size <= len(broken)
 
 
@@ -62,14 +62,14 @@ def test_a_byte_that_changed_breaks_nothing(written: list[list[str]], data: st.D
     ],
 )
 def test_what_only_begins_like_one_is_counted_and_not_believed(broken: bytes, tmp_path: Path) -> None:
-    assert [*modules(broken)] == [None]
+    assert [*find_modules(broken)] == [None]
     file = tmp_path / "library.so"
     file.write_bytes(fat_binary("sm_70") + broken)
-    assert summary(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
+    assert summarize_file(file) == {"modules": [[1, 144, ["sm_70"]]], "unread": 1}
 
 
 def test_an_entry_of_another_kind_is_passed_over() -> None:
-    assert [*modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
+    assert [*find_modules(fat_binary("sm_80", "other_80", "ptx_80"))] == [Module(("sm_80", "ptx_80"), 16 + 3 * 128)]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_an_entry_of_another_kind_is_passed_over() -> None:
 def test_the_version_of_ptx_is_told_where_it_stands_alone(code: list[str], read: list[str], tmp_path: Path) -> None:
     file = tmp_path / "library.so"
     file.write_bytes(fat_binary(*code))
-    ((_, _, found),) = summary(file)["modules"]
+    ((_, _, found),) = summarize_file(file)["modules"]
     assert found == read
 
 
@@ -96,7 +96,7 @@ PACKED = b"\x15/\x01\x00" + b"\xf0\x0d\n.version 8.5\n.target sm_90a"
 def test_ptx_that_is_compressed_tells_its_version_too() -> None:
     assert fatbins.decompress_block(PACKED + b"\x05\x00").startswith(b"//////////\n.version 8.5\n.target sm_90a")
     packed = plain("ptx", 90, PACKED, flags=fatbins.COMPRESSED)
-    (module,) = modules(wrapped(entry("sm_80") + packed))
+    (module,) = find_modules(wrapped(entry("sm_80") + packed))
     assert module == Module(("sm_80", "ptx_90:8.5"), 144 + 64 + len(PACKED))
 
 
@@ -109,7 +109,7 @@ def test_alike_modules_are_counted_together(tmp_path: Path) -> None:
     file = tmp_path / "library.so"
     file.write_bytes(library([["sm_70", "sm_100"], ["ptx_80", "sm_70"], ["sm_100", "sm_70"], ["sm_70", "sm_100"]]))
     size = 16 + 2 * 128  # in whatever order
-    assert summary(file)["modules"] == [[3, 3 * size, ["sm_70", "sm_100"]], [1, size, ["sm_70", "ptx_80"]]]
+    assert summarize_file(file)["modules"] == [[3, 3 * size, ["sm_70", "sm_100"]], [1, size, ["sm_70", "ptx_80"]]]
 
 
 def test_it_runs_on_the_catalogues_oldest_python() -> None:

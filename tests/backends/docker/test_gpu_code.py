@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench import gpu_code
-from harness.backends.docker.gpu_code import HeldCode, held
+from harness.backends.docker.gpu_code import LibraryCode, describe_libraries
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.gpu import GpuCode
@@ -16,11 +16,13 @@ OPS, ADV, CNN = (f"/packages/nvidia/libcudnn_{part}.so.9" for part in ("ops", "a
 
 
 def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
-    assert held({TENSORFLOW: [["sm_35", "ptx_35", "sm_70", "ptx_70"], ["sm_35", "sm_70"]]}).gpu_code == (
+    assert describe_libraries({TENSORFLOW: [["sm_35", "ptx_35", "sm_70", "ptx_70"], ["sm_35", "sm_70"]]}).gpu_code == (
         "compute_35 compute_70"
     )
-    assert held({TENSORFLOW: [["sm_70", "sm_100", "sm_80", "ptx_80"]]}).gpu_code == "sm_70 compute_80 sm_100"
-    assert held({}) == HeldCode()
+    assert (
+        describe_libraries({TENSORFLOW: [["sm_70", "sm_100", "sm_80", "ptx_80"]]}).gpu_code == "sm_70 compute_80 sm_100"
+    )
+    assert describe_libraries({}) == LibraryCode()
 
 
 @pytest.mark.parametrize(
@@ -35,7 +37,7 @@ def test_machine_code_with_ptx_is_compute_and_alone_it_is_sm() -> None:
 )
 def test_where_a_module_has_ptx_for_what_others_have_machine_code_for(module: list[str], alone: str) -> None:
     others = [["sm_60", "sm_70", "sm_90", "ptx_90"]] * 3
-    assert held({TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}).ptx_alone == alone
+    assert describe_libraries({TENSORFLOW: others, "/packages/tensorflow/_pywrap.so": [module]}).ptx_alone == alone
 
 
 def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() -> None:
@@ -46,14 +48,17 @@ def test_cudnn_has_what_all_of_its_parts_have_kernels_for_single_gpus_aside() ->
         "/packages/nvidia/libcudnn_engines_precompiled.so.9": [["sm_50"]],
         TENSORFLOW: [["sm_60"]],
     }
-    assert held(libraries).cudnn_code == "sm_75 sm_80 sm_90"
-    assert held({**libraries, ADV: [["sm_80"], ["sm_80", "sm_90"]]}).cudnn_code == "sm_80"
-    assert held({"/usr/lib/libcudnn.so.7.6.4": [["sm_30", "sm_70"], ["sm_75"]]}).cudnn_code == "sm_30 sm_70 sm_75"
+    assert describe_libraries(libraries).cudnn_code == "sm_75 sm_80 sm_90"
+    assert describe_libraries({**libraries, ADV: [["sm_80"], ["sm_80", "sm_90"]]}).cudnn_code == "sm_80"
+    assert (
+        describe_libraries({"/usr/lib/libcudnn.so.7.6.4": [["sm_30", "sm_70"], ["sm_75"]]}).cudnn_code
+        == "sm_30 sm_70 sm_75"
+    )
 
 
 def test_cublas_is_two_libraries() -> None:
     libraries = {"/l/libcublas.so.12": [["sm_50"], ["sm_90"]], "/l/libcublasLt.so.12": [["sm_90"], ["sm_100"]]}
-    assert held(libraries) == HeldCode(cublas_code="sm_90")
+    assert describe_libraries(libraries) == LibraryCode(cublas_code="sm_90")
 
 
 KEPT = json.loads(gpu_code.KEPT.read_text())
@@ -64,7 +69,7 @@ READ = [name for name, each in CATALOG.items() if (wheels := gpu_code.wheels(eac
 @pytest.mark.parametrize("name", READ)
 def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) -> None:
     environment = CATALOG[name]
-    found = held(
+    found = describe_libraries(
         {
             library: [line.split()[2:] for line in modules]
             for wheel in gpu_code.wheels(environment)

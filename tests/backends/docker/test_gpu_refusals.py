@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness.backends.docker.gpu_refusals import REFUSALS, GpuRefusedError, meaning, refusals
+from harness.backends.docker.gpu_refusals import REFUSALS, GpuRefusedError, explain_refusals, find_meaning
 from harness.model.errors import CannotRunHereError
 
 #: What stands before NVIDIA's words in an engine of 2020, one of 2022 and one of 2025.
@@ -277,7 +277,7 @@ TOLD = [
 
 @pytest.mark.parametrize(("words", "sentence", "advice"), TOLD)
 def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(words: str, sentence: str, advice: str) -> None:
-    with pytest.raises(GpuRefusedError) as error, refusals(["0", "1"]):
+    with pytest.raises(GpuRefusedError) as error, explain_refusals(["0", "1"]):
         raise CannotRunHereError(f"Docker Engine refused to run a container: {words}")
     first, *rest = error.value.message.splitlines()
     assert first.startswith("--gpus 0,1: ")
@@ -290,7 +290,7 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(words: str, se
 def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:
     """In an engine with root, no container could open the GPUs after that."""
     words = "nvidia-container-cli: mount error: failed to add device rules: bpf_prog_query(BPF_CGROUP_DEVICE) failed"
-    with_root, rootless = meaning(words), meaning(words, rootless=True)
+    with_root, rootless = find_meaning(words), find_meaning(words, rootless=True)
     assert with_root
     assert rootless
     assert "no-cgroups" not in with_root.do + with_root.command
@@ -299,18 +299,18 @@ def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:
 
 def test_a_specification_is_refreshed_where_the_toolkit_does_so_by_itself() -> None:
     """Its service writes to /var/run/cdi, whose specifications replace those in /etc/cdi."""
-    found = meaning('CDI device injection failed: failed to stat CDI host device "/dev/gone": no such file')
+    found = find_meaning('CDI device injection failed: failed to stat CDI host device "/dev/gone": no such file')
     assert found
     assert found.command.startswith("sudo systemctl restart nvidia-cdi-refresh || ")
 
 
 def test_every_refusal_that_is_known_is_one_that_was_seen() -> None:
-    found = [meaning(words) for words, *_ in TOLD]
+    found = [find_meaning(words) for words, *_ in TOLD]
     assert {each.words for each in found if each} == {each.words for each in REFUSALS}
 
 
 def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is() -> None:
-    with pytest.raises(GpuRefusedError) as error, refusals(["0"]):
+    with pytest.raises(GpuRefusedError) as error, explain_refusals(["0"]):
         raise CannotRunHereError("CDI device injection failed: the moon is full")
     assert error.value.message == "--gpus 0: CDI device injection failed: the moon is full"
     assert "harness doctor --gpu" in error.value.advice
@@ -321,6 +321,6 @@ def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is() -> None:
     [(["0"], "Requested CPUs are not available"), ([], "unresolvable CDI devices vendor.com/net=eth")],
 )
 def test_any_other_refusal_is_let_be(gpus: list[str], words: str) -> None:
-    with pytest.raises(CannotRunHereError) as error, refusals(gpus):
+    with pytest.raises(CannotRunHereError) as error, explain_refusals(gpus):
         raise CannotRunHereError(words, "Look elsewhere.")
     assert (error.value.message, error.value.advice) == (words, "Look elsewhere.")

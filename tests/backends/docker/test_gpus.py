@@ -15,15 +15,15 @@ from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import (
     GpuAccess,
     add_gpus,
-    devices,
+    choose_working,
+    describe_missing,
     find,
-    groups,
-    having,
-    host,
-    lacking,
-    names_in,
-    ways,
-    working,
+    find_groups,
+    find_host,
+    list_device_names,
+    list_methods,
+    read_device_names,
+    select_able,
 )
 from harness.backends.docker.specification import Specification
 from harness.backends.worker import Ending
@@ -75,7 +75,7 @@ DISCOVERED = {
     ],
 )
 def test_the_ways_of_an_engine_here_are_those_that_it_and_the_machine_show(info, listed, hooked, found):
-    assert ways(info, listed, hooked=hooked) == found
+    assert list_methods(info, listed, hooked=hooked) == found
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_the_ways_of_an_engine_here_are_those_that_it_and_the_machine_show(info,
     ],
 )
 def test_an_engine_elsewhere_that_does_not_say_is_asked_by_trying(info, found):
-    assert ways(info, None) == found
+    assert list_methods(info, None) == found
 
 
 def an_engine(info: Mapping[str, Any], *, is_here: bool = True, rootless: bool = False, system: str = "") -> Any:
@@ -146,40 +146,40 @@ def test_a_way_that_was_typed_and_is_not_there_says_why(via, words, advice):
 
 def test_a_gpu_that_is_not_listed_is_named_with_those_that_are():
     cdi = GpuAccess(CDI, ("0", "1", "all"))
-    assert having([cdi], ["0", "1"]) == [cdi]
+    assert select_able([cdi], ["0", "1"]) == [cdi]
     with pytest.raises(CannotRunHereError, match=r"--gpus 0,7: Docker Engine lists no GPU 7\. It lists 0, 1, all\."):
-        having([cdi], ["0", "7"])
+        select_able([cdi], ["0", "7"])
 
 
 def test_where_all_is_the_only_device_it_is_what_the_first_gpu_means():
     """WSL2's specification has no other one."""
     only = GpuAccess(CDI, ("all",))
-    assert having([only], ["0"]) == [only]
-    assert (only.asked(["0"]), only.asked(["all"])) == (("all",), ("all",))
-    assert GpuAccess(CDI, ("0", "all")).asked(["0"]) == GpuAccess(RUNTIME).asked(["0"]) == ("0",)
+    assert select_able([only], ["0"]) == [only]
+    assert (only.list_requested(["0"]), only.list_requested(["all"])) == (("all",), ("all",))
+    assert GpuAccess(CDI, ("0", "all")).list_requested(["0"]) == GpuAccess(RUNTIME).list_requested(["0"]) == ("0",)
     with pytest.raises(CannotRunHereError, match=r"--gpus 1: Docker Engine gives a container all GPUs or none") as no:
-        having([only], ["1"])
+        select_able([only], ["1"])
     assert "Use --gpus all." in no.value.advice
 
 
 def test_wsl_is_known_by_its_device_or_by_a_specification_of_all_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("harness.backends.docker.gpus.address", lambda: "unix:///var/run/docker.sock")
+    monkeypatch.setattr("harness.backends.docker.gpus.find_address", lambda: "unix:///var/run/docker.sock")
     monkeypatch.setattr("harness.backends.docker.gpus.WSL_NODE", tmp_path / "dxg")
     monkeypatch.setattr("harness.backends.docker.gpus.CDI_FOLDERS", (tmp_path,))
-    assert not host().all_or_none
+    assert not find_host().all_or_none
     specification = tmp_path / "nvidia.yaml"
     specification.write_text("kind: nvidia.com/gpu\ndevices: [{name: all}]\n")
-    assert host().all_or_none
+    assert find_host().all_or_none
     specification.write_text("kind: nvidia.com/gpu\ndevices: [{name: '0'}, {name: all}]\n")
-    assert not host().all_or_none
+    assert not find_host().all_or_none
     (tmp_path / "dxg").touch()
-    assert host().all_or_none
+    assert find_host().all_or_none
 
 
 def test_a_way_that_does_not_list_a_gpu_leaves_the_others():
     cdi, runtime = GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME)
-    assert having([cdi, runtime], ["0"]) == [cdi, runtime]
-    assert having([cdi, runtime], ["1"]) == [runtime]
+    assert select_able([cdi, runtime], ["0"]) == [cdi, runtime]
+    assert select_able([cdi, runtime], ["1"]) == [runtime]
 
 
 SPECIFICATION = Specification(
@@ -231,11 +231,11 @@ ALL_WAYS = [GpuAccess(CDI, ("0",)), GpuAccess(RUNTIME), GpuAccess(DRIVER)]
 
 
 def test_the_first_way_that_works_is_taken_and_no_other_is_tried():
-    assert working(ALL_WAYS, trial({CDI: ""})) == (ALL_WAYS[0], ["Containers get GPUs through CDI."])
+    assert choose_working(ALL_WAYS, trial({CDI: ""})) == (ALL_WAYS[0], ["Containers get GPUs through CDI."])
 
 
 def test_a_way_that_fails_is_passed_over_with_a_sentence():
-    taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: ""}))
+    taken, told = choose_working(ALL_WAYS, trial({CDI: STALE, RUNTIME: ""}))
     assert taken.way is RUNTIME
     assert told == [
         "Containers don't get GPUs through CDI. It is older than the driver. Make it anew: generate",
@@ -244,13 +244,15 @@ def test_a_way_that_fails_is_passed_over_with_a_sentence():
 
 
 def test_a_way_by_which_a_container_lacks_something_is_the_last_resort():
-    taken, told = working(ALL_WAYS, trial({CDI: "It lacks a node.", RUNTIME: STALE, DRIVER: ""}))
+    taken, told = choose_working(ALL_WAYS, trial({CDI: "It lacks a node.", RUNTIME: STALE, DRIVER: ""}))
     assert taken.way is DRIVER
     assert told[-2:] == [
         "Through CDI, containers don't get all that CUDA needs. It lacks a node.",
         "Containers get GPUs through the engine's device driver.",
     ]
-    taken, told = working(ALL_WAYS, trial({CDI: STALE, RUNTIME: "It lacks a node.", DRIVER: "It lacks a library."}))
+    taken, told = choose_working(
+        ALL_WAYS, trial({CDI: STALE, RUNTIME: "It lacks a node.", DRIVER: "It lacks a library."})
+    )
     assert taken.way is RUNTIME
     assert told[-1] == "Containers get GPUs through the runtime nvidia. It lacks a node."
 
@@ -258,7 +260,9 @@ def test_a_way_by_which_a_container_lacks_something_is_the_last_resort():
 def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_are_told():
     other = GpuRefusedError("There is no hook.", "Install it", "install")
     with pytest.raises(CannotRunHereError) as error:
-        working(ALL_WAYS[:2], trial({CDI: GpuRefusedError("It is old.", "Make it anew", words="runc"), RUNTIME: other}))
+        choose_working(
+            ALL_WAYS[:2], trial({CDI: GpuRefusedError("It is old.", "Make it anew", words="runc"), RUNTIME: other})
+        )
     assert error.value.message == (
         "It is old.\nrunc\nContainers don't get GPUs through the runtime nvidia. There is no hook. Install it: install"
     )
@@ -267,7 +271,7 @@ def test_where_no_way_works_the_first_ones_refusal_ends_the_run_and_the_others_a
 
 def test_what_has_nothing_to_do_with_gpus_is_no_reason_to_try_another_way():
     with pytest.raises(CannotRunHereError, match="stopped answering"):
-        working(ALL_WAYS, trial({CDI: CannotRunHereError("Docker Engine stopped answering.")}))
+        choose_working(ALL_WAYS, trial({CDI: CannotRunHereError("Docker Engine stopped answering.")}))
 
 
 @pytest.mark.usefixtures("bare")
@@ -294,10 +298,10 @@ def test_of_two_specifications_the_later_folder_counts(tmp_path):
     for folder in (static, refreshed):
         folder.mkdir()
     (static / "nvidia.yaml").write_text(GENERATED)
-    assert gpus.source([static, refreshed], ["0"]) == static / "nvidia.yaml"
+    assert gpus.find_specification([static, refreshed], ["0"]) == static / "nvidia.yaml"
     (refreshed / "nvidia.yaml").write_text(GENERATED)
-    assert gpus.source([static, refreshed], ["0"]) == refreshed / "nvidia.yaml"
-    assert gpus.source([static, refreshed], ["7"]) is None
+    assert gpus.find_specification([static, refreshed], ["0"]) == refreshed / "nvidia.yaml"
+    assert gpus.find_specification([static, refreshed], ["7"]) is None
 
 
 NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
@@ -323,7 +327,7 @@ NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
     ],
 )
 def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(seen, words):
-    told = lacking({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, **seen})
+    told = describe_missing({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, **seen})
     assert words in told
     assert bool(told) is bool(words)
 
@@ -357,9 +361,9 @@ def test_the_groups_of_nodes_that_not_everybody_may_open_are_given_to_containers
     make("nvidia1", 0o020660, 0)
     make("nvidia-caps", 0o040770, 9)
     make("sda", 0o020660, 6)
-    assert groups(an_engine({}), folder) == [44]
-    assert groups(an_engine({}, is_here=False), folder) == []
-    assert groups(an_engine({}, rootless=True), folder) == []
+    assert find_groups(an_engine({}), folder) == [44]
+    assert find_groups(an_engine({}, is_here=False), folder) == []
+    assert find_groups(an_engine({}, rootless=True), folder) == []
 
 
 def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path):
@@ -367,7 +371,7 @@ def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path
     mig = {"cdiVersion": "0.5.0", "kind": "nvidia.com/gpu", "devices": [{"name": "1:0"}, {"name": "all"}]}
     (tmp_path / "other.json").write_text(json.dumps(mig))
     (tmp_path / "notes.txt").write_text(GENERATED)
-    found = names_in([tmp_path, tmp_path / "nowhere"])
+    found = list_device_names([tmp_path, tmp_path / "nowhere"])
     assert found == ["0", "GPU-8a7ab9d1-4a7c-4a7b-8f1c-1d3f1c1a2b3c", "all", "1:0"]
 
 
@@ -390,13 +394,13 @@ def test_the_names_of_nvidias_devices_are_read_from_yaml_and_json(tmp_path: Path
 def test_a_specification_of_others_or_of_nothing_lists_none(tmp_path: Path, name: str, text: str):
     path = tmp_path / name
     path.write_text(text)
-    assert devices(path) == []
-    assert devices(tmp_path / "gone.json") == []
+    assert read_device_names(path) == []
+    assert read_device_names(tmp_path / "gone.json") == []
 
 
 def test_of_an_engine_elsewhere_nothing_is_known_here(monkeypatch):
     monkeypatch.setenv("DOCKER_HOST", "ssh://somewhere")
-    assert host().absent == "the engine is on another machine"
+    assert find_host().absent == "the engine is on another machine"
 
 
 def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -410,5 +414,5 @@ def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest
 
     monkeypatch.setattr(gpus, "create_container", create)
     engine: Any = SimpleNamespace(info={}, is_here=False, facts=BackendFacts("docker"))
-    assert gpus.tried(engine, "id", CDI, ["0"], "run").startswith("cuInit fails with the error 803. ")
+    assert gpus.try_access(engine, "id", CDI, ["0"], "run").startswith("cuInit fails with the error 803. ")
     assert [trial.user for trial in trials] == ["1000:1000"]

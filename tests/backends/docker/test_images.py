@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from harness.backends.docker import images
-from harness.backends.docker.images import Images, public_base
+from harness.backends.docker.images import Images, find_public_base
 from harness.backends.docker.recipe import BASE, CUDA, FROM, LOCK, PYTHON, RECIPE
 from harness.model.backend import ImageState, KeptImage, Preparation, PreparationStep, Stage, WheelRecipe
 from harness.model.environment import Device
@@ -366,10 +366,10 @@ def test_a_base_is_told_by_the_digest_that_others_can_pull_it_by(digests, told):
             return super().inspect_image(name) | {"RepoDigests": digests}
 
     had = {"sha256:1": {FROM: BASE_IMAGE, BASE: "sha256:2"}, "sha256:2": {}, "sha256:3": {}}
-    assert public_base(Engine(had), "sha256:1") == told
+    assert find_public_base(Engine(had), "sha256:1") == told
     # neither of what is not one of ours, nor of what is not there
-    assert public_base(Engine(had), "sha256:3") == ""
-    assert public_base(Engine(had), "sha256:4") == ""
+    assert find_public_base(Engine(had), "sha256:3") == ""
+    assert find_public_base(Engine(had), "sha256:4") == ""
 
 
 def over(base, name="one-mine-1"):

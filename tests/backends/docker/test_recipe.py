@@ -34,8 +34,8 @@ def make(root):
 
 
 def test_names_follow_the_bake_file(make):
-    assert recipe.target(make().environment, Device.CPU) == "cpu-tf2-2-py3-7"
-    assert recipe.target(make().environment, Device.GPU) == "gpu-tf2-2-py3-7"
+    assert recipe.name_target(make().environment, Device.CPU) == "cpu-tf2-2-py3-7"
+    assert recipe.name_target(make().environment, Device.GPU) == "gpu-tf2-2-py3-7"
 
 
 def test_the_registry_is_part_of_an_images_name(make, monkeypatch):
@@ -77,19 +77,19 @@ def test_the_digest_is_of_all_that_the_dockerfile_copies(root):
 
 
 def test_of_a_listed_environment_nothing_is_set(root, make):
-    assert recipe.settings(root, make()) == {}
+    assert recipe.make_settings(root, make()) == {}
 
 
 def test_a_lock_outside_the_project_is_read_where_it_lies(root, tmp_path_factory):
     folder = tmp_path_factory.mktemp("cache")
-    settings = recipe.settings(root, requirement_of(folder, "one"))
+    settings = recipe.make_settings(root, requirement_of(folder, "one"))
     assert settings == {"contexts.locks": str(folder), "args.LOCK": "one-cpu.txt"}
 
 
 def test_of_an_environment_that_is_not_listed_all_is_set(root, make):
     requirement = make(asked="tensorflow==2.2.0", tensorflow="2.2.0", keras="2.3.1")
-    assert recipe.target(requirement.environment, Device.CPU) == "cpu-any"
-    assert recipe.settings(root, requirement) == {
+    assert recipe.name_target(requirement.environment, Device.CPU) == "cpu-any"
+    assert recipe.make_settings(root, requirement) == {
         "tags": "harness/tf2.2-py3.7:cpu",
         "args.PYTHON": "3.7",
         "args.LOCK": "tf2.2-py3.7-cpu.txt",
@@ -103,9 +103,9 @@ def test_of_an_environment_that_is_not_listed_all_is_set(root, make):
 
 
 def test_its_cuda_is_copied_where_no_packages_have_it(root, make):
-    copied = recipe.settings(root, make(Device.GPU, asked="x", cuda_image="cuda:10"))
+    copied = recipe.make_settings(root, make(Device.GPU, asked="x", cuda_image="cuda:10"))
     assert (copied["args.CUDA"], copied["args.CUDA_IMAGE"]) == ("image", "cuda:10")
-    assert "args.CUDA" not in recipe.settings(root, make(Device.GPU, asked="x"))
+    assert "args.CUDA" not in recipe.make_settings(root, make(Device.GPU, asked="x"))
 
 
 def test_a_build_needs_the_environments_python_and_the_one_that_uv_has(root, make):

@@ -161,7 +161,7 @@ def test_an_interruption_while_several_start_leaves_nothing(local, requirement, 
 
 def test_a_cpu_that_is_not_there_is_a_sentence_when_a_launch_is_moved(local, requirement):
     with local.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
-        assert held.go_on()
+        assert held.resume()
         with pytest.raises(CannotRunHereError, match="isn't allowed to run on the CPUs 100000"):
             held.move([100_000])
 

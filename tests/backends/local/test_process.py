@@ -21,7 +21,7 @@ def ran(source, folder, seconds=30.0, cpus=None, move=(), **options):
         started.start(stdout.feed, stderr.feed)
         if move:
             started.move(move)
-            started.tell("moved")
+            started.send("moved")
         started.follow(seconds)
         ending = started.end()
     return ending, stdout.text(), stderr.text()

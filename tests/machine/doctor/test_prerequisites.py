@@ -7,13 +7,13 @@ import pytest
 
 from harness.machine.doctor.prerequisites import (
     SPARE_BYTES,
-    buildx,
-    disk_room,
-    docker,
-    gpu,
-    gpu_access,
-    gpu_driver,
-    gpu_settings,
+    check_buildx,
+    check_disk_space,
+    check_docker,
+    check_gpu,
+    check_gpu_access,
+    check_gpu_driver,
+    check_gpu_settings,
 )
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 
@@ -31,14 +31,14 @@ CARD = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 40 * 2**30)
     ],
 )
 def test_a_docker_that_answers_is_good_unless_it_is_old(version: str, level: str, value: str) -> None:
-    check = docker(version, api="1.45", where="this machine")
+    check = check_docker(version, api="1.45", where="this machine")
     assert (check.level, check.value) == (level, value)
     assert check.advice.endswith("Update Docker Engine." if level == "warn" else "")
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
 def test_without_an_engine_launches_run_in_local_environments(wanted: bool, level: str) -> None:
-    check = docker("", error="Docker Engine does not answer", mend="Start it.", wanted=wanted)
+    check = check_docker("", error="Docker Engine does not answer", mend="Start it.", wanted=wanted)
     assert (check.level, check.value) == (level, "Docker Engine does not answer")
     assert check.advice.startswith("Start it. Without Docker, launches run in local environments")
 
@@ -56,7 +56,7 @@ def test_without_an_engine_launches_run_in_local_environments(wanted: bool, leve
 def test_the_builder_is_told_by_its_own_words(
     said: str | None, version: str, level: str, value: str, advice: str
 ) -> None:
-    check = buildx(said)
+    check = check_buildx(said)
     assert (check.facts["version"], check.level, check.value) == (version, level, value)
     assert advice in check.advice
     assert bool(advice) == bool(check.advice)
@@ -67,7 +67,7 @@ def test_the_builder_is_told_by_its_own_words(
     [(None, "unknown"), (0, "bad"), (7, "bad"), (8, "warn"), (7 + SPARE_BYTES, "warn"), (8 + SPARE_BYTES, "good")],
 )
 def test_there_is_room_where_the_images_and_some_more_fit(free: int | None, level: str) -> None:
-    check = disk_room(free, 8, 1, "/var/lib/docker")
+    check = check_disk_space(free, 8, 1, "/var/lib/docker")
     assert check.level == level
     assert (check.command == "docker system df") == (level in ("warn", "bad"))
 
@@ -82,22 +82,22 @@ def test_there_is_room_where_the_images_and_some_more_fit(free: int | None, leve
     ],
 )
 def test_room_is_said_with_what_is_to_be_built(free: int | None, images: int, value: str) -> None:
-    assert disk_room(free, 16 * 10**9, images, "/docker").value == value
+    assert check_disk_space(free, 16 * 10**9, images, "/docker").value == value
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "unknown")])
 def test_that_there_is_no_gpu_is_bad_only_where_one_is_wanted(wanted: bool, level: str) -> None:
-    check = gpu_driver(GpuHost(absent="the NVIDIA driver is not loaded"), wanted=wanted)
+    check = check_gpu_driver(GpuHost(absent="the NVIDIA driver is not loaded"), wanted=wanted)
     assert (check.name, check.level) == ("GPU", level)
     assert check.value == "none found (the NVIDIA driver is not loaded)"
     assert ("nvidia-smi" in check.advice) is wanted
 
 
 def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
-    check = gpu_driver(GpuHost([CARD], "550.54.15", (12, 4)), wanted=True)
+    check = check_gpu_driver(GpuHost([CARD], "550.54.15", (12, 4)), wanted=True)
     assert (check.level, check.value) == ("good", "550.54.15, supports CUDA up to 12.4")
     assert check.facts == {"version": "550.54.15", "cuda": "12.4"}
-    assert gpu_driver(GpuHost([CARD], "550.54.15"), wanted=True).facts["cuda"] is None
+    assert check_gpu_driver(GpuHost([CARD], "550.54.15"), wanted=True).facts["cuda"] is None
 
 
 @pytest.mark.parametrize(
@@ -133,23 +133,23 @@ def test_a_driver_is_told_with_the_cuda_that_it_supports() -> None:
 def test_the_way_to_gpus_is_told_with_what_a_trial_showed(
     told: list[str], wanted: bool, level: str, value: str
 ) -> None:
-    check = gpu_access("CDI", told=told, wanted=wanted)
+    check = check_gpu_access("CDI", told=told, wanted=wanted)
     assert (check.level, check.value) == (level, value)
     assert check.advice == (" ".join(told) if level == "warn" else "")
 
 
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
 def test_containers_need_a_way_to_gpus_where_these_are_wanted(wanted: bool, level: str) -> None:
-    check = gpu_access("", error="It has none.", advice="Make some:", command="make", wanted=wanted)
+    check = check_gpu_access("", error="It has none.", advice="Make some:", command="make", wanted=wanted)
     assert (check.level, check.value) == (level, "It has none")
     assert (check.advice, check.command) == ("Make some:", "make")
 
 
 def test_a_gpu_is_good_unless_it_is_shared() -> None:
-    check = gpu(CARD)
+    check = check_gpu(CARD)
     assert (check.name, check.level) == ("GPU 1", "good")
     assert check.value == "NVIDIA A100, compute capability 8.0, 40.0 GiB"
-    used = gpu(replace(CARD, processes=[GpuProcess(7, "python", 2**20), GpuProcess(8)]))
+    used = check_gpu(replace(CARD, processes=[GpuProcess(7, "python", 2**20), GpuProcess(8)]))
     assert used.level == "warn"
     assert used.value.endswith("; used by python (process 7) 1 MiB, a process (process 8)")
     assert used.facts["processes"][0] == {"pid": 7, "name": "python", "memory_bytes": 2**20}
@@ -158,19 +158,19 @@ def test_a_gpu_is_good_unless_it_is_shared() -> None:
 
 
 def test_a_part_of_a_gpu_is_shared_with_the_other_parts() -> None:
-    parts = gpu(replace(CARD, is_partitioned=True))
+    parts = check_gpu(replace(CARD, is_partitioned=True))
     assert parts.level == "warn"
     assert parts.value.endswith("divided into instances (MIG): none yet, so that nothing can run on it")
     assert "whole GPUs" in parts.advice
     assert parts.command == "sudo nvidia-smi -i 1 -mig 0"
-    both = gpu(replace(CARD, is_partitioned=True, processes=[GpuProcess(7)]))
+    both = check_gpu(replace(CARD, is_partitioned=True, processes=[GpuProcess(7)]))
     assert "End the processes" in both.advice
     assert "whole GPUs" in both.advice
 
 
 def test_the_instances_of_a_gpu_are_named_as_they_are_typed() -> None:
     part = Instance("1:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
-    parts = gpu(replace(CARD, is_partitioned=True, instances=[part]))
+    parts = check_gpu(replace(CARD, is_partitioned=True, instances=[part]))
     assert parts.value.endswith("divided into instances (MIG): 1:0 1g.5gb (MIG-cccc)")
     assert "--gpus MIG-" in parts.advice
 
@@ -195,7 +195,7 @@ PASCAL = replace(CARD, capability=(6, 1), settings=WELL)
 
 @pytest.mark.parametrize("settings", [WELL, Settings()])
 def test_of_settings_that_are_well_or_not_told_nothing_is_said(settings: Settings) -> None:
-    assert gpu_settings(replace(PASCAL, settings=settings)) == []
+    assert check_gpu_settings(replace(PASCAL, settings=settings)) == []
 
 
 @pytest.mark.parametrize(
@@ -238,20 +238,20 @@ def test_of_settings_that_are_well_or_not_told_nothing_is_said(settings: Setting
 def test_what_disturbs_is_said_with_the_command_that_mends_it(
     changes: dict[str, Any], name: str, level: str, value: str, command: str
 ) -> None:
-    (check,) = gpu_settings(replace(PASCAL, settings=replace(WELL, **changes)))
+    (check,) = check_gpu_settings(replace(PASCAL, settings=replace(WELL, **changes)))
     assert (check.name, check.level, check.value, check.command) == (f"GPU 1 {name}", level, value, command)
     assert check.advice
     assert set(changes.items()) <= set(check.facts.items())
 
 
 def test_a_raised_power_limit_is_no_lowered_one() -> None:
-    assert gpu_settings(replace(PASCAL, settings=replace(WELL, power_limit_watts=450.0))) == []
+    assert check_gpu_settings(replace(PASCAL, settings=replace(WELL, power_limit_watts=450.0))) == []
 
 
 def test_clocks_that_can_be_locked_are_advised_to_be_so() -> None:
-    (check,) = gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
+    (check,) = check_gpu_settings(replace(CARD, settings=replace(WELL, sm_clock_most_mhz=1410)))
     assert (check.name, check.level) == ("GPU 1 clocks", "warn")
     assert check.value == "up to 1410 MHz; the driver doesn't report whether the clocks are locked"
     assert "--lock-clocks" in check.advice
     assert check.command == "sudo nvidia-smi -i 1 --lock-gpu-clocks=tdp,tdp"
-    assert gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []
+    assert check_gpu_settings(replace(CARD, settings=WELL, is_partitioned=True)) == []

@@ -50,23 +50,23 @@ ONE, OTHER = card(0, "GPU-one"), card(1, "GPU-other")
 def test_clocks_are_locked_during_the_run_and_no_mark_is_left() -> None:
     done: Done = []
     nvml = library(unlockable("GPU-one", done), unlockable("GPU-other", done))
-    with clocks.locked([ONE, OTHER], "1500", nvml):
+    with clocks.lock_clocks([ONE, OTHER], "1500", nvml):
         assert done == [("GPU-one", "1500", "1500"), ("GPU-other", "1500", "1500")]
-        assert json.loads(clocks.mark().read_text())["uuids"] == ["GPU-one", "GPU-other"]
+        assert json.loads(clocks.get_mark_path().read_text())["uuids"] == ["GPU-one", "GPU-other"]
     assert done[2:] == [("GPU-one", "unlocked"), ("GPU-other", "unlocked")]
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
     assert nvml.open == 0
 
 
 def test_the_base_clock_is_the_drivers_own_word() -> None:
     done: Done = []
-    with clocks.locked([ONE], BASE_CLOCK, library(unlockable("GPU-one", done))):
+    with clocks.lock_clocks([ONE], BASE_CLOCK, library(unlockable("GPU-one", done))):
         assert done == [("GPU-one", "4294967041", "4294967041")]  # NVML_CLOCK_LIMIT_ID_TDP
 
 
 def test_without_a_clock_nothing_is_asked_of_a_driver() -> None:
-    with clocks.locked([ONE], "", Library([], starts=AssertionError("the library was opened"))):
-        assert not clocks.mark().exists()
+    with clocks.lock_clocks([ONE], "", Library([], starts=AssertionError("the library was opened"))):
+        assert not clocks.get_mark_path().exists()
 
 
 @pytest.mark.parametrize("ends", [KeyboardInterrupt, ValueError])
@@ -74,13 +74,13 @@ def test_they_are_unlocked_where_a_run_ends_otherwise(ends: type[BaseException])
     done: Done = []
 
     def run() -> None:
-        with clocks.locked([ONE], "1500", library(unlockable("GPU-one", done))):
+        with clocks.lock_clocks([ONE], "1500", library(unlockable("GPU-one", done))):
             raise ends
 
     with pytest.raises(ends):
         run()
     assert done[-1] == ("GPU-one", "unlocked")
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
 
 
 def raises(code: int) -> Callable[..., None]:
@@ -111,17 +111,17 @@ def refusing(code: int, done: Done, name: str = "GPU-one") -> dict[str, Any]:
 def test_a_refusal_says_who_may_and_leaves_no_mark(code: int, kind: type[Exception], message: str, advice: str) -> None:
     with (
         pytest.raises(kind, match=message) as refused,
-        clocks.locked([ONE], "1500", library(refusing(code, []))),
+        clocks.lock_clocks([ONE], "1500", library(refusing(code, []))),
     ):
         pytest.fail("the run began")
     assert advice in refused.value.advice  # type: ignore[attr-defined]
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
 
 
 def test_where_the_second_card_refuses_the_first_is_unlocked() -> None:
     done: Done = []
     nvml = library(unlockable("GPU-one", done), refusing(pynvml.NVML_ERROR_NO_PERMISSION, done, "GPU-other"))
-    with pytest.raises(CannotRunHereError, match="GPU 1"), clocks.locked([ONE, OTHER], "1500", nvml):
+    with pytest.raises(CannotRunHereError, match="GPU 1"), clocks.lock_clocks([ONE, OTHER], "1500", nvml):
         pytest.fail("the run began")
     assert done == [("GPU-one", "1500", "1500"), ("GPU-one", "unlocked")]
 
@@ -131,7 +131,7 @@ def test_a_clock_outside_the_cards_range_is_wrong_and_the_range_is_told(clock: s
     done: Done = []
     with (
         pytest.raises(UsageError, match=rf"--lock-clocks {clock}: GPU 0 .* from 345 to 1980 MHz"),
-        clocks.locked([ONE], clock, library(unlockable("GPU-one", done))),
+        clocks.lock_clocks([ONE], clock, library(unlockable("GPU-one", done))),
     ):
         pytest.fail("the run began")
     assert done == []
@@ -140,7 +140,7 @@ def test_a_clock_outside_the_cards_range_is_wrong_and_the_range_is_told(clock: s
 def test_a_card_that_lists_no_clocks_is_asked_without_a_range() -> None:
     done: Done = []
     silent = {name: told for name, told in unlockable("GPU-one", done).items() if "Supported" not in name}
-    with clocks.locked([ONE], "1500", library(silent)):
+    with clocks.lock_clocks([ONE], "1500", library(silent)):
         assert done == [("GPU-one", "1500", "1500")]
 
 
@@ -150,16 +150,16 @@ def test_a_card_that_lists_no_clocks_is_asked_without_a_range() -> None:
 )
 def test_clocks_that_cannot_be_locked_are_a_sentence(cards: list[Gpu], words: str) -> None:
     nvml = library({**DIVIDED, "nvmlDeviceGetUUID": "GPU-one"})
-    with pytest.raises(CannotRunHereError, match=words), clocks.locked(cards, "1500", nvml):
+    with pytest.raises(CannotRunHereError, match=words), clocks.lock_clocks(cards, "1500", nvml):
         pytest.fail("the run began")
 
 
 def test_what_a_killed_run_left_is_unlocked_by_the_next_run_which_locks_nothing() -> None:
     done: Done = []
     left(["GPU-one"])
-    with clocks.locked([OTHER], "", library(unlockable("GPU-one", done), unlockable("GPU-other", done))):
+    with clocks.lock_clocks([OTHER], "", library(unlockable("GPU-one", done), unlockable("GPU-other", done))):
         assert done == [("GPU-one", "unlocked")]
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
 
 
 def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -171,23 +171,23 @@ def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch: pytest.
 
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"uuids": 3}', "[" * 100_000])
 def test_a_mark_that_says_nothing_unlocks_nothing(text: str) -> None:
-    clocks.mark().write_text(text)
+    clocks.get_mark_path().write_text(text)
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
 
 
 def test_a_mark_through_a_link_is_not_believed(tmp_path: Path) -> None:
     left(["GPU-one"])
-    clocks.mark().rename(tmp_path / "elsewhere")
-    clocks.mark().symlink_to(tmp_path / "elsewhere")
+    clocks.get_mark_path().rename(tmp_path / "elsewhere")
+    clocks.get_mark_path().symlink_to(tmp_path / "elsewhere")
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
 
 
 def test_without_a_mark_nothing_is_locked() -> None:
     done: Done = []
-    clocks.mark().mkdir()
+    clocks.get_mark_path().mkdir()
     with (
         pytest.raises(CannotRunHereError, match="cannot be written"),
-        clocks.locked([ONE], "1500", library(unlockable("GPU-one", done))),
+        clocks.lock_clocks([ONE], "1500", library(unlockable("GPU-one", done))),
     ):
         pytest.fail("the run began")
     assert done == []
@@ -206,16 +206,16 @@ def test_a_card_that_is_gone_has_no_clocks_to_unlock_and_one_that_is_forbidden_i
     with pytest.raises(CannotRunHereError, match="left the clocks of a GPU locked") as refused:
         clocks.unlock(library(forbidden))
     assert refused.value.advice.startswith("sudo nvidia-smi -i GPU-one --reset-gpu-clocks")
-    assert clocks.mark().exists()
+    assert clocks.get_mark_path().exists()
 
 
 def left(uuids: list[str]) -> None:
     """A mark that a run has left which was killed."""
     done: Done = []
     cards = [unlockable(uuid, done) for uuid in uuids]
-    with clocks.locked([card(at, uuid) for at, uuid in enumerate(uuids)], "1500", library(*cards)):
-        kept = clocks.mark().read_text()
-    clocks.mark().write_text(kept)
+    with clocks.lock_clocks([card(at, uuid) for at, uuid in enumerate(uuids)], "1500", library(*cards)):
+        kept = clocks.get_mark_path().read_text()
+    clocks.get_mark_path().write_text(kept)
 
 
 LOCKS = """
@@ -229,7 +229,7 @@ def interrupted(handle):
     pynvml.nvmlDeviceResetGpuLockedClocks = reset
     raise KeyboardInterrupt
 
-with clocks.locked(host.read().cards, BASE_CLOCK):
+with clocks.lock_clocks(host.read().cards, BASE_CLOCK):
 """
 #: What ends the block.
 ENDS = {
@@ -259,16 +259,16 @@ def machine(stand_ins: Path, log: Path) -> Machine:
 def test_a_process_unlocks_what_it_locked_however_it_ends(machine: Machine, log: Path, end: str) -> None:
     said(machine, f"{LOCKS}    {ENDS[end]}")
     assert log.read_text().splitlines() == ["0 1110", "0 0"]
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
 
 
 def test_a_process_that_was_killed_leaves_a_mark_and_the_next_one_unlocks(machine: Machine, log: Path) -> None:
     assert said(machine, f"{LOCKS}    os.kill(os.getpid(), signal.SIGKILL)") == -signal.SIGKILL
     assert log.read_text().splitlines() == ["0 1110"]
-    assert clocks.mark().exists()
+    assert clocks.get_mark_path().exists()
     said(machine, "from harness.machine.gpu import clocks\nclocks.unlock()")
     assert log.read_text().splitlines() == ["0 1110", "0 0"]
-    assert not clocks.mark().exists()
+    assert not clocks.get_mark_path().exists()
 
 
 def test_a_user_without_rights_is_refused_by_the_real_package_too(stand_ins: Path) -> None:

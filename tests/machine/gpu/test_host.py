@@ -3,7 +3,7 @@
 import pynvml
 import pytest
 
-from harness.machine.gpu.host import kept_open, read
+from harness.machine.gpu.host import keep_driver_loaded, read
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library, process
 
@@ -112,7 +112,7 @@ def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error
     library.nvmlDeviceGetHandleByIndex = asked.append  # type: ignore[method-assign,assignment]
 
     def run() -> None:
-        with kept_open(cards, library):
+        with keep_driver_loaded(cards, library):
             assert (library.open, asked) == (1, [0])
             raise KeyboardInterrupt
 
@@ -124,7 +124,7 @@ def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error
 def test_without_cards_and_without_a_driver_nothing_is_kept_open() -> None:
     broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
     library = Library([H100], **NEW)
-    with kept_open([], library), kept_open(read(library).cards, broken):
+    with keep_driver_loaded([], library), keep_driver_loaded(read(library).cards, broken):
         assert library.open == 0
 
 

@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 from harness.machine.gpu import monitor
 from harness.machine.gpu.monitor import (
     PROCESSES_EVERY,
+    GpuMonitor,
     Instant,
     Reading,
-    Watch,
     container_of,
     count_foreign,
-    numbers,
     read,
+    summarize_readings,
 )
 from harness.model.gpu import Gpu
 from tests.machine.conftest import Tree
@@ -58,7 +58,7 @@ def seen(
     turns = Turns(many)
     library = Library([{**card, "nvmlDeviceGetTemperature": turns}], **NEW)
     clock = itertools.count().__next__
-    with Watch([CARD], library, every=0.0, clock=clock, container_of=container_of) as watching:
+    with GpuMonitor([CARD], library, every=0.0, clock=clock, container_of=container_of) as watching:
         assert turns.passed.wait(PATIENCE)
     assert library.open == 0
     return watching.resources(worker)
@@ -102,7 +102,7 @@ def test_where_processes_are_not_told_their_number_is_left_out_and_not_zero() ->
 
 def test_a_library_that_does_not_start_leaves_everything_out() -> None:
     broken = Library([H100], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
-    with Watch([CARD], broken) as watching:
+    with GpuMonitor([CARD], broken) as watching:
         pass
     assert watching.resources({}) == {}
 
@@ -113,7 +113,7 @@ LOST = pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)
 def test_a_card_that_was_lost_leaves_everything_out_and_it_is_said() -> None:
     library = Library([H100], **NEW)
     library.nvmlDeviceGetHandleByIndex = lambda _: (_ for _ in ()).throw(LOST)  # type: ignore[method-assign]
-    with Watch([CARD], library) as watching:
+    with GpuMonitor([CARD], library) as watching:
         pass
     assert watching.resources({}) == {"gpu_lost": 1.0}
     assert library.open == 0
@@ -133,7 +133,7 @@ def test_a_card_that_is_lost_in_mid_launch_is_asked_no_more_and_leaves_everythin
         return known
 
     library = Library([{**H100, "nvmlDeviceGetPowerUsage": power}], **NEW)
-    with Watch([CARD], library, every=0.0) as watching:
+    with GpuMonitor([CARD], library, every=0.0) as watching:
         assert gone.wait(PATIENCE)
     assert watching.resources({"steady_started": 0.0, "steady_ended": 1e12}) == {"gpu_lost": 1.0}
     assert len(asked) == 3
@@ -148,7 +148,7 @@ def test_the_thread_ends_with_the_launch_also_where_that_is_interrupted() -> Non
     during: list[str] = []
 
     def launch() -> None:
-        with Watch([CARD], Library([H100], **OLD)):
+        with GpuMonitor([CARD], Library([H100], **OLD)):
             during.extend(thread.name for thread in threading.enumerate())
             raise KeyboardInterrupt
 
@@ -168,7 +168,7 @@ def test_a_driver_that_never_answers_again_does_not_hold_the_launch(monkeypatch:
 
     monkeypatch.setattr(monitor, "PATIENCE", 0.0)
     library = Library([{**H100, "nvmlDeviceGetTemperature": hang}], **NEW)
-    with Watch([CARD], library) as watching:
+    with GpuMonitor([CARD], library) as watching:
         assert asked.wait(PATIENCE)
     assert library.open == 1  # what is being used is not closed
     assert watching.resources({}) == {}
@@ -191,7 +191,7 @@ def test_a_reading_has_the_units_that_it_says(opened: Library) -> None:
 
 def test_what_is_not_told_is_unknown_and_not_zero(opened: Library) -> None:
     assert read(opened, K80).reasons is None
-    assert numbers([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
+    assert summarize_readings([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
 
 
 def test_the_numbers_are_of_the_steady_state() -> None:
@@ -200,7 +200,7 @@ def test_the_numbers_are_of_the_steady_state() -> None:
         Instant(time, [Reading(utilization=use, sm_clock=clock, power=watts, temperature=60 + use / 10, memory_used=7)])
         for time, use, clock, watts in ((10.0, 80, 1900, 300), (15.0, 90, 1700, 320), (20.0, 100, 1800, 310))
     ]
-    found = numbers([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW)
+    found = summarize_readings([loading, *steps, Instant(20.1, [Reading(utilization=0)])], WINDOW)
     assert found == {
         "gpu_samples": 3,
         "gpu_steady": 1,
@@ -222,7 +222,7 @@ def counted(*points: tuple[float, float | None]) -> list[Instant]:
 def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_state() -> None:
     # 100 W until 9.5, then 300 W until 20.5
     points = counted((9.0, 1000.0), (9.5, 1050.0), (10.5, 1350.0), (15.0, 2700.0), (20.5, 4350.0))
-    assert numbers(points, WINDOW)["gpu_energy_joules"] == pytest.approx(3000.0)
+    assert summarize_readings(points, WINDOW)["gpu_energy_joules"] == pytest.approx(3000.0)
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_the_energy_is_what_the_counter_rose_by_between_the_ends_of_the_steady_s
     ],
 )
 def test_an_energy_that_is_not_known_is_left_out(points: list[Instant], window: tuple[float, float] | None) -> None:
-    assert "gpu_energy_joules" not in numbers(points, window)
+    assert "gpu_energy_joules" not in summarize_readings(points, window)
 
 
 @given(
@@ -251,19 +251,19 @@ def test_the_energy_of_two_halves_is_that_of_the_whole(
     times, values = (sorted(each) for each in zip(*risen, strict=True))
     points = counted(*zip(times, values, strict=True))
     parts = [(begun, begun + long), (begun + long, begun + 2 * long), (begun, begun + 2 * long)]
-    one, other, whole = (numbers(points, part).get("gpu_energy_joules") for part in parts)
+    one, other, whole = (summarize_readings(points, part).get("gpu_energy_joules") for part in parts)
     if one is not None and other is not None:
         assert whole == pytest.approx(one + other, abs=1e-6)
 
 
 @pytest.mark.parametrize("window", [None, (30.0, 31.0)])
 def test_without_a_steady_state_they_are_of_the_whole_launch(window: tuple[float, float] | None) -> None:
-    found = numbers([Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)], window)
+    found = summarize_readings([Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)], window)
     assert found == {"gpu_samples": 2, "gpu_steady": 0, "gpu_utilization_percent": 2}
 
 
 def test_without_a_reading_there_is_nothing() -> None:
-    assert numbers([], WINDOW) == {}
+    assert summarize_readings([], WINDOW) == {}
 
 
 def test_memory_and_power_of_several_cards_are_summed_and_the_hottest_counts() -> None:
@@ -271,7 +271,7 @@ def test_memory_and_power_of_several_cards_are_summed_and_the_hottest_counts() -
         Reading(50, power=100, memory_used=1, temperature=50),
         Reading(100, power=200, memory_used=2, temperature=70),
     ]
-    found = numbers([Instant(11, both)], WINDOW)
+    found = summarize_readings([Instant(11, both)], WINDOW)
     assert found["gpu_utilization_percent"] == 75
     assert found["gpu_power_watts"] == 300
     assert found["gpu_memory_used_bytes"] == 3
@@ -291,7 +291,7 @@ def test_memory_and_power_of_several_cards_are_summed_and_the_hottest_counts() -
 )
 def test_heat_and_supply_throttle_and_idling_does_not(bits: int, found: dict[str, float]) -> None:
     instants = [Instant(11, [Reading(reasons=0)]), Instant(12, [Reading(reasons=0), Reading(reasons=bits)])]
-    told = numbers(instants, WINDOW)
+    told = summarize_readings(instants, WINDOW)
     assert {name: value for name, value in told.items() if name.endswith("_share")} == found
 
 
@@ -301,7 +301,7 @@ READING = st.builds(Reading, **{field.name: NUMBER for field in fields(Reading) 
 
 @given(st.lists(st.builds(Instant, st.floats(0, 30), st.lists(READING, max_size=3)), max_size=8))
 def test_whatever_is_read_makes_numbers_that_can_be_stored(instants: list[Instant]) -> None:
-    found = numbers(instants, WINDOW)
+    found = summarize_readings(instants, WINDOW)
     assert all(isinstance(value, int | float) and value >= 0 for value in found.values())
     assert all(value <= 1 for name, value in found.items() if name.endswith("_share"))
 

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from bench.gpu_check.recording import Recorder, Replay
 from harness.cli import app
 from harness.machine.gpu import host, selection
-from harness.machine.gpu.monitor import Watch
+from harness.machine.gpu.monitor import GpuMonitor
 
 RECORDINGS = sorted((Path(__file__).parent / "recordings").glob("*.jsonl"))
 #: Longer than any machine stalls; nothing waits for it unless something is wrong.
@@ -54,7 +54,7 @@ def test_the_cards_are_read(path: Path) -> None:
         assert card.uuid
         assert card.pci
     assert library.open == 0
-    facts = selection.facts(found.cards, found)
+    facts = selection.collect_facts(found.cards, found)
     assert json.loads(json.dumps(facts)) == facts
 
 
@@ -85,7 +85,7 @@ def test_the_numbers_of_a_launch_are_those_of_a_card(path: Path) -> None:
             read_all.set()
         return float(tick)
 
-    with Watch(cards, library, every=0.0, clock=clock, container_of=lambda _: None) as watching:
+    with GpuMonitor(cards, library, every=0.0, clock=clock, container_of=lambda _: None) as watching:
         assert read_all.wait(PATIENCE)
     found = watching.resources({"steady_started": 0.0, "steady_ended": recorded - 1.0})
     assert found["gpu_samples"] == recorded

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from harness.machine.gpu.selection import cards, facts, lines, meant, shared, visible, watch, wish
+from harness.machine.gpu.selection import (
+    choose_monitor,
+    collect_facts,
+    describe_gpus,
+    list_sharing,
+    list_visible,
+    parse_requested,
+    resolve_names,
+    select_gpus,
+)
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
 
@@ -29,21 +38,21 @@ UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
     ],
 )
 def test_one_gpu_unless_others_are_named(gpu: bool, gpus: str, meant: tuple[str, ...]) -> None:
-    assert wish(gpu, gpus) == meant
+    assert parse_requested(gpu, gpus) == meant
 
 
 @pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0", "0:", "0:0,1"])
 def test_what_is_no_gpu_is_a_sentence(gpus: str) -> None:
     with pytest.raises(UsageError, match=f"--gpus {gpus}: "):
-        wish(False, gpus)
+        parse_requested(False, gpus)
 
 
 def test_the_cards_that_are_meant() -> None:
-    assert cards(["0"], HOST) == [OLD]
-    assert cards(["GPU-bbbb"], HOST) == [NEW]
-    assert cards(["all"], HOST) == [OLD, NEW]
-    assert cards(["MIG-cccc"], HOST) == []
-    assert cards(["7"], UNKNOWN) == []
+    assert select_gpus(["0"], HOST) == [OLD]
+    assert select_gpus(["GPU-bbbb"], HOST) == [NEW]
+    assert select_gpus(["all"], HOST) == [OLD, NEW]
+    assert select_gpus(["MIG-cccc"], HOST) == []
+    assert select_gpus(["7"], UNKNOWN) == []
 
 
 def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
@@ -51,9 +60,9 @@ def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
         CannotRunHereError,
         match=r"--gpus 0,7: GPU 7 isn't on this machine\. The machine has the GPUs 0: Tesla K80; 1: NVIDIA H100\.",
     ):
-        cards(["0", "7"], HOST)
+        select_gpus(["0", "7"], HOST)
     with pytest.raises(CannotRunHereError, match=r"no GPU was found on this machine\."):
-        cards(["all"], GpuHost(driver="470.1"))
+        select_gpus(["all"], GpuHost(driver="470.1"))
 
 
 PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
@@ -72,20 +81,20 @@ DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=T
     ],
 )
 def test_cuda_is_told_the_gpus_by_uuid(names: list[str], host: GpuHost, seen: str | None) -> None:
-    assert visible(names, host) == seen
+    assert list_visible(names, host) == seen
 
 
 def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
     host = GpuHost(cards=[OLD, NEW, DIVIDED])
-    assert cards(["MIG-cccc"], host) == [DIVIDED]
-    assert cards(["2:0"], host) == [DIVIDED]
+    assert select_gpus(["MIG-cccc"], host) == [DIVIDED]
+    assert select_gpus(["2:0"], host) == [DIVIDED]
     for name in ("2", "GPU-cccc", "all"):
         with pytest.raises(
             CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* instances: 2:0 1g.5gb \(MIG-cccc\)"
         ):
-            cards([name], host)
+            select_gpus([name], host)
     with pytest.raises(CannotRunHereError, match="The instances: none yet"):
-        cards(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
+        select_gpus(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
 
 
 def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
@@ -94,38 +103,38 @@ def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells
         match=r"GPU 2:1 isn't on this machine\. The machine has the GPUs .*; 2: NVIDIA A100, divided into 2:0 "
         r"1g\.5gb \(",
     ):
-        cards(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+        select_gpus(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
     with pytest.raises(
         CannotRunHereError, match=r"GPU 0:0 isn't on this machine\. The machine has the GPUs 0: Tesla K80; "
     ):
-        cards(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
+        select_gpus(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
     untold = replace(DIVIDED, instances=())
-    assert cards(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
+    assert select_gpus(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
 
 
 def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> None:
     """As on WSL2, where whichever GPU is asked for, all come."""
     one, two = GpuHost(cards=[OLD], all_or_none=True), replace(HOST, all_or_none=True)
     for host, names, typed in ((one, ["0"], False), (one, ["0"], True), (two, ["0"], False), (two, ["all"], True)):
-        assert meant(names, host, typed=typed) == ("all",)
-    assert meant(["0", "1"], two, typed=True) == ("all",)
+        assert resolve_names(names, host, typed=typed) == ("all",)
+    assert resolve_names(["0", "1"], two, typed=True) == ("all",)
     for names in (["0"], ["1"], ["GPU-bbbb"]):
         with pytest.raises(
-            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none, as on WSL2"
+            CannotRunHereError, match=r"as on WSL2, containers get all of this machine's 2 GPUs or none"
         ) as no:
-            meant(names, two, typed=True)
+            resolve_names(names, two, typed=True)
         assert no.value.advice.startswith("Use --gpus all.")
     with pytest.raises(CannotRunHereError, match=r"GPU 7 isn't on this machine"):
-        meant(["7"], one, typed=True)
-    assert meant(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
-    assert meant([], two, typed=False) == ()
-    assert meant(["1"], HOST, typed=True) == ("1",)
-    assert lines([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow uses the first one."
-    assert len(lines([OLD], one)) == 1
+        resolve_names(["7"], one, typed=True)
+    assert resolve_names(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
+    assert resolve_names([], two, typed=False) == ()
+    assert resolve_names(["1"], HOST, typed=True) == ("1",)
+    assert describe_gpus([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow uses the first one."
+    assert len(describe_gpus([OLD], one)) == 1
 
 
 def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
-    (told,) = facts([NEW], HOST)["gpus"]
+    (told,) = collect_facts([NEW], HOST)["gpus"]
     assert told == {
         "index": 1,
         "name": "NVIDIA H100",
@@ -134,33 +143,33 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
         "driver": "470.223.02",
         "locked_sm_clock_mhz": None,
     }
-    assert facts([NEW], HOST, "1410")["gpus"] == [{**told, "locked_sm_clock_mhz": 1410}]
-    assert facts([NEW], HOST, "base")["gpus"] == [{**told, "locked_sm_clock_mhz": "base"}]
+    assert collect_facts([NEW], HOST, "1410")["gpus"] == [{**told, "locked_sm_clock_mhz": 1410}]
+    assert collect_facts([NEW], HOST, "base")["gpus"] == [{**told, "locked_sm_clock_mhz": "base"}]
     part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
     card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
-    (set_so,) = facts([card], HOST)["gpus"]
+    (set_so,) = collect_facts([card], HOST)["gpus"]
     assert set_so == {**told, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
-    assert facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
-    assert facts([], UNKNOWN) == {
+    assert collect_facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
+    assert collect_facts([], UNKNOWN) == {
         "gpus": "not known: libnvidia-ml.so.1 is not there",
         "gpu_telemetry": "none: libnvidia-ml.so.1 is not there",
     }
 
 
 def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
-    assert watch([]) is None
-    assert watch([NEW])
-    assert facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML can't see the GPUs of the launches"}
+    assert choose_monitor([]) is None
+    assert choose_monitor([NEW])
+    assert collect_facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML can't see the GPUs of the launches"}
 
 
 def test_the_plan_says_what_it_was_judged_by() -> None:
-    assert lines([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
-    assert "libnvidia-ml.so.1 is not there" in lines([], UNKNOWN)[0]
+    assert describe_gpus([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
+    assert "libnvidia-ml.so.1 is not there" in describe_gpus([], UNKNOWN)[0]
 
 
 def test_who_else_uses_the_gpus_is_told() -> None:
     busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
-    assert shared([OLD, busy]) == [
+    assert list_sharing([OLD, busy]) == [
         "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share this GPU.",
         "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share this GPU.",
     ]

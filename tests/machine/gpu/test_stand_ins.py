@@ -110,10 +110,10 @@ def test_a_driver_that_does_not_start_says_why(stand_ins: Path, code: str, name:
 
 WATCHES = """
 import json, threading
-from harness.machine.gpu.host import kept_open, read
-from harness.machine.gpu.monitor import Watch
+from harness.machine.gpu.host import keep_driver_loaded, read
+from harness.machine.gpu.monitor import GpuMonitor
 cards = read().cards
-with kept_open(cards), Watch(cards, every=0.0) as watching:
+with keep_driver_loaded(cards), GpuMonitor(cards, every=0.0) as watching:
     for thread in [each for each in threading.enumerate() if each.name == "gpu watch"]:  # none where it has ended
         thread.join(60)
 print(json.dumps(watching.resources({})))
