@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.distribution import Shape, Used, summarize_resources
@@ -17,6 +17,7 @@ from harness.model.launch import Launch, Status
 from harness.model.run import StopReason
 from harness.model.scenario import DEVICE, Cell
 
+From = TypeVar("From")
 Of = TypeVar("Of")
 
 #: The largest sizes of a process's standard error output and of a reason. Of longer output, the end is kept, and of a
@@ -29,17 +30,17 @@ REASON_CHARACTERS = 500
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
 
-class Computed(Sequence[Of]):
-    """The results of a function for some launches. They aren't stored, because a run may have many launches."""
+class Computed(Sequence[Of], Generic[From, Of]):
+    """The results of a function for some values. They aren't stored, because a run may have many launches."""
 
-    __slots__ = ("_compute", "_launches")
+    __slots__ = ("_compute", "_values")
 
-    def __init__(self, compute: Callable[[Launch], Of], launches: Sequence[Launch]) -> None:
+    def __init__(self, compute: Callable[[From], Of], values: Sequence[From]) -> None:
         self._compute = compute
-        self._launches = launches
+        self._values = values
 
     def __len__(self) -> int:
-        return len(self._launches)
+        return len(self._values)
 
     @overload
     def __getitem__(self, place: int) -> Of: ...
@@ -49,8 +50,8 @@ class Computed(Sequence[Of]):
 
     def __getitem__(self, place: int | slice) -> Of | Sequence[Of]:
         if isinstance(place, slice):
-            return Computed(self._compute, self._launches[place])
-        return self._compute(self._launches[place])
+            return Computed(self._compute, self._values[place])
+        return self._compute(self._values[place])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
+from itertools import chain
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -67,20 +68,29 @@ class Times:
     @cached_property
     def samples(self) -> list[float]:
         """Seconds per step of every sample of all launches, sorted."""
-        return sorted(seconds for launch in self.launches for seconds in step_seconds(launch))
+        return sorted(chain.from_iterable(self._rates))
+
+    @cached_property
+    def _rates(self) -> list[list[float]]:
+        return [step_seconds(launch) for launch in self.launches]
+
+    @property
+    def uneven(self) -> int:
+        """The number of launches whose samples are uneven."""
+        return sum(map(is_uneven, self.launches, self._rates))
 
     @property
     def within(self) -> float | None:
         """The relative standard deviation of the samples of a launch: the median over launches."""
         by_length: dict[int, list[tuple[float, list[float]]]] = defaultdict(list)
-        for launch in self.launches:
-            if len(values := step_seconds(launch)) > 1:
-                by_length[len(values)].append((launch.centre, values))
+        for launch, rates in zip(self.launches, self._rates, strict=True):
+            if len(rates) > 1:
+                by_length[len(rates)].append((launch.centre, rates))
         deviations: list[float] = []
         for same in by_length.values():
-            rates = np.array([values for _, values in same])
+            values = np.array([rates for _, rates in same])
             # relative to the first sample, so that equal samples have a deviation of exactly 0
-            deviations += (np.std(rates - rates[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
+            deviations += (np.std(values - values[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
         return statistics.median(deviations) if deviations else None
 
     @property
@@ -289,7 +299,7 @@ def describe_distribution(launches: Sequence[Launch], trend: Trend | None = None
     times = Times(launches)
     return Shape(
         statistics={statistic.name: statistic.calculate(times) for statistic in STATISTICS},
-        uneven=Share(sum(map(is_uneven, launches)), len(launches)),
+        uneven=Share(times.uneven, len(launches)),
         outliers=Share(sum(find_outliers(times.logs)), len(launches)),
         trend=trend,
     )
@@ -336,13 +346,12 @@ def summarize_spread(values: Sequence[float]) -> Spread | None:
     return Spread(statistics.median(ordered), quantile(ordered, 0.1), quantile(ordered, 0.9), len(ordered))
 
 
-def is_uneven(launch: Launch) -> bool:
+def is_uneven(launch: Launch, rates: Sequence[float]) -> bool:
     """Return whether the launch's samples are uneven: their mean and median (seconds per step) differ by over 10 %.
 
     A process often switches between two speeds. Its mean is then far from its median.
     """
-    values = step_seconds(launch)
-    median = statistics.median(values) if values else 0.0
+    median = statistics.median(rates) if rates else 0.0
     return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
 
 

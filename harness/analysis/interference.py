@@ -87,6 +87,13 @@ class RunInterference:
 
 def describe_interference(launch: Launch) -> str:
     """Describe the interference in a launch as a clause; empty if there was none, or if it is unknown."""
+    try:
+        return launch.interference
+    except AttributeError:
+        return launch.store("interference", _describe(launch))
+
+
+def _describe(launch: Launch) -> str:
     usage = launch.resources
     on_own = _describe_on_own_cpus(usage)
     if on_own:

@@ -238,8 +238,9 @@ class Samples(Sequence[Sample]):
     def __init__(self, samples: Sequence[Sample]) -> None:
         self.seconds = array("d", [sample.seconds for sample in samples])
         self.steps = array("q", [sample.steps for sample in samples])
-        used = [math.nan if sample.cpu_seconds is None else sample.cpu_seconds for sample in samples]
-        self.cpu_seconds = None if all(map(math.isnan, used)) else array("d", used)
+        used = [sample.cpu_seconds for sample in samples]
+        is_known = used.count(None) < len(used)
+        self.cpu_seconds = array("d", [math.nan if cpu is None else cpu for cpu in used]) if is_known else None
 
     @classmethod
     def of(cls, samples: Sequence[Sample]) -> "Samples":
@@ -311,12 +312,13 @@ class Numbers(Mapping[str, float]):
 
 
 class _Computed:
-    """Slots for values that are computed once per launch. `harness.analysis.rounds` uses the slot `timed_part`."""
+    """Slots for values that are computed once per launch. Those without an underscore are for the analysis."""
 
-    __slots__ = ("_centre", "_steps", "timed_part")
+    __slots__ = ("_centre", "_steps", "interference", "timed_part")
 
     _centre: float
     _steps: int
+    interference: str
     timed_part: Any
 
     def store(self, name: str, value: Of) -> Of:

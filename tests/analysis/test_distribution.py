@@ -34,7 +34,7 @@ numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 @pytest.mark.parametrize(("rates", "expected"), [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)])
 def test_mean_and_median_part_where_a_launch_is_uneven(rates, expected):
-    assert is_uneven(launch(cell(), rates)) is expected
+    assert is_uneven(launch(cell(), rates), rates) is expected
 
 
 def test_the_share_of_a_cells_launches():

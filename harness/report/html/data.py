@@ -3,7 +3,6 @@
 import json
 import math
 import statistics
-from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -146,12 +145,16 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
     for launch in sorted(results.launches, key=lambda launch: _instant(launch.started) or 0.0):
         of_cell[launch.cell].append(launch)
 
-    def launches(cell: Cell, exponent: int) -> Sequence[LaunchData]:
+    def launches(cell: Cell, rates: Sequence[Sequence[float]], exponent: int) -> list[LaunchData]:
         counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
-        return Computed(lambda launch: _launch(launch, id(launch) in counted, began, exponent), of_cell[cell])
+        return [
+            _launch(launch, of_launch, id(launch) in counted, began, exponent)
+            for launch, of_launch in zip(of_cell[cell], rates, strict=True)
+        ]
 
     def data(cell: Cell) -> CellData:
-        value, own, exponent = values.get(cell), units.get(cell.scenario, unit), _exponent(of_cell[cell])
+        value, own, rates = values.get(cell), units.get(cell.scenario, unit), _finite_step_seconds(of_cell[cell])
+        exponent = _exponent(rates)
         estimate = value.estimate if value else None
         ends = estimate.interval if estimate else None
         return CellData(
@@ -173,7 +176,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             marks=" ".join(format.marks(value, clock)) if value and estimate else "",
             told=rows.get(cell, ()),
             exponent=exponent,
-            launches=launches(cell, exponent),
+            launches=launches(cell, rates, exponent),
         )
 
     def scenario_data(scenario: Scenario) -> ScenarioData:
@@ -197,7 +200,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             AbsenceData(absence.status.value, escape_terminal(absence.reason), escape_terminal(absence.advice))
             for absence in results.missing
         ],
-        cells=[data(cell) for cell in lookup.cells],
+        cells=Computed(data, list(lookup.cells)),
         config=charts.PAGE_CONFIG,
         charts={picture.name: charts.specification(picture, clock) for picture in blocks.find_pictures(sections)},
     )
@@ -219,9 +222,7 @@ def _encode(value: Any) -> str:
 
 
 def _simplify(value: Any) -> Any:
-    """Return a sequence as a list, or the fields of a dataclass as a dictionary."""
-    if isinstance(value, array | Computed):
-        return list(value)
+    """Return the fields of a dataclass as a dictionary."""
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
@@ -256,9 +257,8 @@ def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, 
     return rows
 
 
-def _launch(launch: Launch, counted: bool, began: float | None, exponent: int) -> LaunchData:
-    samples = _finite_step_seconds(launch)
-    step = max(1, math.ceil(len(samples) / SAMPLES))
+def _launch(launch: Launch, rates: Sequence[float], counted: bool, began: float | None, exponent: int) -> LaunchData:
+    step, unit = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent
     return LaunchData(
         round=launch.round,
         attempt=launch.attempt,
@@ -270,19 +270,19 @@ def _launch(launch: Launch, counted: bool, began: float | None, exponent: int) -
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=escape_terminal(launch.error),
         centre=_round(centre(launch)) if has_mean(launch) else None,
-        of=len(samples),
-        samples=array("q", [round(rate / 10.0**exponent) for rate in samples[::step]]),
+        of=len(rates),
+        samples=[round(rate / unit) for rate in rates[::step]],
     )
 
 
-def _finite_step_seconds(launch: Launch) -> list[float]:
-    """Return the seconds per step of each sample, if they are finite."""
-    return [seconds for seconds in step_seconds(launch) if math.isfinite(seconds)]
+def _finite_step_seconds(launches: Iterable[Launch]) -> list[list[float]]:
+    """Return, for each launch, the seconds per step of each sample, if they are finite."""
+    return [[seconds for seconds in step_seconds(launch) if math.isfinite(seconds)] for launch in launches]
 
 
-def _exponent(launches: Sequence[Launch]) -> int:
+def _exponent(launches: Sequence[Sequence[float]]) -> int:
     """Return the exponent of ten for samples, with which the median keeps DIGITS digits; 0 without samples."""
-    positive = [rate for launch in launches for rate in _finite_step_seconds(launch) if rate > 0.0]
+    positive = [rate for rates in launches for rate in rates if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
 
