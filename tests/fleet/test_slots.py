@@ -182,3 +182,60 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
     assert find_slot(folder.path) == Slot((2, 3), "1")
     folder.write_run(replace(run, slots=1), signed=True)
     assert find_slot(folder.path) is None
+
+
+#: Runs a command, which gets SIGINT while it starts its first shard, `before` or `after` the shard's process exists.
+INTERRUPTED = """
+import os, signal, subprocess, sys, threading
+from harness.__main__ import main
+from harness.fleet.shell import ShellRunner, subprocess as used
+
+class Process(subprocess.Popen):
+    def __init__(self, command, **options):
+        if when == "after":
+            super().__init__(command, **options)
+        if not stopped.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+            stopped.wait()
+        if when == "before":
+            super().__init__(command, **options)
+
+def stop(self):
+    plain_stop(self)
+    stopped.set()
+
+when, stopped, plain_stop = sys.argv.pop(1), threading.Event(), ShellRunner.stop
+ShellRunner.stop, ShellRunner.run.__globals__["subprocess"] = stop, type("", (), {**vars(used), "Popen": Process})
+main()
+"""
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_was_finished(
+    harness: Harness, when: str
+) -> None:
+    def interrupt(*arguments: str) -> None:
+        process = subprocess.run(
+            [sys.executable, "-c", INTERRUPTED, when, *arguments],
+            cwd=harness.root,
+            env=harness.environ,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert process.returncode == 130, process.stderr
+        assert "Traceback" not in process.stderr
+        left = [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(harness.root)]
+        assert not psutil.wait_procs(left, timeout=60)[1]
+
+    short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    interrupt("matrix", *PLAN, *short)
+    assert not list((harness.root / "results").glob("*"))
+    done = harness.matrix(*PLAN)
+    assert done.returncode == 0, done.stderr
+    interrupt("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert is_whole(harness.run)
+    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert again.returncode == 0, again.stderr
+    assert is_whole(harness.run, 4)
