@@ -173,6 +173,9 @@ def test_both_devices_in_one_run_have_images_of_their_own(matrix):
     } == {("cpu",), ("gpu", "GPU:0", T4.given().partition(";")[0])}
     assert len({(launch["cell"]["device"], launch["image"]) for launch in ran.launches}) == 2
     assert "gpu vs cpu" in ran.report
+    # the fake driver computes kernels, also those that are compiled in the container
+    first, *others = (launch["fingerprint"]["mean"] for launch in ran.launches)
+    assert others == [pytest.approx(first)] * len(others)
 
 
 def test_training_on_two_releases_of_cuda(matrix):
@@ -189,6 +192,9 @@ def test_every_other_scenario_runs_on_a_card(matrix):
     assert RTX_3090.name in ran.report
     assert {launch["cell"]["scenario"]: launch["error"] for launch in ran.launches if launch["error"]} == {}
     assert ran.code == 0, ran.said
+    (trained,) = (launch["fingerprint"] for launch in ran.launches if launch["cell"]["scenario"] == "train_batch")
+    assert trained["steps_counted"] == trained["steps_called"]
+    assert sorted(trained["losses"], reverse=True) == trained["losses"]
     launched = {launch["cell"]["scenario"] for launch in ran.launches}
     assert launched == {path.stem for path in (ROOT / "scenarios").glob("*.py")} - {
         "keras_step",

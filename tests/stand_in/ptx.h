@@ -31,7 +31,7 @@ enum compare { NO_COMPARE, EQ, NE, LT, LE, GT, GE, LO, LS, HI, HS, EQU, NEU, LTU
 enum combine { NO_COMBINE, AND, OR, XOR, ADD, MIN, MAX, EXCH, CAS, INC, DEC };
 enum rounding { NEAREST, TO_ZERO, DOWN, UP };
 enum exchange { SHIFT_UP = 1, SHIFT_DOWN, BUTTERFLY, INDEX, BALLOT, ANY, ALL };
-enum bit { WIDE = 1, HIGH = 2, SATURATE = 4, TO = 8, CARRY_OUT = 16, WRAP = 32, WHOLE = 64, LOW = 128, PROPAGATES_NAN = 256, LEFT = 512 };
+enum bit { WIDE = 1, HIGH = 2, SATURATE = 4, TO = 8, CARRY_OUT = 16, WRAP = 32, LOW = 64, PROPAGATES_NAN = 128, LEFT = 256 };
 
 enum operation {
     UNKNOWN, O_ABS, O_ACTIVEMASK, O_ADD, O_ADDC, O_AND, O_ATOM, O_BAR, O_BFE, O_BFI, O_BFIND, O_BRA, O_BREV, O_CLZ, O_CNOT, O_COPYSIGN, O_COS, O_CVT,
@@ -356,7 +356,9 @@ static struct symbol *find_symbol(struct reader *reader, const char *name) {
     return variable ? add_module_symbol(reader, name, (struct symbol){.space = GLOBAL, .offset = (long)(intptr_t)variable->memory}) : NULL;
 }
 
-// The slot of an operand; -1 if it has none.
+// The slot of an operand; -1 if it has none, and another number where it is known when the kernel has been read.
+enum { DYNAMIC_SHARED = -2 };
+
 static int read_operand(struct reader *reader, char *text, struct instruction *of) {
     while (isspace((unsigned char)*text)) text++;
     for (char *end = text + strlen(text); end > text && isspace((unsigned char)end[-1]);) *--end = 0;
@@ -373,15 +375,12 @@ static int read_operand(struct reader *reader, char *text, struct instruction *o
     struct symbol *symbol = find_symbol(reader, text);
     if (!symbol) return -1;
     if (symbol->space) {
-        // known when the kernel has been read
-        if (symbol->space == SHARED && symbol->offset < 0) return -2;
+        if (symbol->space == SHARED && symbol->offset < 0) return DYNAMIC_SHARED;
         return constant(reader, (uint64_t)(symbol->offset + further));
     }
     size_t stem = strlen(symbol->name);
     return symbol->slot + (symbol->count ? atoi(text + stem) : 0);
 }
-
-enum { DYNAMIC_SHARED = -2 };
 
 static int add_operand(struct reader *reader, struct instruction *of, char *text) {
     while (isspace((unsigned char)*text)) text++;
@@ -414,7 +413,6 @@ static int add_operand(struct reader *reader, struct instruction *of, char *text
 
 static int read_name(struct instruction *of, char *name) {
     char *part = strtok(name, ".");
-    const char *operation = part;
     for (size_t at = 0; at < sizeof operations / sizeof *operations; at++)
         if (!strcmp(operations[at].name, part)) of->operation = operations[at].is;
     if (!of->operation) return 0;
@@ -446,7 +444,8 @@ static int read_name(struct instruction *of, char *name) {
     }
     if (of->operation == O_SETP && of->bits & LOW) of->compare = LO;
     if (of->operation == O_SETP && of->bits & HIGH) of->compare = HI;
-    if (!strcmp(operation, "vote") && !of->exchange) return 0;
+    if (of->operation == O_VOTE && !of->exchange) return 0;
+    if (of->operation == O_ATOM && of->vector) return 0;
     const int moves = of->operation == O_LD || of->operation == O_ST || of->operation == O_MOV || of->operation == O_SELP;
     if (of->type == BF16) return moves || of->operation == O_CVT;
     return of->type != F16X2 || moves || (of->operation != O_CVT && of->operation != O_ATOM && of->operation != O_SET);
