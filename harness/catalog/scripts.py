@@ -162,8 +162,9 @@ def add_runner(script: Script, project: Project) -> tuple[Script, list[str]]:
         grep = [*script.grep, *(f"{pattern}(?P<{_make_identifier(name)}>\\S+)" for name, pattern in names.items())]
         sentence = f"{script.path.name} has benchmarks: it gets the argument --benchmarks=. to run and compare them."
         return replace(script, arguments=["--benchmarks=."], grep=grep, has_runner=True), [sentence]
-    tests = own_code.benchmarked_tests(script.text) if kind == own_code.TESTS else []
-    if not tests:
+    # a script can have other code above its tests
+    tests = own_code.benchmarked_tests(script.text) if kind in {own_code.TESTS, own_code.CODE} else []
+    if not tests or "pytest.main(" in script.text:
         return script, []
     grep = [
         *script.grep,

@@ -9,11 +9,12 @@ from pathlib import Path
 from harness.catalog import notebooks, script_files, scripts
 from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
+from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_files import PackageFile, is_package_file, read
 from harness.catalog.scenarios import find_scenario_files, load_scenario
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
-from harness.model.environment import Environment
+from harness.model.environment import Device, Environment, unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
@@ -127,7 +128,7 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     bases = [text for base in bases for text in _match_names(base, catalog)] if more else bases
     expanded = [(base, "+", [*more]) for base in bases]
     expanded += [(file.tensorflow, ",", [file, *more]) for file in files if file.tensorflow]
-    return [_add_packages(base, joint, packages, catalog) for base, joint, packages in expanded]
+    return [_add_packages(base, joint, packages, project) for base, joint, packages in expanded]
 
 
 def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
@@ -135,15 +136,18 @@ def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
     return fnmatch.filter(catalog, text) or [text]
 
 
-def _add_packages(base: str, joint: str, files: Sequence[PackageFile], catalog: Mapping[str, Environment]) -> str:
-    """Return an environment with the packages in files that apply to its version of Python."""
-    python = ""
+def _add_packages(base: str, joint: str, files: Sequence[PackageFile], project: Project) -> str:
+    """Return an environment with the packages in files that apply to its Python, and that it doesn't have already."""
+    catalog, python = load_environments(project), ""
     if any(file.depends_on_python for file in files):
         environments, (name,) = add_requested(catalog, [base])
         if name not in environments:
             return base  # an unknown name has its own error later
         python = environments[name].python
-    return joint.join([base, *(text for file in files for text in file.list_requirements(python))])
+    packages = [text for file in files for text in file.list_requirements(python)]
+    if base in catalog:
+        packages = unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
+    return joint.join([base, *packages])
 
 
 def make_measured_scenario(

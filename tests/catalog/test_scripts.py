@@ -187,8 +187,9 @@ def test_tests_of_pytest_benchmark_are_run_by_pytest():
     run, _ = scripts.add_runner(script(text), Project.find())
     assert run.text.startswith(text)
     assert re.findall(run.grep[0], "test_a: median 0.25 s\ntest_a[2]: median 0.5 s", re.MULTILINE) == ["0.25", "0.5"]
-    plain = script("print(1)")
-    assert scripts.add_runner(plain, Project.find()) == (plain, [])
+    assert scripts.add_runner(script(f"x = sum([1])\n{text}"), Project.find())[0].has_runner
+    for plain in (script("print(1)"), script(f"{text}import pytest\npytest.main([__file__])")):
+        assert scripts.add_runner(plain, Project.find()) == (plain, [])
 
 
 def test_numbers_of_one_name_are_refused():

@@ -15,5 +15,8 @@ def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_pytho
     packages.write_text('numpy==1.16.4\ntyping-extensions==4.0.0 ; python_version < "3.8"\n')
     asked, _ = make_request(script, Request(environments=["tf1.14", "tf2.15", str(packages)]))
     assert asked.environments == ["tf1.14+numpy==1.16.4+typing-extensions==4.0.0", "tf2.15+numpy==1.16.4"]
-    with pytest.raises(UsageError, match="has no TensorFlow"):
+    packages.write_text("numpy<2\n")  # which both have
+    asked, _ = make_request(script, Request(environments=["tf1.14", "tf2.15", str(packages)]))
+    assert asked.environments == ["tf1.14", "tf2.15"]
+    with pytest.raises(UsageError, match="doesn't contain TensorFlow"):
         make_request(script, Request(environments=[str(packages)]))
