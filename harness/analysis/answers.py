@@ -1,7 +1,7 @@
 """Answers: results of the comparisons in each scenario's header, in a form that sentences can use."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 from harness.analysis.columns import ScenarioColumn
@@ -34,7 +34,10 @@ class Finding:
     def deciding(self) -> Deciding | None:
         """The interval of the ratio that decides the verdict, if the shown interval alone would be unclear."""
         deciding = self.compared.deciding
-        return deciding.inverse if deciding and self.ratio != self.compared.ratio else deciding
+        if deciding is None or self.ratio == self.compared.ratio:
+            return deciding
+        turned = replace(self.compared.ratio, interval=deciding.interval).inverse.interval
+        return Deciding(turned, deciding.level) if turned else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,13 +69,24 @@ def blocks(results: Results) -> Iterator[Block]:
     shown = every
     if len(every) > LINES:
         shown = [line for line in every if line.finding.verdict in DIFFERENT][:LINES] or every[:LINES]
-    yield tabulate(
+    table = tabulate(
         "Largest differences" if len(every) > len(shown) else "Comparisons",
         list(_columns(results, shown)),
         shown,
         where=EVERYWHERE,
         noun="comparison",
     )
+    yield table
+    decided = [
+        f"{row.entries[0].text}: {format.format_interval(deciding.interval)}"
+        for row, line in zip(table.lines, shown, strict=True)
+        if (deciding := line.finding.deciding)
+    ]
+    if decided:
+        yield Text(
+            f"Verdicts that a narrower interval than the shown one decides: {'; '.join(decided)}.",
+            where=EVERYWHERE ^ Where.DETAILS,
+        )
     verdicts = [line.finding.verdict for line in every if line not in shown]
     if verdicts:
         yield Text(

@@ -207,6 +207,10 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals():
     assert told.startswith(
         "eager takes 2.00× (2.00 to 2.00; decided by its 99 % interval: 1.25 to 2.50) as long as graph ("
     )
+    found.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
+    table, under = [block for block in next(summary.sections(found)).blocks if isinstance(block, Table | Text)][1:3]
+    assert table.lines[0].entries[0].text == "eager"
+    assert under.words == "Verdicts that a narrower interval than the shown one decides: eager: 1.25 to 2.50."
 
 
 def test_pythons_are_told_where_they_differ():
