@@ -31,13 +31,15 @@ MACHINES = {"to itself": loads.nothing, "loaded on and off": loads.on_and_off}
 def main() -> None:
     """Measure, and print a Markdown table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--pairs", type=int, default=10, help="A/A comparisons of each run")
+    parser.add_argument("--pairs", type=int, default=10, help="A/A comparisons per run")
     parser.add_argument("--environments", default="tf1.14,tf2.0")
-    parser.add_argument("--machine", choices=list(MACHINES), help="one half of it")
-    parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
+    parser.add_argument("--machine", choices=list(MACHINES), help="measure only this half")
+    parser.add_argument("--results", type=Path, help="the folder for the runs (default: they are deleted)")
     parser.add_argument("options", nargs="*", help="more options for harness matrix, after --")
     arguments = parser.parse_args()
-    print("| machine | environment | verdicts | without repeating | largest difference | disturbed rounds | control |")
+    print(
+        "| machine | environment | verdicts | without repetitions | largest difference | disturbed rounds | control |"
+    )
     print("| --- | --- | --- | --- | --- | --- | --- |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         scenario = Path(folder) / "twins.py"

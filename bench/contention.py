@@ -18,7 +18,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from bench.examples import LAUNCHES, stored
+from bench.examples import LAUNCHES, find_examples
 from harness import session
 from harness.analysis.distributions import Floats
 from harness.analysis.rounds import compute_loss
@@ -55,7 +55,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="*", type=Path, help="folders of runs, in place of docs/examples")
     runs = parser.parse_args().runs
-    by_run = {path.name: launches(path) for path in runs} if runs else dict(map(_example, stored()))
+    by_run = {path.name: launches(path) for path in runs} if runs else dict(map(_example, find_examples()))
     names = "slope, cell effects only | slope | slopes of cells | noise"
     print(f"| run | launches | with something subtracted | taken | {names} |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")

@@ -34,7 +34,7 @@ ALONE = (
 )
 
 
-def stored() -> list[Path]:
+def find_examples() -> list[Path]:
     """Return the folders of the examples whose launches are stored."""
     return sorted(path.parent for path in EXAMPLES.glob(f"*/{LAUNCHES}"))
 
@@ -59,7 +59,7 @@ def store(name: str, run: Path) -> None:
                 archive.add(run / file, file, filter=_plain)
 
 
-def made(example: Path) -> dict[str, str]:
+def generate(example: Path) -> dict[str, str]:
     """Generate the files of the example from its stored launches, and return their texts by name."""
     with TemporaryDirectory() as folder:
         with tarfile.open(example / LAUNCHES) as archive:
@@ -82,7 +82,7 @@ def write(example: Path) -> None:
         shutil.rmtree(example / made_before, ignore_errors=True)
     for path in [*example.glob("*.md"), *example.glob("*.svg")]:
         path.unlink()
-    for name, text in made(example).items():
+    for name, text in generate(example).items():
         path = example / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
@@ -115,7 +115,7 @@ def main(arguments: list[str]) -> None:
     if arguments:
         name, run = arguments
         store(name, Path(run))
-    for example in stored():
+    for example in find_examples():
         write(example)
         print(f"{example.relative_to(EXAMPLES.parent.parent)}: made from {(example / LAUNCHES).stat().st_size:,} bytes")
 

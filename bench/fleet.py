@@ -53,15 +53,15 @@ def main() -> None:
     folder = Path(tempfile.mkdtemp(prefix="harness-bench-"))
     try:
         planned = project(folder)
-        one, few, _ = measured(folder, planned, 1)
-        many, launches, cost = measured(folder, planned, count)
+        one, few, _ = measure(folder, planned, 1)
+        many, launches, cost = measure(folder, planned, count)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     # rounds with interference are repeated, so the runs can have different numbers of launches
     ratio = (many / launches) / (one / few) * count
-    print(f"one node: {few} launches, each asleep for {SECONDS:g} s, in {one:.1f} s")
-    print(f"{count} nodes: {launches} launches in {many:.1f} s; {ratio:.3f} × 1/{count} of a launch's time")
-    print(f"this process: {cost * 1e3:.1f} ms of CPU a launch")
+    print(f"one node: {few} launches that sleep for {SECONDS:g} s, in {one:.1f} s")
+    print(f"{count} nodes: {launches} launches in {many:.1f} s; per launch, {ratio:.3f} times the ideal of 1/{count}")
+    print(f"this process: {cost * 1e3:.1f} ms of CPU time per launch")
 
 
 def project(folder: Path) -> session.Planned:
@@ -88,7 +88,7 @@ def project(folder: Path) -> session.Planned:
     return session.plan(request)
 
 
-def measured(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:
+def measure(folder: Path, planned: session.Planned, count: int) -> tuple[float, int, float]:
     """Measure, and return seconds from the first shard to the merged run, the launches, and CPU seconds per launch."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster  # noqa: PLC0415 - after that is said

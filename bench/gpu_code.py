@@ -38,14 +38,14 @@ def main(names: Sequence[str]) -> None:
     kept = json.loads(KEPT.read_text()) if KEPT.is_file() else {}
     environments = load_environments(Project(ROOT))
     for environment in (environments[name] for name in names or environments):
-        for requirement in wheels(environment):
+        for requirement in list_wheels(environment):
             if requirement not in kept:
-                kept[requirement] = held(requirement, environment.python)
-                KEPT.write_text(dumped(kept))
+                kept[requirement] = describe_code(requirement, environment.python)
+                KEPT.write_text(format_json(kept))
             print(requirement)
 
 
-def wheels(environment: Environment) -> list[str]:
+def list_wheels(environment: Environment) -> list[str]:
     """Return the requirements in the GPU lock whose wheels have GPU code; none if TensorFlow comes from an image."""
     if environment.gpu_image:
         return []
@@ -53,7 +53,7 @@ def wheels(environment: Environment) -> list[str]:
     return [f"{name}=={version}" for name, version in lock.pins.items() if WANTED.fullmatch(name)]
 
 
-def held(requirement: str, python: str) -> dict[str, list[str]]:
+def describe_code(requirement: str, python: str) -> dict[str, list[str]]:
     """Return the GPU code of each library in a wheel, as `NUMBER x CODE …` for equal modules, the largest first."""
     with tempfile.TemporaryDirectory() as folder:
         platforms = [f"--platform={tag}_x86_64" for tag in PLATFORMS]
@@ -62,10 +62,10 @@ def held(requirement: str, python: str) -> dict[str, list[str]]:
             [*command, f"--python-version={python}", *platforms, f"--dest={folder}", requirement], check=True
         )
         (wheel,) = Path(folder).glob("*.whl")
-        return dict(libraries(wheel, Path(folder)))
+        return dict(read_libraries(wheel, Path(folder)))
 
 
-def libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
+def read_libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the names of the shared objects with GPU code, each with its modules."""
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
@@ -78,7 +78,7 @@ def libraries(wheel: Path, folder: Path) -> Iterator[tuple[str, list[str]]]:
                 yield path.name, [f"{number} x {' '.join(code)}" for number, _, code in modules]
 
 
-def dumped(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
+def format_json(kept: Mapping[str, Mapping[str, Sequence[str]]]) -> str:
     """Format as JSON, with one line for each group of equal modules."""
     return json.dumps(dict(sorted(kept.items())), indent=1) + "\n"
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.report_cost import generated
+from bench.report_cost import generate_run
 from bench.simulation.correlated import autoregression
 from bench.simulation.machine import Floats
 from harness.cli import history as command
@@ -185,7 +185,7 @@ def write(results: Path, launches: int) -> int:
 
 def _night(seed: int) -> tuple[Run, list[Launch]]:
     """Return a nightly run with a pilot of each cell, and a control in each group and round."""
-    run, launches = generated(CELLS, ROUNDS, seed=seed)
+    run, launches = generate_run(CELLS, ROUNDS, seed=seed)
     draw = np.random.default_rng(seed)
     controls = {group.control for group in run.plan.groups}
     slower = [

@@ -57,12 +57,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--suite", default="headline")
     parser.add_argument("--repetitions", type=int, default=1)
-    parser.add_argument("--budget", type=float, help="seconds, as with --budget; without it the suite's own")
-    parser.add_argument("--measure", type=float, help="seconds, as with --measure; without it the suite's own")
-    parser.add_argument("--only", choices=list(LOADS), action="append", help="these loads alone")
-    parser.add_argument("--results", type=Path, help="where the runs are kept; else they are thrown away")
+    parser.add_argument("--budget", type=float, help="the budget in seconds (default: the suite's)")
+    parser.add_argument("--measure", type=float, help="the measuring time in seconds (default: the suite's)")
+    parser.add_argument("--only", choices=list(LOADS), action="append", help="run only these loads")
+    parser.add_argument("--results", type=Path, help="the folder for the runs (default: they are deleted)")
     arguments = parser.parse_args()
-    print("| other work | announced after the pilots | after round 1 | taken | whole command | rounds | comparisons |")
+    print(
+        "| other work | announced after the pilots | after round 1 | actual duration | whole command | rounds | comparisons |"
+    )
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         request = session.Request(

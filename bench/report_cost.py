@@ -67,13 +67,13 @@ def _large(cells: int, launches: int, observations: int) -> list[tuple[str, str]
 
 def write(path: Path, cells: int = CELLS, launches: int = LAUNCHES, observations: int = 0) -> None:
     """Write run.json and launches.jsonl of a run with about this number of cells to a folder."""
-    generated_run, entries = generated(cells, launches, observations)
+    generated_run, entries = generate_run(cells, launches, observations)
     path.mkdir(parents=True)
     (path / "run.json").write_bytes(codec.dump(generated_run))
     (path / "launches.jsonl").write_bytes(b"".join(codec.dump(entry) + b"\n" for entry in entries))
 
 
-def generated(cells: int, times: int = LAUNCHES, observations: int = 0, seed: int = 1) -> tuple[Run, list[Launch]]:
+def generate_run(cells: int, times: int = LAUNCHES, observations: int = 0, seed: int = 1) -> tuple[Run, list[Launch]]:
     """Return a run of about this number of cells, in groups of ten environments in two modes, with log-normal noise."""
     draw = random.Random(seed)
     environments = [

@@ -59,7 +59,7 @@ def main() -> None:
         way: [statistics.fmean(column) for column in zip(*(ways[way] for ways in logs.values()), strict=True)]
         for way in before
     }
-    print("\n| time per step | ratio | to the mean of the cells |\n| --- | ---: | ---: |")
+    print("\n| time per step | ratio | relative to the mean of the cells |\n| --- | ---: | ---: |")
     for cell, ways in logs.items():
         own = {way: [a - b for a, b in zip(ways[way], means[way], strict=True)] for way in ways}
         print(f"| {cell} | {_ratio(ways[True], ways[False])} | {_ratio(own[True], own[False])} |")

@@ -57,7 +57,7 @@ def main() -> None:
             for number in range(arguments.repetitions):
                 for way in list(Interleave) if number % 2 else reversed(Interleave):
                     logs[way].append(_log_ratio(WORK[name], way, Path(folder)))
-            print(f"| {name} | {_told(logs)} |", flush=True)
+            print(f"| {name} | {_format_row(logs)} |", flush=True)
 
 
 def _log_ratio(work: session.Request, way: Interleave, results: Path) -> float:
@@ -74,7 +74,7 @@ def _log_ratio(work: session.Request, way: Interleave, results: Path) -> float:
     return math.log(second / first)
 
 
-def _told(logs: Mapping[Interleave, list[float]]) -> str:
+def _format_row(logs: Mapping[Interleave, list[float]]) -> str:
     differences = [a - b for a, b in zip(logs[Interleave.TURNS], logs[Interleave.LAUNCHES], strict=True)]
     count = len(differences)
     half = student(count - 1) * statistics.stdev(differences) / math.sqrt(count)

@@ -38,7 +38,7 @@ def rows(results: Results) -> list[Row]:
     ]
 
 
-def merged(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
+def merge_rows(before: Iterable[Row], after: Iterable[Row]) -> list[Row]:
     """Merge rows by claim, sorted by issue.
 
     Rows of `after` win, but a row that wasn't measured never replaces another one.
@@ -77,7 +77,7 @@ def page(text: str, kept: Sequence[Row]) -> str:
     return f"{before}{BEGIN}\n\n{table(kept)}\n\n{END}{after}"
 
 
-def stored() -> list[Row]:
+def read_rows() -> list[Row]:
     """Return the rows of docs/upstream.json."""
     listed: list[Row] = json.loads(STORED.read_text()) if STORED.exists() else []
     return listed
@@ -162,7 +162,7 @@ def _number(row: Row) -> int:
 def main(arguments: Sequence[str]) -> None:
     """Add the results of runs to docs/upstream.json, and write the table."""
     added = [row for run in arguments for row in rows(session.read(Path(run)))]
-    kept = merged(stored(), added)
+    kept = merge_rows(read_rows(), added)
     STORED.write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n")
     PAGE.write_text(page(PAGE.read_text(), kept))
     print(f"{counted(len(added), 'claim')} added, {counted(len(kept), 'claim')} in {PAGE.relative_to(DOCS.parent)}.")

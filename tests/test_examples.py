@@ -7,9 +7,9 @@ import pytest
 from bench import examples
 
 
-@pytest.mark.parametrize("example", examples.stored(), ids=lambda path: path.name)
+@pytest.mark.parametrize("example", examples.find_examples(), ids=lambda path: path.name)
 def test_an_example_is_made_from_its_stored_launches(example: Path) -> None:
-    made = examples.made(example)
+    made = examples.generate(example)
     assert {name for name in made if name.endswith(".md")} & {"report.md", "profile.md"}
     for name, text in made.items():
         stored = example / name
@@ -20,6 +20,6 @@ def test_an_example_is_made_from_its_stored_launches(example: Path) -> None:
 
 
 def test_stored_launches_are_small() -> None:
-    sizes = [(example / examples.LAUNCHES).stat().st_size for example in examples.stored()]
+    sizes = [(example / examples.LAUNCHES).stat().st_size for example in examples.find_examples()]
     assert sizes
     assert sum(sizes) < 2_000_000

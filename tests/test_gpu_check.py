@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bench.gpu_check import __main__ as check
-from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Plan, Step, summary, walked, write
+from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Plan, Step, run_steps, summary, write
 from bench.gpu_check.masking import Mask, here
 from bench.gpu_check.recording import Replay
 from harness.machine.gpu import host
@@ -109,7 +109,7 @@ def python(name: str, code: str, limit: float = 60.0, **more: object) -> Step:
 def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
     # how long one took is this machine's
     return [
-        (each.status, "" if each.status == PASSED else each.how.partition(",")[0]) for each in walked(steps, scratch)
+        (each.status, "" if each.status == PASSED else each.how.partition(",")[0]) for each in run_steps(steps, scratch)
     ]
 
 
@@ -124,7 +124,9 @@ def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
 def test_a_check_says_what_it_found_or_why_it_found_nothing(
     tmp_path: Path, code: int, outcome: tuple[str, str]
 ) -> None:
-    (result,) = walked([python("check", f"print('gpu-check: The GPU is fast.'); raise SystemExit({code})")], tmp_path)
+    (result,) = run_steps(
+        [python("check", f"print('gpu-check: The GPU is fast.'); raise SystemExit({code})")], tmp_path
+    )
     assert (result.status, result.how.rpartition(" s. ")[2]) == outcome
 
 

@@ -21,7 +21,7 @@ def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z"
 
 def test_the_page_has_the_table_of_what_is_kept() -> None:
     text = upstream.PAGE.read_text()
-    assert text == upstream.page(text, upstream.stored()), "to regenerate the page: python -m bench.upstream"
+    assert text == upstream.page(text, upstream.read_rows()), "to regenerate the page: python -m bench.upstream"
 
 
 def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> None:
@@ -38,13 +38,13 @@ def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> No
 def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
     old = upstream.rows(measured(3.0, CLAIM))
     new = upstream.rows(measured(1.0, CLAIM, started="2026-11-23T10:00:00Z"))
-    (kept,) = upstream.merged(old, new)
+    (kept,) = upstream.merge_rows(old, new)
     assert (kept["date"], kept["at"]["outcome"]) == ("2026-11-23", "not seen")
-    assert len(upstream.merged(old, [{**new[0], "issue": "K#1"}])) == 2
+    assert len(upstream.merge_rows(old, [{**new[0], "issue": "K#1"}])) == 2
     # a run that did not come to it says nothing about it
     ended = {**new[0], "at": {**new[0]["at"], "outcome": "not measured"}}
-    assert upstream.merged(old, [ended]) == old
-    assert upstream.merged([], [ended]) == [ended]
+    assert upstream.merge_rows(old, [ended]) == old
+    assert upstream.merge_rows([], [ended]) == [ended]
 
 
 def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bench import loads
 from bench.asv_comparison import ours
-from bench.asv_comparison.measured import HEAD, Measured, held, row, scatter
+from bench.asv_comparison.measured import HEAD, Measured, format_coverage, format_variability, row
 from bench.asv_comparison.theirs import ASV, Asv
 from harness import __version__
 from harness.machine import host
@@ -38,9 +38,9 @@ def main() -> None:
             measured.append(entry)
             print(row(entry), flush=True)
     if options.pairs > 1:
-        print(f"\n{scatter(measured)}")
+        print(f"\n{format_variability(measured)}")
     if truth:
-        print(f"\n{held(measured, truth)}")
+        print(f"\n{format_coverage(measured, truth)}")
 
 
 def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:

@@ -10,8 +10,8 @@ from harness.analysis.statistics import Interval
 #: For 99 % intervals (2.58), the shares are 93 % and 97 %. The quotient of the ends of two intervals is up to √2 times
 #: as wide as one interval, which gives 99 %.
 EXPECTED = (
-    "An honest interval of 95 % holds the ratio of another such run in 83 to 88 % of cases, one of 99 % in 93 to 97 %,"
-    " and two of 99 % with their ends divided, as asv's here, in 93 to 99 %."
+    "A correct 95 % interval contains the ratio of another such run in 83 to 88 % of cases, and a 99 % interval in 93 "
+    "to 97 %. The quotient of the ends of two 99 % intervals, as for asv here, contains it in 93 to 99 %."
 )
 
 
@@ -46,15 +46,20 @@ def row(run: Measured) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def scatter(measured: Sequence[Measured]) -> str:
+def format_variability(measured: Sequence[Measured]) -> str:
     """Return a table with each tool's range of ratios, width of intervals, and other runs' ratios in its intervals."""
-    head = "| tool | runs | ratios | width of its intervals | hold its other runs' ratios | hold the other tool's |"
+    names = [
+        "width of its intervals",
+        "ratios of its other runs in its intervals",
+        "ratios of the other tool in its intervals",
+    ]
+    head = f"| tool | runs | ratios | {' | '.join(names)} |"
     rule = "| --- | ---: | --- | --- | ---: | ---: |"
     tools = dict.fromkeys(run.tool for run in measured)
-    return "\n".join([head, rule, *(_scatter(tool, measured) for tool in tools), "", EXPECTED])
+    return "\n".join([head, rule, *(_variability_row(tool, measured) for tool in tools), "", EXPECTED])
 
 
-def _scatter(tool: str, measured: Sequence[Measured]) -> str:
+def _variability_row(tool: str, measured: Sequence[Measured]) -> str:
     own = [run for run in measured if run.tool == tool]
     foreign = [run for run in measured if run.tool != tool]
     same = [other.ratio in run.interval for run in own for other in own if other is not run]
@@ -67,7 +72,7 @@ def _scatter(tool: str, measured: Sequence[Measured]) -> str:
     )
 
 
-def held(measured: Sequence[Measured], truth: Measured) -> str:
+def format_coverage(measured: Sequence[Measured], truth: Measured) -> str:
     """Return how many intervals of each tool contain the ratio from the idle machine, whose interval isn't used."""
     tools = dict.fromkeys(run.tool for run in measured)
     own = {tool: [run for run in measured if run.tool == tool] for tool in tools}
@@ -75,4 +80,4 @@ def held(measured: Sequence[Measured], truth: Measured) -> str:
         f"{tool} in {sum(truth.ratio in run.interval for run in runs)} of {len(runs)}" for tool, runs in own.items()
     ]
     ends = f"{truth.interval.low:.3f} to {truth.interval.high:.3f}"
-    return f"The quiet machine's ratio, {truth.ratio:.3f} ({ends}), is held by {', by '.join(counts)}."
+    return f"Intervals that contain the idle machine's ratio of {truth.ratio:.3f} ({ends}): {', '.join(counts)} runs."

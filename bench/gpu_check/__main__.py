@@ -94,12 +94,12 @@ class Outcome:
 def main() -> int:
     """Check, and write the bundle. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make gpu-check", description=__doc__)
-    parser.add_argument("--gpus", default=FIRST, help="the GPU to check, as --gpus of harness matrix has it")
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long to listen to the CPUs, and to watch GPUs")
+    parser.add_argument("--gpus", default=FIRST, help="the GPU to check, as in `harness matrix --gpus`")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds to measure CPU noise and to watch GPUs")
     parser.add_argument(
-        "--env", default="", help="the environment of single cells; default: the newest that runs natively"
+        "--env", default="", help="the environment for single cells (default: the newest release that runs natively)"
     )
-    parser.add_argument("--only", default="", help="steps by their names, such as nvml,cdi; all where left out")
+    parser.add_argument("--only", default="", help="the names of the steps to run, such as nvml,cdi (default: all)")
     parser.add_argument("--no-engine", action="store_true", help="check without containers, as in a notebook")
     parser.add_argument("--results", type=Path, default=ROOT / "results", help="the folder of the bundle")
     arguments = parser.parse_args()
@@ -127,7 +127,7 @@ def main() -> int:
             without_engine=without,
         )
         if not without and (not names or {"images", "quick"} & set(names)):
-            plan = replace(plan, of_quick=_measured([*plan.matrix[3:], "--suite", "quick"]))
+            plan = replace(plan, of_quick=_find_environments([*plan.matrix[3:], "--suite", "quick"]))
         steps = [step for step in plan.steps() if not names or step.name in names]
         bundle = arguments.results / f"gpu-check-{_slug(cards[0].name)}-{datetime.date.today():%Y-%m-%d}.zip"
         announce(steps, cards[0], host, bundle)
@@ -136,12 +136,12 @@ def main() -> int:
         outcomes: list[Outcome] = []
         table = ""
         with suppress(KeyboardInterrupt):  # between two steps: the bundle has the earlier steps
-            for outcome in walked(steps, Path(scratch)):
+            for outcome in run_steps(steps, Path(scratch)):
                 outcomes.append(outcome)
                 mask, table = Mask(), summary(outcomes, cards[0], host)
                 bundle.parent.mkdir(parents=True, exist_ok=True)
                 write(bundle, mask.text(table + ends(outcomes)), outcomes, Path(scratch), mask)
-    print(f"\n{Mask().text(table)}\n{bundle}: look through it, and attach it to an issue.")
+    print(f"\n{Mask().text(table)}\n{bundle}: check its contents, and attach it to an issue.")
     return Exit.CELLS_FAILED if any(entry.status == FAILED for entry in outcomes) else Exit.OK
 
 
@@ -299,7 +299,7 @@ def _refused(cards: Sequence[Gpu], host: GpuHost) -> str:
     return newest.name if is_too_new and fit(newest, cards, host).is_impossible else ""
 
 
-def _measured(typed: Sequence[str]) -> list[str]:
+def _find_environments(typed: Sequence[str]) -> list[str]:
     """Return the environments in which the command would launch something; empty if the command can't list them."""
     command = (*HARNESS, *typed, "--dry-run", "--json")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -321,7 +321,7 @@ def announce(steps: Sequence[Step], card: Gpu, host: GpuHost, bundle: Path) -> N
     print(f"Each step adds its results to {bundle}. Ctrl-C leaves out the next steps.", flush=True)
 
 
-def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
+def run_steps(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
     """Run the steps one after the other, and print the result of each step when it ends."""
     left, stopped = BUDGET, False
     failed: set[str] = set()
@@ -338,19 +338,19 @@ def walked(steps: Sequence[Step], scratch: Path) -> Iterator[Outcome]:
         else:
             limit = min(step.limit, left - _GRACE) if step.counted else step.limit
             print(f"[{number}/{len(steps)}] {step.name}: {step.typed}", flush=True)
-            outcome, stopped = taken(step, limit, scratch)
+            outcome, stopped = run_step(step, limit, scratch)
             left -= (time.monotonic() - begun) if step.counted else 0.0
         failed |= {step.name} if outcome.status != PASSED else set()
         print(f"[{number}/{len(steps)}] {step.name}: {outcome.status}: {outcome.how}", flush=True)
         yield outcome
 
 
-def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
+def run_step(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
     """Run a step for at most `limit` seconds. Return its outcome, and whether Ctrl-C was pressed."""
     begun, stopped, why = time.monotonic(), False, ""
     with tempfile.TemporaryFile(dir=scratch) as file:
         try:
-            with uninterrupted():
+            with delay_signals():
                 # in a new session, Ctrl-C reaches the process and its children from here only
                 process = subprocess.Popen(
                     step.command,
@@ -383,7 +383,7 @@ def taken(step: Step, limit: float, scratch: Path) -> tuple[Outcome, bool]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
+def delay_signals() -> Iterator[None]:
     """Delay signals during the block, and raise KeyboardInterrupt at its end if one arrived.
 
     If a signal arrived after the start of a process, but before its handle is stored, the process would keep running.

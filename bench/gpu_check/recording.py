@@ -59,7 +59,7 @@ class Recorder:
 
         def call(*arguments: Any) -> Any:
             def keep(**outcome: Any) -> None:
-                names = [_named(argument) for argument in arguments]
+                names = [_find_name(argument) for argument in arguments]
                 line = {"t": round(time.monotonic() - self._begun, 4), "call": name, "arguments": names, **outcome}
                 self.lines.append(json.dumps(self._mask.value(line), separators=(",", ":")))
 
@@ -72,18 +72,18 @@ class Recorder:
                 keep(error=error.value)
                 raise
             if isinstance(answer, ctypes._Pointer):
-                answer = Handle(":".join(str(_named(argument)) for argument in arguments), answer)
-            keep(answer=_told(name, answer))
+                answer = Handle(":".join(str(_find_name(argument)) for argument in arguments), answer)
+            keep(answer=_to_json(name, answer))
             return answer
 
         return call
 
 
-def _named(argument: Any) -> Any:
+def _find_name(argument: Any) -> Any:
     return argument.name if isinstance(argument, Handle) else argument
 
 
-def _told(name: str, answer: Any) -> Any:
+def _to_json(name: str, answer: Any) -> Any:
     """Return an answer as a JSON value. Structures become objects."""
     if isinstance(answer, Handle):
         return {"handle": answer.name}
@@ -92,14 +92,14 @@ def _told(name: str, answer: Any) -> Any:
     if isinstance(answer, bytes):
         return answer.decode(errors="replace")
     if isinstance(answer, list | tuple):
-        return [_told(name, element) for element in answer]
+        return [_to_json(name, element) for element in answer]
     if isinstance(answer, ctypes.Structure):
         fields = [field[0] for field in answer._fields_]
     elif isinstance(answer, int | float | str | None):
         return answer
     else:
         fields = list(vars(answer))
-    return {field: _told("", getattr(answer, field)) for field in fields if field in _FIELDS.get(name, fields)}
+    return {field: _to_json("", getattr(answer, field)) for field in fields if field in _FIELDS.get(name, fields)}
 
 
 class Replay:
@@ -132,7 +132,7 @@ class Replay:
         return lambda *arguments: self._answer(name, *arguments)
 
     def _answer(self, name: str, *arguments: Any) -> Any:
-        answers = self._calls.get(_key(name, [_named(argument) for argument in arguments]))
+        answers = self._calls.get(_key(name, [_find_name(argument) for argument in arguments]))
         if not answers:
             raise pynvml.NVMLError(pynvml.NVML_ERROR_FUNCTION_NOT_FOUND)
         answer = answers.pop(0) if len(answers) > 1 else answers[0]

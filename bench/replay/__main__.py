@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("measure", help="measure the nightly runs of a replay that aren't stored yet")
     measure.add_argument("folder", type=Path)
-    measure.add_argument("--line", default="", help="the environment, as of each day")
+    measure.add_argument("--line", default="", help="the release line, whose version on each day is measured")
     measure.add_argument("-e", dest="environment", default="", help="the environment, the same in each nightly run")
     measure.add_argument("--baseline", default="tf2.21")
     measure.add_argument("--from", dest="first", default=FIRST)
@@ -78,9 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     measure.add_argument(
         "--after", default="", help="a shell command after each nightly run, such as one that removes environments"
     )
-    figures = commands.add_parser("figures", help="print what was found, as Markdown")
+    figures = commands.add_parser("figures", help="print the results as Markdown")
     figures.add_argument("folders", type=Path, nargs="+")
-    figures.add_argument("--asv", default="", help="a Python that has asv, for its rule")
+    figures.add_argument("--asv", default="", help="the Python interpreter that has asv, for asv's rule")
     return parser
 
 

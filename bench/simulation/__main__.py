@@ -25,8 +25,8 @@ from bench.simulation.correlated import (
     rates,
 )
 from bench.simulation.correlated import shares as found_shares
-from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, told
-from bench.simulation.looks import HEADLINE, at, continued, saved
+from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, simulate_growth
+from bench.simulation.looks import HEADLINE, at, simulate_continued, simulate_looks
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
 from bench.simulation.nights import (
     FIRST,
@@ -42,9 +42,9 @@ from bench.simulation.nights import (
     whole,
 )
 from bench.simulation.others import shares
-from bench.simulation.ours import MARGIN, Outcome, controls, edge, moved, outcome
+from bench.simulation.ours import MARGIN, Outcome, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.settling import settled_share, suggestions
-from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, contended, corrected
+from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, simulate_launches, simulate_tables
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
@@ -85,13 +85,15 @@ class Simulate(Protocol):
 def main() -> None:
     """Simulate, and print all parts or one part."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tables", type=int, default=250, help="how many tables of 16 comparisons of each kind")
+    parser.add_argument(
+        "--tables", type=int, default=250, help="the number of tables of 16 comparisons per kind of machine"
+    )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", choices=PARTS, help="that part alone")
+    parser.add_argument("--only", choices=PARTS, help="print only this part")
     arguments = parser.parse_args()
     tables, seed = arguments.tables, arguments.seed
     if not arguments.only:
-        print(f"From `make simulate`: {tables} tables of 16 comparisons of a kind, more of smaller ones.\n")
+        print(f"From `make simulate`: {tables} tables of 16 comparisons per kind, and more smaller tables.\n")
     with ProcessPoolExecutor() as pool:
         for name in [arguments.only] if arguments.only else PARTS:
             PARTS[name](pool, tables, seed)
@@ -181,7 +183,7 @@ def _least(
 
 
 def _kinds_of_cells(simulate: Simulate) -> None:
-    print("\n## Some cells scatter far more than others\n")
+    print("\n## Configurations with different variability\n")
     kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 32), (3, 5, 10)))
     cases = [
         Case(kind, rounds, (0.0, edge(rounds)))
@@ -204,7 +206,7 @@ def _kinds_of_cells(simulate: Simulate) -> None:
 
 
 def _noises(simulate: Simulate) -> None:
-    print("\n## Launches that are not normal\n")
+    print("\n## Launches that aren't normally distributed\n")
     heads = [*WORST[:3], "own intervals", "own intervals, noisier cell", "all shown intervals contain their true ratio"]
     _print(["noise", *heads], ([name, *_noise_row(simulate, changes)] for name, changes in UNEXPECTED.items()))
 
@@ -233,7 +235,7 @@ def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
 
 
 def _stopping(simulate: Simulate) -> None:
-    print("\n## Stopping with a precision\n")
+    print("\n## Stopping with `--precision`\n")
     heads = ["comparisons", "standard deviation of launches", "rounds", *WORST]
     _print(heads, (_stopping_row(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
 
@@ -267,7 +269,7 @@ def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
 def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
     sigma, spread, precision = kind
     shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
-    before, settled, now, settled_now = saved(shape, 60, tables, -HEADLINE, precision, seed=seed)
+    before, settled, now, settled_now = simulate_looks(shape, 60, tables, -HEADLINE, precision, seed=seed)
     scatter = "alike" if spread is Spread.EQUAL else "each by its own"
     rounds = [f"{before:.1f}", _percent(settled), f"{now:.1f}", _percent(settled_now)]
     return [_percent(sigma), scatter, f"± {_percent(precision)}", *rounds]
@@ -278,7 +280,7 @@ READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 
 
 def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    print("\n## Runs that are continued\n")
+    print("\n## Continued runs\n")
     kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
     rows = pool.map(partial(_continued_row, tables, seed), kinds)
     powers = [
@@ -294,7 +296,7 @@ def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int,
     count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
     kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
     by_case = {
-        (sigma, effect): continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
+        (sigma, effect): simulate_continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
         for sigma, effect in kinds
     }
     equal = max(figures.different for (_, effect), figures in by_case.items() if effect == 0.0)
@@ -354,7 +356,10 @@ def _power(simulate: Simulate) -> None:
         for case, figures in zip(cases, simulate(cases), strict=True)
     ]
     heads = ["comparisons", "standard deviation of launches", "rounds", "own 95 % interval"]
-    _print([*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "all lost to the control"], rows)
+    _print(
+        [*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "control withholds all verdicts"],
+        rows,
+    )
 
 
 def _mixtures(simulate: Simulate) -> None:
@@ -370,7 +375,7 @@ def _mixtures(simulate: Simulate) -> None:
         wrong = (max(verdicts.any_same for verdicts in at_edge), max(verdicts.any_different for verdicts in at_edge))
         shown = map(_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
         rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
-    _print(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report says outliers"], rows)
+    _print(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
 
 
 def _growth(runs: int, seed: int) -> None:
@@ -380,7 +385,8 @@ def _growth(runs: int, seed: int) -> None:
     for name, allocator in ALLOCATORS.items():
         for leak in (0.0, LEAK):
             ways = [
-                told(allocator, leak, 5, runs, seed, fit=fit, margin=margin) for fit in (ours, slope, least_squares)
+                simulate_growth(allocator, leak, 5, runs, seed, fit=fit, margin=margin)
+                for fit in (ours, slope, least_squares)
             ]
             numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _percent(way.covered))]
             ours_too = [_percent(ways[0].found), _percent(ways[0].apart)]
@@ -390,7 +396,7 @@ def _growth(runs: int, seed: int) -> None:
         "the interval contains it",
         "reported as growth",
         "control",
-        "of all calls",
+        "over all calls",
         "contains it",
         "by least squares",
         "contains it",
@@ -410,12 +416,12 @@ def _percentiles(runs: int, seed: int) -> None:
 
 
 def _controls(tables: int, seed: int) -> None:
-    print("\n## The control\n")
+    print("\n## A/A control\n")
     shifts = (0.0, 0.05, 0.10)
     rows = []
     for (groups, others), sigma, rounds in product(((1, 1), (1, 4), (3, 4)), (0.01, 0.025, 0.05), (2, 3, 4, 5)):
         kind = Table(groups, others, sigma, drift=Drift.LINEAR)
-        checks = controls(kind, rounds, tables, [math.log1p(shift) for shift in shifts], seed=seed)
+        checks = simulate_controls(kind, rounds, tables, [math.log1p(shift) for shift in shifts], seed=seed)
         wide = [f"± {_percent(math.expm1(checks.half))}", _percent(math.expm1(checks.least)), _percent(checks.checked)]
         launched = f"{groups} of {others + 2} launches"
         shown = (_percent(checks.coverage), *wide, *map(_percent, checks.lost))
@@ -425,8 +431,8 @@ def _controls(tables: int, seed: int) -> None:
 
 
 def _settling(tables: int, seed: int) -> None:
-    print("\n## What would settle it\n")
-    heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "that settles"]
+    print("\n## Rounds to settle an unclear comparison\n")
+    heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "this number settles"]
     kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
     rows = (_settling_row(*kind, tables, seed) for kind in kinds)
     _print([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
@@ -450,19 +456,26 @@ def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, se
 
 
 def _turns(tables: int, seed: int) -> None:
-    print("\n## Turns\n")
+    print("\n## Bias from interleaving\n")
     rows = []
     for comparisons, bias, alone, rounds in product((1, 16), (0.0, 0.03, 0.06, 0.10), (0.02, 0.05), (3, 5, 10)):
         kind = table(comparisons, 0.02, drift=Drift.PERIODIC, turns=True)
-        figures = moved(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
+        figures = simulate_bias(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
         shown = (figures.wrong, figures.unchecked, figures.found)
         rows.append([str(comparisons), _percent(bias), _percent(alone), str(rounds), *map(_percent, shown)])
-    heads = ["comparisons", "turns move a cell by", "spread alone", "rounds", "wrong verdicts", "without the check"]
+    heads = [
+        "comparisons",
+        "interleaving changes a cell by",
+        "standard deviation alone",
+        "rounds",
+        "wrong verdicts",
+        "without the check",
+    ]
     _print([*heads, "bias found"], rows)
 
 
 def _trends(cells: int, seed: int) -> None:
-    print("\n## Steps that change\n")
+    print("\n## Trends within a launch\n")
     counts, lengths = (1, 2, 3, 5, 10, 20), (3, 10, 30, 200)
     rows = [
         [
@@ -484,7 +497,7 @@ def _trends(cells: int, seed: int) -> None:
         [f"{growth:.0%}", noise, *(_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
         for growth, noise in kinds
     ]
-    _print(["step grows by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    _print(["step gets slower by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     rows = [
         [str(count), f"{falls:.0%}", *(_percent(_fallen(Group(count, falls), n, cells, seed)[0]) for n in (3, 5))]
@@ -501,7 +514,7 @@ def _trends(cells: int, seed: int) -> None:
             _percent(share) for _, share in pairs
         ]
         rows.append([f"{growing} of {members}", f"{grows:.0%}", f"{falls:.0%}", *shares])
-    heads = [f"{which}: {n} launches" for which in ("others marked", "marked") for n in (3, 5)]
+    heads = [f"{which}: {n} launches" for which in ("unchanged cells marked", "marked") for n in (3, 5)]
     _print(["cells that get slower", "by", "the clock falls by", *heads], rows)
 
 
@@ -511,17 +524,17 @@ def _fallen(group: Group, launches: int, cells: int, seed: int) -> tuple[float, 
 
 
 def _sharing(launches: int, seed: int) -> None:
-    print("\n## What others take of the CPU\n")
+    print("\n## Accuracy of the CPU contention correction\n")
     rows = []
     for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
-        figures = corrected(kind, others, turns, launches, seed)
+        figures = simulate_launches(kind, others, turns, launches, seed)
         by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
         judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
     _print(
         [
             "the step",
-            "others",
+            "other processes",
             "turns",
             "error of the wall-clock time",
             "error of the corrected time",
@@ -540,11 +553,19 @@ def _contended(tables: int, seed: int) -> None:
     for share, varies, wrong, (comparisons, rounds) in kinds:
         count = 4 * tables if comparisons == 1 else tables
         kind = table(comparisons, 0.02, turns=True)
-        before, after, error = contended(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
+        before, after, error = simulate_tables(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
         both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
         shown = [f"{_percent(one)} → {_percent(two)}" for one, two in both]
         rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _percent(error), *shown])
-    heads = ["taken", "what is subtracted", "comparisons", "rounds", "wider by", "false alarms", "wrong difference"]
+    heads = [
+        "CPU share lost",
+        "what is subtracted",
+        "comparisons",
+        "rounds",
+        "wider by",
+        "false alarms",
+        "wrong difference",
+    ]
     _print([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
 
 
@@ -561,12 +582,12 @@ def _others(tables: int, seed: int) -> None:
 
 
 def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
-    print("\n## A search for a step\n")
+    print("\n## Bisection\n")
     releases, wheels = Searched(26, scanned=True), Searched(166)
     sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
     kinds = [replace(kind, step=math.log1p(step), spread=spread) for kind, step, spread in sizes]
     outcomes, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=rounds), kinds) for rounds in (0, 5))
-    heads = ["candidates", "step", "a round's spread", *END_HEADS, "plain bisection: right"]
+    heads = ["candidates", "step", "standard deviation of a round", *END_HEADS, "plain bisection: right"]
     rows = (
         [*_searched(kind), f"{kind.spread:.0%}", *_ends(one), f"{_percent(other.right)} in {_median(other.launches)}"]
         for kind, one, other in zip(kinds, outcomes, plain, strict=True)
@@ -581,7 +602,7 @@ def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     ]
     outcomes = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
     rows = ([*_searched(kind), label, *_ends(figures)] for (label, kind), figures in zip(owns, outcomes, strict=True))
-    _print(["candidates", "step", "beside the step", *END_HEADS], rows)
+    _print(["candidates", "step", "other differences", *END_HEADS], rows)
 
 
 #: The headings of the columns that show how searches ended.
@@ -591,8 +612,8 @@ END_HEADS = ["right", "wrong", "right, with a warning", "wrong, with a warning",
 OWNS: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     "Student's t, 3 degrees of freedom": {"heavy": True},
-    "each ± 1 % of its own": {"own": 0.01},
-    "each ± 2 % of its own": {"own": 0.02},
+    "each ± 1 % at random": {"own": 0.01},
+    "each ± 2 % at random": {"own": 0.02},
     "a drift of 1 % each": {"own": 0.01, "drifts": True},
 }
 
@@ -613,8 +634,15 @@ def _median(counts: Sequence[int]) -> str:
 
 
 def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    print("\n## Nights\n")
-    heads = ["nights", "years of series", "false suspicions", "false alarms", "suspected within 5 nights", "confirmed"]
+    print("\n## Nightly runs\n")
+    heads = [
+        "nightly runs",
+        "years of series",
+        "false suspicions",
+        "false alarms",
+        "suspected within 5 nightly runs",
+        "confirmed",
+    ]
     _print([*heads, "one issue", "edits"], _whole_rows(pool, max(1, 3 * tables // 50), seed))
     print()
     trials = {name: max(1, tables // 12 if "otava" in name else 4 * tables // 5) for name in RULES}
@@ -671,7 +699,7 @@ def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, ca
 
 
 def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    print("\n### Nights that are correlated\n")
+    print("\n### Correlated nightly runs\n")
     # otava takes long
     months = {name: max(1, tables // 4 if "otava" in name else 2 * tables) for name in COMPARED}
     rows = {}
@@ -681,12 +709,14 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
             for name, trials in months.items()
         }
         rows[str(course)] = {name: rates(sum(counts), months[name]) for name, counts in suspicions.items()}
-    heads = ["nights", "rule", *(f"{count:,} series" for count in SERIES), "months of a series for each"]
+    heads = ["nightly runs", "rule", *(f"{count:,} series" for count in SERIES), "months of a series per suspicion"]
     ours = list(COMPARED)[:2]
     _print(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
     print()
     # the counts of each rule for the largest number of series
-    _print(["nights", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items()))
+    _print(
+        ["nightly runs", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items())
+    )
 
     def found(case: Course, step: float) -> list[str]:
         by_name = {
@@ -700,7 +730,7 @@ def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         _print([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
     print()
     lengths = (9, 13, 20, 30, 60, 365)
-    heads = ["lag-1 correlation", "factor", *(f"{nights} nights" for nights in lengths)]
+    heads = ["lag-1 correlation", "factor", *(f"{nights} nightly runs" for nights in lengths)]
     _print(heads, _inflation_rows(lengths, tables, seed))
 
 

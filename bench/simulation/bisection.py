@@ -80,9 +80,9 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
     for _ in range(trials):
         machine = Machine(kind, draw)
         if plain:
-            ends.append(End.RIGHT if bisected(kind.count, machine.paired, plain) == machine.place else End.WRONG)
+            ends.append(End.RIGHT if bisect_step(kind.count, machine.paired, plain) == machine.place else End.WRONG)
         else:
-            ends.append(searched(kind, machine, budget))
+            ends.append(search_step(kind, machine, budget))
         machines.append(machine)
     return Found(
         {end: ends.count(end) / trials for end in End},
@@ -156,7 +156,7 @@ class Machine:
         return np.asarray(self._kind.spread / math.sqrt(2.0) * noise)
 
 
-def searched(kind: Searched, machine: Machine, budget: float) -> End:
+def search_step(kind: Searched, machine: Machine, budget: float) -> End:
     """Search for a slowdown with the code of harness."""
     state = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
     try:
@@ -175,7 +175,7 @@ def searched(kind: Searched, machine: Machine, budget: float) -> End:
 Measure = Callable[[int, int, int], Floats]
 
 
-def bisected(count: int, measure: Measure, times: int) -> int:
+def bisect_step(count: int, measure: Measure, times: int) -> int:
     """Search with plain bisection: a candidate is after the step if its mean is nearer to the end point's than to 0."""
     end = float(measure(0, count - 1, VERDICT).mean())
     low, high = 0, count - 1

@@ -85,7 +85,7 @@ def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tu
     return ours(of, values, first, _Independent())
 
 
-COMPARED: dict[str, Rule] = {"harness, if it treated nights as independent": independent, **RULES}
+COMPARED: dict[str, Rule] = {"harness without the factor": independent, **RULES}
 
 
 def false_suspicions(name: str, of: Course, seed: int, trials: Sequence[int]) -> int:

@@ -74,7 +74,7 @@ def least_squares(points: Points) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class GrowthResult:
     """The results of runs with one allocator: the mean reported growth in bytes per call, and the interval's coverage.
 
     `found` is the share of runs whose interval is above the margin. `apart` is the share in which the control's
@@ -87,7 +87,7 @@ class Told:
     apart: float
 
 
-def told(
+def simulate_growth(
     allocator: Allocator,
     leak: float,
     rounds: int,
@@ -96,7 +96,7 @@ def told(
     *,
     fit: Callable[[Points], float | None] = ours,
     margin: float = 0.0,
-) -> Told:
+) -> GrowthResult:
     """Simulate runs with one launch per round. Each call keeps `leak` bytes, with ± 2 % between launches.
 
     The control is a second launch in each round.
@@ -113,7 +113,7 @@ def told(
         growth_difference(dict(enumerate(again[at : at + rounds])), dict(enumerate(slopes[at : at + rounds])))
         for at in range(0, len(slopes), rounds)
     ]
-    return Told(
+    return GrowthResult(
         mean=float(np.mean([value for value, _, _ in ends])),
         covered=float(np.mean([low - 1e-6 <= leak <= high + 1e-6 for _, low, high in ends])),
         found=float(np.mean([low > margin for _, low, _ in ends])),

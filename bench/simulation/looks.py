@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bench.simulation.machine import Floats, Table, launches
-from bench.simulation.ours import MARGIN, Groups, measured
+from bench.simulation.ours import MARGIN, Groups, end_run
 from harness.analysis.looks import compute_last_share
 from harness.analysis.verdicts import Verdict, judge
 
@@ -34,7 +34,7 @@ class Continued:
     rounds: float
 
 
-def continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
+def simulate_continued(table: Table, looks: Sequence[int], tables: int, effect: float, *, seed: int) -> Continued:
     """Simulate runs whose reports are read after the rounds `looks`, and that continue while a verdict is unclear."""
     draw = np.random.default_rng(seed)
     rows = []
@@ -69,7 +69,9 @@ def _settled(verdicts: Sequence[Verdict]) -> float:
     return float(np.mean([verdict is not Verdict.UNCLEAR for verdict in verdicts]))
 
 
-def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: float, *, seed: int) -> list[float]:
+def simulate_looks(
+    table: Table, rounds: int, tables: int, effects: Floats, precision: float, *, seed: int
+) -> list[float]:
     """Return a group's mean number of rounds and the share of settled comparisons, without and with looks at verdicts.
 
     Without these looks, only the width of intervals ends a group. `effects` are the true log ratios, of shape (groups,
@@ -81,7 +83,7 @@ def saved(table: Table, rounds: int, tables: int, effects: Floats, precision: fl
         simulated = launches(table, rounds, draw)
         row: list[float] = []
         for settles in (False, True):
-            ended = measured(table, *simulated, precision, settles=settles, effect=effects)
+            ended = end_run(table, *simulated, precision, settles=settles, effect=effects)
             verdicts = judge(ended.logs, MARGIN, shares=ended.shares).verdicts
             row += [float(ended.logs.rounds.mean()), _settled(verdicts)]
         rows.append(row)

@@ -236,7 +236,7 @@ RULES: dict[str, Rule] = {
     "otava, p < 1e-5 and 3 %": otava(1e-5, 0.03),
     "asv, 5 %": asv,
     "Perfherder, t > 7 and 2 %": perfherder,
-    "5 % slower than the night before": one_night,
+    "5 % slower than the previous nightly run": one_night,
     "5 % slower than the week's median": one_of_week,
 }
 

@@ -93,11 +93,11 @@ def outcome(
     covered, together, halves, counts, lost, outlying = [], [], [], [], [], []
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
-        ended = None if settles else measured(table, centres, within, precision, first)
+        ended = None if settles else end_run(table, centres, within, precision, first)
         for effect, verdicts in zip(effects or (0.0,), by_effect or ([],), strict=True):
             if settles:
-                ended = measured(table, centres, within, precision, first, settles=True, effect=effect)
-            verdicts.append(judged(ended, 0.0 if settles else effect - table.truth))
+                ended = end_run(table, centres, within, precision, first, settles=True, effect=effect)
+            verdicts.append(judge_table(ended, 0.0 if settles else effect - table.truth))
             own = half_widths(ended.logs, ALPHA * ended.shares)
             off = np.abs(ended.logs.mean - table.truth - settles * effect)
             covered.append(off <= own)
@@ -132,7 +132,7 @@ def _alike(table: Table) -> npt.NDArray[np.int64]:
     return np.minimum(np.arange(table.comparisons), 1 if table.spread is Spread.ONE else 0)
 
 
-def judged(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
+def judge_table(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
     """Return the verdict of each comparison if all have this true log ratio; None if the verdict is withheld.
 
     `bias` extends the intervals on both sides.
@@ -158,7 +158,7 @@ class Moved:
     found: float
 
 
-def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> Moved:
+def simulate_bias(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> Moved:
     """Simulate the check for a bias from interleaving, which changes each group's first cell by `bias` (log scale).
 
     `alone` is the standard deviation of a launch's time from samples without interleaving, around the true time.
@@ -170,7 +170,7 @@ def moved(table: Table, rounds: int, tables: int, bias: float, *, alone: float, 
         shifts = alone * draw.normal(size=centres.shape)
         centres[:, 0] += bias
         shifts[:, 0] -= bias
-        ended, shift = measured(table, centres, within), measured(table, shifts, np.ones_like(within)).logs
+        ended, shift = end_run(table, centres, within), end_run(table, shifts, np.ones_like(within)).logs
         is_found = np.abs(shift.mean) > half_widths(shift, compute_shown_alpha(table.comparisons))
         widened = np.where(is_found, np.abs(shift.mean), 0.0)
         # in each group, the comparison with the biased cell
@@ -210,7 +210,7 @@ class Checks:
     lost: tuple[float, ...]
 
 
-def controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> Checks:
+def simulate_controls(table: Table, rounds: int, tables: int, shifts: Sequence[float], *, seed: int) -> Checks:
     """Simulate the controls of many runs in which the second launch is slower by each of the shifts (log scale)."""
     draw = np.random.default_rng(seed)
     lost, rows = np.zeros(len(shifts)), []
@@ -244,7 +244,7 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
     return pool_control(pairs, residuals)
 
 
-def measured(
+def end_run(
     table: Table,
     centres: Floats,
     within: Floats,

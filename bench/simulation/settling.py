@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from bench.simulation.machine import Table, launches
-from bench.simulation.ours import MARGIN, measured
+from bench.simulation.ours import MARGIN, end_run
 from harness.analysis.looks import compute_last_share, compute_next_share
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict, judge, rounds_to_settle
 
@@ -39,7 +39,7 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
     for _ in range(tables):
         centres, samples = launches(table, MOST_ROUNDS, draw)
         centres[:, : table.others] += draw.uniform(-within, within, (table.groups, table.others, 1))
-        after = {rounds: measured(table, centres[:, :, :rounds], samples).logs}
+        after = {rounds: end_run(table, centres[:, :, :rounds], samples).logs}
         judged = judge(after[rounds], MARGIN)
         level = partial(compute_next_share, float(rounds), float(rounds))
         totals, chances = rounds_to_settle(after[rounds], judged.alpha, MARGIN, level=level)
@@ -47,7 +47,7 @@ def suggestions(table: Table, rounds: int, tables: int, *, within: float, seed: 
             if verdict is Verdict.UNCLEAR:
                 total = int(totals[at])
                 if total not in after:
-                    after[total] = measured(table, centres[:, :, :total], samples).logs
+                    after[total] = end_run(table, centres[:, :, :total], samples).logs
                 shares = np.full(judged.alpha.shape, compute_last_share([rounds, total]))
                 then = judge(after[total], MARGIN, shares=shares).verdicts[at]
                 suggested.append(Suggestion(total, float(chances[at]), then is not Verdict.UNCLEAR))

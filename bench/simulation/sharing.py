@@ -3,7 +3,7 @@
 Each sample of a launch contains 0.05 s of its own work. The kernel's counters are simulated with their resolution: the
 CPU time of a process and the time for which it was ready in nanoseconds, and the use of the CPU in ticks of 10 ms.
 
-`contended` simulates tables of comparisons in which the subtracted time is wrong.
+`simulate_tables` simulates tables of comparisons in which the subtracted time is wrong.
 """
 
 import math
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.machine import Table, launches
-from bench.simulation.ours import MARGIN, Measured, judged, measured
+from bench.simulation.ours import MARGIN, Measured, end_run, judge_table
 from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
 from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
 from harness.analysis.statistics import half_widths
@@ -62,7 +62,7 @@ KINDS: Mapping[str, Step] = {
 }
 
 LOADS: Mapping[str, Load] = {
-    "nobody": Load(),
+    "none": Load(),
     "a process that runs for 5 ms, four times per second": Load(wakes=4.0),
     "a loop that runs for 3 of every 9 s": Load(on=3.0, off=6.0),
     "a loop that runs all the time": Load(on=1.0, off=0.0),
@@ -85,7 +85,7 @@ class Told:
     most: float
 
 
-def corrected(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
+def simulate_launches(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
     """Simulate launches with `turns` samples each, and return their errors."""
     draw = np.random.default_rng(seed)
     logs, by_clock, above = [], [], []
@@ -192,7 +192,7 @@ class Shared:
     wrong: Wrong
 
 
-def contended(
+def simulate_tables(
     table: Table, rounds: int, tables: int, shared: Shared, effects: tuple[float, ...], *, seed: int
 ) -> tuple[Judged, Judged, float]:
     """Judge tables without and with the possible error of the subtracted time. Also return the mean possible error.
@@ -204,7 +204,7 @@ def contended(
     for _ in range(tables):
         centres, within = launches(table, rounds, draw)
         logs, losses = _recorded(centres, shared, draw)
-        runs.append(measured(table, logs, within))
+        runs.append(end_run(table, logs, within))
         errors.append(_possible_errors(logs, losses))
     zeros = [np.zeros_like(error) for error in errors]
     return _judged(runs, zeros, effects), _judged(runs, errors, effects), float(np.mean(errors))
@@ -243,7 +243,7 @@ def _possible_errors(logs: Floats, losses: Floats) -> Floats:
 def _judged(runs: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
     different, edge, covered, slower = [], [], [], []
     for run, error in zip(runs, errors, strict=True):
-        equal, at_edge, *rest = (judged(run, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
+        equal, at_edge, *rest = (judge_table(run, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
         different.append(any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in equal))
         edge.append(any(verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in at_edge))
         covered.append(np.mean(np.abs(run.logs.mean) <= half_widths(run.logs, ALPHA) + error))

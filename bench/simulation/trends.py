@@ -75,8 +75,8 @@ def load(draw: np.random.Generator, launches: int, samples: int) -> Floats:
 #: Changes of the machine that must not be reported as a trend of the step, by name.
 NOISES: Mapping[str, Draw] = {
     "white": white,
-    "neighbours alike (0.5)": autoregressive(0.5),
-    "neighbours alike (0.9)": autoregressive(0.9),
+    "neighboring samples alike (0.5)": autoregressive(0.5),
+    "neighboring samples alike (0.9)": autoregressive(0.9),
     "drift of 10 %": walk(0.1),
     "drift of 40 %": walk(0.4),
     "waves": waves,

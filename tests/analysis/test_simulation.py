@@ -9,7 +9,7 @@ import pytest
 from bench.simulation import growth, looks, others, sharing, trends
 from bench.simulation.bisection import End, Searched, search
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
-from bench.simulation.ours import MARGIN, controls, edge, moved, outcome
+from bench.simulation.ours import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.settling import settled_share, suggestions
 from harness.analysis.quantities import PIECE, slope
 
@@ -91,7 +91,7 @@ def test_stopping_where_verdicts_are_settled_keeps_the_coverage_and_the_verdicts
 
 def test_looking_at_verdicts_saves_rounds_where_cells_scatter_unlike_one_another():
     kind = Table(3, 4, 0.01, Spread.UNEQUAL)
-    before, settled, now, settled_now = looks.saved(kind, 40, 20, -looks.HEADLINE, 0.01, seed=9)
+    before, settled, now, settled_now = looks.simulate_looks(kind, 40, 20, -looks.HEADLINE, 0.01, seed=9)
     assert now < 0.8 * before
     assert settled_now > settled - 0.05
 
@@ -100,7 +100,7 @@ def test_looking_at_verdicts_saves_rounds_where_cells_scatter_unlike_one_another
 @pytest.mark.parametrize("after", [(3, 8), (5, 10), (3, 4, 5, 6, 8, 10)])
 def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(after, comparisons):
     equal, edge_ = (
-        looks.continued(Table(*comparisons, 0.02), after, TABLES, effect, seed=10) for effect in (0.0, MARGIN)
+        looks.simulate_continued(Table(*comparisons, 0.02), after, TABLES, effect, seed=10) for effect in (0.0, MARGIN)
     )
     assert equal.different <= 0.05 + SLACK
     assert max(edge_.different, edge_.same) <= 0.05 + SLACK
@@ -108,7 +108,7 @@ def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(afte
 
 
 def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():
-    found = looks.continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.07), seed=11)
+    found = looks.simulate_continued(Table(1, 5, 0.02), (3, 8), TABLES, looks.at(0.07), seed=11)
     assert found.first < 0.7
     assert found.settled > found.new - 0.1
     assert 3.0 < found.rounds < 8.0
@@ -130,18 +130,18 @@ def test_a_tenth_is_found_among_32_comparisons_in_five_rounds_after_the_control(
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("rounds", [2, 5])
 def test_the_controls_interval_holds_the_truth(groups, rounds):
-    found = controls(Table(groups, 4, 0.025, drift=Drift.LINEAR), rounds, 3 * TABLES, [0.0], seed=7)
+    found = simulate_controls(Table(groups, 4, 0.025, drift=Drift.LINEAR), rounds, 3 * TABLES, [0.0], seed=7)
     assert 0.93 - SLACK / 2.0 <= found.coverage <= 0.99
 
 
 def test_the_control_takes_verdicts_away_where_one_of_its_launches_is_slower():
-    equal, slower = controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
+    equal, slower = simulate_controls(Table(1, 1, 0.01), 5, TABLES, [0.0, math.log(1.10)], seed=7).lost
     assert equal <= 0.05
     assert slower > 0.8
 
 
 #: Noise under which some verdicts are wrong more often: docs/dev/validation/simulation.md has how often.
-BREAKING = [name for name in UNEXPECTED if "not the reference" in name or name.endswith("for its launches only")]
+BREAKING = [name for name in UNEXPECTED if "not the baseline" in name or name.endswith("for its launches only")]
 
 
 @pytest.mark.parametrize("noise", [name for name in UNEXPECTED if name not in BREAKING])
@@ -176,8 +176,8 @@ def test_cells_in_two_modes_seldom_look_certain_among_many():
 
 def test_the_least_bias_that_a_control_could_have_shown_is_shown_in_half_of_the_runs():
     kind = Table(1, 4, 0.02)
-    least = controls(kind, 3, TABLES, [0.0], seed=8).least
-    (shown,) = controls(kind, 3, 2 * TABLES, [least], seed=9).lost
+    least = simulate_controls(kind, 3, TABLES, [0.0], seed=8).least
+    (shown,) = simulate_controls(kind, 3, 2 * TABLES, [least], seed=9).lost
     assert shown == pytest.approx(0.5, abs=0.12)
 
 
@@ -233,7 +233,7 @@ def test_a_clock_that_falls_in_every_launch_is_no_trend_and_a_step_that_gets_slo
 @pytest.mark.parametrize("load", sharing.LOADS)
 @pytest.mark.parametrize("step", ["its threads use the CPU all the time", "its threads wait for each other"])
 def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step, load):
-    told = sharing.corrected(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
+    told = sharing.simulate_launches(sharing.KINDS[step], sharing.LOADS[load], 12, 100, seed=8)
     assert -0.001 < told.off <= min(0.02, told.off_by_clock + 0.001)
     assert -0.035 < told.least <= told.most < 0.005
 
@@ -241,7 +241,7 @@ def test_what_others_took_is_taken_off_but_for_the_3_percent_that_are_left(step,
 @pytest.mark.parametrize("wrong", sharing.Wrong)
 def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
     kind = table(4, 0.02, turns=True)
-    before, after, _ = sharing.contended(
+    before, after, _ = sharing.simulate_tables(
         kind, 3, 60, sharing.Shared(0.3, sharing.Varies.STEADY, wrong), (0.5,), seed=11
     )
     assert after.false <= 0.05
@@ -254,20 +254,20 @@ def test_a_wrong_correction_for_contention_makes_no_false_verdicts(wrong):
 
 @pytest.mark.parametrize("step", [name for name in sharing.KINDS if "one sample of ten" not in name])
 def test_nothing_is_taken_off_where_nobody_else_runs(step):
-    told = sharing.corrected(sharing.KINDS[step], sharing.LOADS["nobody"], 12, 100, seed=9)
+    told = sharing.simulate_launches(sharing.KINDS[step], sharing.LOADS["none"], 12, 100, seed=9)
     assert (told.spread, told.most) == (told.spread_by_clock, pytest.approx(0.0))
 
 
 def test_what_turns_move_is_found_and_costs_the_verdict():
     kind = table(4, 0.02, drift=Drift.PERIODIC, turns=True)
-    found = moved(kind, 10, TABLES, math.log(1.10), alone=0.03, seed=5)
+    found = simulate_bias(kind, 10, TABLES, math.log(1.10), alone=0.03, seed=5)
     assert found.unchecked > 0.9
     assert found.found > 0.9
     assert found.wrong < 0.1
 
 
 def test_where_turns_move_nothing_the_check_says_so():
-    found = moved(table(4, 0.02, turns=True), 5, TABLES, 0.0, alone=0.05, seed=6)
+    found = simulate_bias(table(4, 0.02, turns=True), 5, TABLES, 0.0, alone=0.05, seed=6)
     assert found.found <= 0.05 / 4 + SLACK
     assert found.wrong <= found.unchecked
     assert found.unchecked <= 0.05 / 4 + SLACK
@@ -300,7 +300,7 @@ def test_a_first_round_is_slower_launch_by_launch_and_clocks_round():
 @pytest.mark.parametrize("leak", [0.0, growth.LEAK])
 @pytest.mark.parametrize("memory", ["each reading has an error of 32 KiB", "pieces of 128 KiB"])
 def test_intervals_of_memory_growth_hold_what_is_kept(memory, leak):
-    told = growth.told(growth.ALLOCATORS[memory], leak, 5, TABLES, 1)
+    told = growth.simulate_growth(growth.ALLOCATORS[memory], leak, 5, TABLES, 1)
     assert told.covered >= 0.95 - SLACK
     assert told.mean == pytest.approx(leak, abs=10.0)
     assert told.found == (1.0 if leak else pytest.approx(0.025, abs=SLACK))
@@ -309,9 +309,9 @@ def test_intervals_of_memory_growth_hold_what_is_kept(memory, leak):
 @pytest.mark.parametrize("memory", ["4 MiB at once, in half of the launches", "a pool of 2 MiB is filled first"])
 def test_what_is_allocated_once_is_called_no_growth(memory):
     margin = PIECE / (growth.CALLS[-1] / 2.0)
-    assert growth.told(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin).found <= SLACK
+    assert growth.simulate_growth(growth.ALLOCATORS[memory], 0.0, 5, TABLES, 1, margin=margin).found <= SLACK
     # as a slope over all calls would call the pool
-    assert growth.told(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9
+    assert growth.simulate_growth(growth.filling, 0.0, 5, TABLES, 1, fit=slope, margin=margin).found > 0.9
 
 
 def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():

@@ -44,13 +44,12 @@ def test_each_rule_sees_a_step_that_is_plain(name):
 def test_the_rules_of_one_night_take_a_spike_for_a_change():
     draw = np.random.default_rng(6)
     made = [nights(Kind.SPIKES, draw) for _ in range(5)]
-    assert sum(false_alarms(RULES["5 % slower than the night before"], each, each.ratios) for each in made) > 0
+    assert sum(false_alarms(RULES["5 % slower than the previous nightly run"], each, each.ratios) for each in made) > 0
 
 
 def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():
     before, now = (
-        false_suspicions(name, Course(0.03, 0.8), 7, range(12))
-        for name in ("harness, if it treated nights as independent", "harness")
+        false_suspicions(name, Course(0.03, 0.8), 7, range(12)) for name in ("harness without the factor", "harness")
     )
     assert now <= 2 < before
 

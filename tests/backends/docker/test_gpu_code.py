@@ -63,7 +63,7 @@ def test_cublas_is_two_libraries() -> None:
 
 KEPT = json.loads(gpu_code.KEPT.read_text())
 CATALOG = load_environments(Project(ROOT))
-READ = [name for name, each in CATALOG.items() if (wheels := gpu_code.wheels(each)) and KEPT.keys() >= set(wheels)]
+READ = [name for name, each in CATALOG.items() if (wheels := gpu_code.list_wheels(each)) and KEPT.keys() >= set(wheels)]
 
 
 @pytest.mark.parametrize("name", READ)
@@ -72,7 +72,7 @@ def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) 
     found = describe_libraries(
         {
             library: [line.split()[2:] for line in modules]
-            for wheel in gpu_code.wheels(environment)
+            for wheel in gpu_code.list_wheels(environment)
             for library, modules in KEPT[wheel].items()
         }
     )
