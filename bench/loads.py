@@ -62,9 +62,8 @@ def main() -> None:
     parser.add_argument("--only", choices=list(LOADS), action="append", help="run only these loads")
     parser.add_argument("--results", type=Path, help="the folder for the runs (default: they are deleted)")
     arguments = parser.parse_args()
-    print(
-        "| other work | announced after the pilots | after round 1 | actual duration | whole command | rounds | comparisons |"
-    )
+    names = ["announced after the pilots", "after round 1", "actual duration", "whole command", "rounds", "comparisons"]
+    print(f"| other work | {' | '.join(names)} |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | --- |", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         request = session.Request(

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A call of a function, by arguments that cause retracing"
+# title  = "Calls of a tf.function, by the kind of argument"
 # source = "https://www.tensorflow.org/guide/intro_to_graphs"
 # tags   = ["seed", "function"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.14"]
 #
 # [tool.harness]
-# title  = "One training step of a known model"
+# title  = "One training step of a well-known model"
 # source = "https://keras.io/api/applications/"
 # tags   = ["keras", "training", "models"]
 #

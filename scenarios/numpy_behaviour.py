@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow", "numpy"]
 #
 # [tool.harness]
-# title  = "Behaviour of the NumPy API, and differences from NumPy"
+# title  = "Behavior of the NumPy API, and differences from NumPy"
 # source = "https://www.tensorflow.org/guide/tf_numpy"
 # tags   = ["seed", "numpy", "behaviour"]
 #

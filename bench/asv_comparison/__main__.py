@@ -8,9 +8,9 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from bench import loads
-from bench.asv_comparison import ours
-from bench.asv_comparison.measured import HEAD, Measured, format_coverage, format_variability, row
-from bench.asv_comparison.theirs import ASV, Asv
+from bench.asv_comparison import harness_side
+from bench.asv_comparison.asv_side import ASV, Asv
+from bench.asv_comparison.results import HEAD, Measured, format_coverage, format_variability, row
 from harness import __version__
 from harness.machine import host
 from harness.model.errors import HarnessError
@@ -32,7 +32,7 @@ def main() -> None:
         folder = (options.folder or Path(temporary)).absolute()
         truth = None
         if options.loaded:
-            truth, _ = ours.measure(folder / "quiet", QUIET)
+            truth, _ = harness_side.measure(folder / "quiet", QUIET)
             print(row(truth), flush=True)
         for entry in _pairs(folder, options):
             measured.append(entry)
@@ -48,7 +48,7 @@ def _pairs(folder: Path, options: argparse.Namespace) -> Iterator[Measured]:
     load = loads.on_and_off if options.loaded else nullcontext
     for _ in range(options.pairs):
         with load():
-            harness, cpus = ours.measure(folder / "harness", options.harness)
+            harness, cpus = harness_side.measure(folder / "harness", options.harness)
         yield harness
         asv = asv or Asv(folder, options.rounds, cpus)
         with load():

@@ -26,6 +26,7 @@ from bench.simulation.correlated import (
 )
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, simulate_growth
+from bench.simulation.harness_rules import MARGIN, Outcome, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.looks import HEADLINE, at, simulate_continued, simulate_looks
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
 from bench.simulation.nights import (
@@ -41,8 +42,7 @@ from bench.simulation.nights import (
     false_count,
     whole,
 )
-from bench.simulation.others import shares
-from bench.simulation.ours import MARGIN, Outcome, edge, outcome, simulate_bias, simulate_controls
+from bench.simulation.other_rules import shares
 from bench.simulation.settling import settled_share, suggestions
 from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, simulate_launches, simulate_tables
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen

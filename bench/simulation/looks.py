@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bench.simulation.harness_rules import MARGIN, Groups, end_run
 from bench.simulation.machine import Floats, Table, launches
-from bench.simulation.ours import MARGIN, Groups, end_run
 from harness.analysis.looks import compute_last_share
 from harness.analysis.verdicts import Verdict, judge
 

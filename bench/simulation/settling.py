@@ -6,8 +6,8 @@ from functools import partial
 
 import numpy as np
 
+from bench.simulation.harness_rules import MARGIN, end_run
 from bench.simulation.machine import Table, launches
-from bench.simulation.ours import MARGIN, end_run
 from harness.analysis.looks import compute_last_share, compute_next_share
 from harness.analysis.verdicts import MOST_ROUNDS, POWER, Verdict, judge, rounds_to_settle
 

@@ -14,8 +14,8 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
+from bench.simulation.harness_rules import MARGIN, Measured, end_run, judge_table
 from bench.simulation.machine import Table, launches
-from bench.simulation.ours import MARGIN, Measured, end_run, judge_table
 from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
 from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
 from harness.analysis.statistics import half_widths

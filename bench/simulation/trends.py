@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from bench.simulation.ours import MARGIN
+from bench.simulation.harness_rules import MARGIN
 from harness.analysis.trends import changes, parts, trends
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status

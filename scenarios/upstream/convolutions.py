@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.14"]
 #
 # [tool.harness]
-# title  = "Convolutions that are slower than they should be"
+# title  = "Slow convolutions"
 # source = "https://github.com/tensorflow/tensorflow/issues/19611"
 # tags   = ["upstream", "kernels"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "Batches and windows of a dataset, made in one way and another"
+# title  = "Batches and windows of a dataset, made in different ways"
 # source = "https://github.com/tensorflow/tensorflow/issues/43703"
 # tags   = ["upstream", "data"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A function of every tensor: Dataset.map and a loop"
+# title  = "A function applied to every tensor: Dataset.map and a loop"
 # source = "https://github.com/tensorflow/tensorflow/issues/40755"
 # tags   = ["upstream", "data"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "Memory growth with datasets of generators and arrays"
+# title  = "Memory growth of datasets from generators and arrays"
 # source = "https://github.com/tensorflow/tensorflow/issues/57690"
 # tags   = ["upstream", "memory"]
 #

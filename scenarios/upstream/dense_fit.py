@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow"]
 #
 # [tool.harness]
-# title  = "A step of fit of a network, by release"
+# title  = "A step of fit for small networks, by release"
 # source = "https://github.com/tensorflow/tensorflow/issues/33911"
 # tags   = ["upstream", "training", "not reproduced"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A Jacobian in eager mode, as a whole or by gradients"
+# title  = "A Jacobian in eager mode, as a whole or from gradients"
 # source = "https://github.com/tensorflow/tensorflow/issues/48314"
 # tags   = ["upstream", "functions"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.0"]
 #
 # [tool.harness]
-# title  = "A loop of 100 in a tf.function: unrolled, by tf.range, by tf.while_loop, and in plain Python"
+# title  = "A loop of 100 passes in a tf.function: unrolled, tf.range, tf.while_loop, and plain Python"
 # source = "https://github.com/tensorflow/tensorflow/issues/40708"
 # tags   = ["upstream", "functions"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.14"]
 #
 # [tool.harness]
-# title  = "Half and bfloat16 numbers on a CPU, and float32"
+# title  = "float16, bfloat16 and float32 numbers on a CPU"
 # source = "https://github.com/tensorflow/tensorflow/issues/24738"
 # tags   = ["upstream", "kernels"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.15"]
 #
 # [tool.harness]
-# title  = "A function of every element: map_fn, vectorized_map, and all elements at once"
+# title  = "A function applied to every element: map_fn, vectorized_map, and all elements at once"
 # source = "https://github.com/tensorflow/tensorflow/issues/24774"
 # tags   = ["upstream", "functions"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.14"]
 #
 # [tool.harness]
-# title  = "Python within a dataset: numpy_function and py_function"
+# title  = "Python functions in a dataset: numpy_function and py_function"
 # source = "https://github.com/tensorflow/tensorflow/issues/37488"
 # tags   = ["upstream", "data"]
 #

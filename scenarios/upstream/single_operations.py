@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=1.14"]
 #
 # [tool.harness]
-# title  = "Single operations that take long"
+# title  = "Slow single operations"
 # source = "https://github.com/tensorflow/tensorflow/issues/38898"
 # tags   = ["upstream", "kernels"]
 #

@@ -3,7 +3,7 @@
 # dependencies = ["tensorflow>=2.4"]
 #
 # [tool.harness]
-# title  = "predict of many strings by TextVectorization, in one call and in two"
+# title  = "TextVectorization of many strings, in one or two calls of predict"
 # source = "https://github.com/keras-team/keras/issues/14915"
 # tags   = ["upstream", "text"]
 #

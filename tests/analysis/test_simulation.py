@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bench.simulation import growth, looks, others, sharing, trends
+from bench.simulation import growth, looks, other_rules, sharing, trends
 from bench.simulation.bisection import End, Searched, search
+from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
-from bench.simulation.ours import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.settling import settled_share, suggestions
 from harness.analysis.quantities import PIECE, slope
 
@@ -199,7 +199,7 @@ def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_trut
 
 def test_two_blocks_call_equal_cells_different_where_the_machine_drifts():
     drifting = table(1, 0.02, drift=Drift.LINEAR)
-    called = others.shares(drifting, 10, 100, seed=10)
+    called = other_rules.shares(drifting, 10, 100, seed=10)
     assert called["Student's t over two blocks (pyperf)"] > 0.9
     assert called["Mann-Whitney at 0.002 over two blocks (asv)"] > 0.9
     (equal,) = outcome(drifting, 10, 100, seed=10).said

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.asv_comparison.measured import Measured
+from bench.asv_comparison.results import Measured
 from bench.pairs import seconds
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import Compared

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench.asv_comparison.measured import Measured
+from bench.asv_comparison.results import Measured
 from bench.pairs import run
 from harness.analysis.statistics import Interval
 from harness.backends import worker
