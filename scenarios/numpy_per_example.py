@@ -73,13 +73,13 @@ def make_gradients(tf, model, method):
         inputs, labels = example
         return model.gradients(tnp.expand_dims(inputs, 0), tnp.expand_dims(labels, 0))
 
-    def vectorised(inputs, labels):
+    def vectorized(inputs, labels):
         return tf.vectorized_map(of_one, (inputs, labels))
 
     def looped(inputs, labels):
         return tf.map_fn(of_one, (inputs, labels), fn_output_signature=[tf.float32] * 3)
 
-    return {"vectorized_map": vectorised, "map_fn": looped}[method]
+    return {"vectorized_map": vectorized, "map_fn": looped}[method]
 
 
 if __name__ == "__main__":

@@ -181,7 +181,7 @@ class Plan:
         """Return the steps, in order: the machine, the images, and the launches with the checks of their results."""
         yield from self._machine()
         if not self.environment:
-            why = "no environment of the catalogue runs natively on this GPU"
+            why = "no environment in the catalog runs natively on this GPU"
             for name in ("images", "verify", "cdi", "runtime", "driver", "products", *CHECKS, "quick", "locked"):
                 yield Step(name, (), left_out=why)
             return

@@ -184,7 +184,7 @@ def main() -> int:
     """Run one of the two commands. Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("command", choices=("ways", "facts"))
-    parser.add_argument("--gpus", default=FIRST, help="the GPUs, as --gpus of harness matrix has it")
+    parser.add_argument("--gpus", default=FIRST, help="the GPUs, as in `harness matrix --gpus`")
     parser.add_argument("--no-engine", action="store_true", help="leave out containers")
     arguments = parser.parse_args()
     engine, refusal = None, ""

@@ -103,7 +103,7 @@ class Bench:
         """
         self._settings.apply(tensorflow_device.find_tensorflow())
         with self.phase("device"):
-            tensorflow_device.initialise()
+            tensorflow_device.initialize()
         if self.device_name != GPU:
             return
         tf = tensorflow_device.find_tensorflow()

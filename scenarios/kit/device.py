@@ -12,7 +12,7 @@ def find_tensorflow():
     return sys.modules.get("tensorflow")
 
 
-def initialise():
+def initialize():
     """Initialize the devices of the imported TensorFlow, in the mode that the scenario chose.
 
     It adds nothing to the default graph, and gives the thread pools of the process the size that the work itself would

@@ -31,7 +31,7 @@ class Handover:
 
     def device(self):
         """Initialize TensorFlow's device like the kit."""
-        device.initialise()
+        device.initialize()
 
     def measure(self, step, **_):
         """End the scenario by raising Ready."""
