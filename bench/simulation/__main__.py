@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from bench.simulation import percentiles
-from bench.simulation.bisection import End, Found, Searched, search
+from bench.simulation.bisection import End, SearchKind, SearchResults, search
 from bench.simulation.correlated import (
     COMPARED,
     COURSES,
@@ -583,7 +583,7 @@ def _others(tables: int, seed: int) -> None:
 
 def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     print("\n## Bisection\n")
-    releases, wheels = Searched(26, scanned=True), Searched(166)
+    releases, wheels = SearchKind(26, scanned=True), SearchKind(166)
     sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
     kinds = [replace(kind, step=math.log1p(step), spread=spread) for kind, step, spread in sizes]
     outcomes, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=rounds), kinds) for rounds in (0, 5))
@@ -618,12 +618,12 @@ OWNS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _searched(kind: Searched) -> list[str]:
+def _searched(kind: SearchKind) -> list[str]:
     step = math.exp(kind.step)
     return [f"{kind.count}{', scanned' if kind.scanned else ''}", f"×{step:g}" if step >= 2.0 else f"{step - 1.0:.0%}"]
 
 
-def _ends(figures: Found) -> list[str]:
+def _ends(figures: SearchResults) -> list[str]:
     return [*(_percent(figures.ends[end]) for end in End), _median(figures.rounds), _median(figures.launches)]
 
 

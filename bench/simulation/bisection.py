@@ -30,7 +30,7 @@ VERDICT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class SearchKind:
     """A search among `count` candidates, with a `step` (log scale) at a random place.
 
     `spread` is the standard deviation of a paired round. `heavy`: the noise of launches has Student's t distribution
@@ -59,7 +59,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResults:
     """The share of searches with each result, and the number of paired rounds and launches of each search."""
 
     ends: Mapping[End, float]
@@ -72,7 +72,7 @@ class Found:
         return self.ends[End.RIGHT] + self.ends[End.RIGHT_WARNED]
 
 
-def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, plain: int = 0) -> Found:
+def search(kind: SearchKind, trials: int, *, seed: int, budget: float = BUDGET, plain: int = 0) -> SearchResults:
     """Simulate `trials` searches. `plain`: the rounds per candidate in plain bisection, or 0 for harness."""
     draw = np.random.default_rng(seed)
     ends: list[End] = []
@@ -84,7 +84,7 @@ def search(kind: Searched, trials: int, *, seed: int, budget: float = BUDGET, pl
         else:
             ends.append(search_step(kind, machine, budget))
         machines.append(machine)
-    return Found(
+    return SearchResults(
         {end: ends.count(end) / trials for end in End},
         [entry.rounds for entry in machines],
         [int(entry.spent) for entry in machines],
@@ -98,7 +98,7 @@ class Machine:
     The rounds of a scan, which has 1 launch of each candidate, don't count.
     """
 
-    def __init__(self, kind: Searched, draw: np.random.Generator) -> None:
+    def __init__(self, kind: SearchKind, draw: np.random.Generator) -> None:
         # without a step, no pair is right
         self.place = int(draw.integers(kind.count - 1)) if kind.step else -1
         self.spent = 0.0
@@ -156,7 +156,7 @@ class Machine:
         return np.asarray(self._kind.spread / math.sqrt(2.0) * noise)
 
 
-def search_step(kind: Searched, machine: Machine, budget: float) -> End:
+def search_step(kind: SearchKind, machine: Machine, budget: float) -> End:
     """Search for a slowdown with the code of harness."""
     state = Search([Candidate(str(at)) for at in range(kind.count)], 0, kind.count - 1)
     try:

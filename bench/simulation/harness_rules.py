@@ -20,7 +20,7 @@ MARGIN = math.log1p(0.03)
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class VerdictShares:
     """Shares of verdicts in tables whose comparisons all have the same true ratio.
 
     `any_different` and `any_same` are the shares of tables with any `faster` or `slower`, and with any `same`.
@@ -47,7 +47,7 @@ class Outcome:
     - outlying: the share of compared cells with launches that the report marks as outliers
     """
 
-    said: tuple[Said, ...]
+    said: tuple[VerdictShares, ...]
     coverage: float
     worst: float
     together: float
@@ -58,7 +58,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RunEnd:
     """The end of a run: the log ratios of its comparisons, its control, and each comparison's share of the level."""
 
     logs: Logs
@@ -132,7 +132,7 @@ def _alike(table: Table) -> npt.NDArray[np.int64]:
     return np.minimum(np.arange(table.comparisons), 1 if table.spread is Spread.ONE else 0)
 
 
-def judge_table(found: Measured, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
+def judge_table(found: RunEnd, effect: float, bias: float | Floats = 0.0) -> list[Verdict | None]:
     """Return the verdict of each comparison if all have this true log ratio; None if the verdict is withheld.
 
     `bias` extends the intervals on both sides.
@@ -146,7 +146,7 @@ def judge_table(found: Measured, effect: float, bias: float | Floats = 0.0) -> l
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class BiasResults:
     """Error rates when interleaving biases one of two equal cells, as shares of all comparisons.
 
     The check compares interleaved with sequential launches. `wrong` counts wrong verdicts, `unchecked` the wrong
@@ -158,7 +158,7 @@ class Moved:
     found: float
 
 
-def simulate_bias(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> Moved:
+def simulate_bias(table: Table, rounds: int, tables: int, bias: float, *, alone: float, seed: int) -> BiasResults:
     """Simulate the check for a bias from interleaving, which changes each group's first cell by `bias` (log scale).
 
     `alone` is the standard deviation of a launch's time from samples without interleaving, around the true time.
@@ -178,13 +178,13 @@ def simulate_bias(table: Table, rounds: int, tables: int, bias: float, *, alone:
         verdicts = (judge(ended.logs, MARGIN, by).verdicts[first] for by in (widened, 0.0))
         wrong = (np.mean([verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in row]) for row in verdicts)
         counts += [*wrong, is_found[first].mean()]
-    return Moved(*(counts / tables).tolist())
+    return BiasResults(*(counts / tables).tolist())
 
 
-def _said(tables: Sequence[Sequence[Verdict | None]]) -> Said:
+def _said(tables: Sequence[Sequence[Verdict | None]]) -> VerdictShares:
     different = np.array([[verdict in (Verdict.FASTER, Verdict.SLOWER) for verdict in verdicts] for verdicts in tables])
     same = np.array([[verdict is Verdict.SAME for verdict in verdicts] for verdicts in tables])
-    return Said(
+    return VerdictShares(
         any_different=float(different.any(axis=1).mean()),
         any_same=float(same.any(axis=1).mean()),
         different=float(different.mean()),
@@ -253,7 +253,7 @@ def end_run(
     *,
     settles: bool = False,
     effect: float | Floats = 0.0,
-) -> Measured:
+) -> RunEnd:
     """Return the end of a run. With `precision`, each group ends when its intervals are narrow enough.
 
     If `settles`, it also ends when its remaining verdicts are settled. `effect` is the true log ratio. `centres` has
@@ -264,7 +264,7 @@ def end_run(
     shares = np.ones((table.groups, table.per_group))
     if precision is None:
         groups.measure(np.arange(table.groups), rounds)
-        return Measured(groups.logs, groups.control, shares.ravel())
+        return RunEnd(groups.logs, groups.control, shares.ravel())
     going = np.arange(table.groups)
     for number in range(min(LOOKS[0] if settles else first, rounds), rounds + 1):
         share = compute_settling_share(number) if settles else 0.0
@@ -280,7 +280,7 @@ def end_run(
         going = going[~ended[going]]
         if not going.size:
             break
-    return Measured(groups.logs, groups.control, shares.ravel())
+    return RunEnd(groups.logs, groups.control, shares.ravel())
 
 
 class Groups:

@@ -14,7 +14,7 @@ from enum import StrEnum
 import numpy as np
 import numpy.typing as npt
 
-from bench.simulation.harness_rules import MARGIN, Measured, end_run, judge_table
+from bench.simulation.harness_rules import MARGIN, RunEnd, end_run, judge_table
 from bench.simulation.machine import Table, launches
 from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
 from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
@@ -70,7 +70,7 @@ LOADS: Mapping[str, Load] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CorrectionErrors:
     """Errors of the log of a launch mean, as mean and standard deviation, after the correction and without it.
 
     `least` and `most` are the ends of the range that contains 95 % of launches, for the subtracted share minus the
@@ -85,7 +85,7 @@ class Told:
     most: float
 
 
-def simulate_launches(step: Step, load: Load, turns: int, launches: int, seed: int) -> Told:
+def simulate_launches(step: Step, load: Load, turns: int, launches: int, seed: int) -> CorrectionErrors:
     """Simulate launches with `turns` samples each, and return their errors."""
     draw = np.random.default_rng(seed)
     logs, by_clock, above = [], [], []
@@ -95,7 +95,7 @@ def simulate_launches(step: Step, load: Load, turns: int, launches: int, seed: i
         by_clock.append(math.log(launch.centre / alone))
         above.append(compute_taken_share(launch) - (1.0 - alone / launch.centre))
     ends = np.quantile(above, (0.025, 0.975))
-    return Told(
+    return CorrectionErrors(
         float(np.mean(logs)), float(np.std(logs)), float(np.mean(by_clock)), float(np.std(by_clock)), *map(float, ends)
     )
 
@@ -168,7 +168,7 @@ class Varies(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class TableResults:
     """The results of tables, without or with the possible error in their intervals.
 
     - false: the share of tables of equal cells with any reported difference
@@ -194,7 +194,7 @@ class Shared:
 
 def simulate_tables(
     table: Table, rounds: int, tables: int, shared: Shared, effects: tuple[float, ...], *, seed: int
-) -> tuple[Judged, Judged, float]:
+) -> tuple[TableResults, TableResults, float]:
     """Judge tables without and with the possible error of the subtracted time. Also return the mean possible error.
 
     Contention multiplies the cells' times by 1/(1 - taken), and the recorded loss is subtracted.
@@ -240,7 +240,7 @@ def _possible_errors(logs: Floats, losses: Floats) -> Floats:
     return np.array(errors)
 
 
-def _judged(runs: list[Measured], errors: list[Floats], effects: tuple[float, ...]) -> Judged:
+def _judged(runs: list[RunEnd], errors: list[Floats], effects: tuple[float, ...]) -> TableResults:
     different, edge, covered, slower = [], [], [], []
     for run, error in zip(runs, errors, strict=True):
         equal, at_edge, *rest = (judge_table(run, effect, error) for effect in (0.0, MARGIN, *map(math.log1p, effects)))
@@ -249,4 +249,4 @@ def _judged(runs: list[Measured], errors: list[Floats], effects: tuple[float, ..
         covered.append(np.mean(np.abs(run.logs.mean) <= half_widths(run.logs, ALPHA) + error))
         slower.append([np.mean([verdict is Verdict.SLOWER for verdict in verdicts]) for verdicts in rest])
     shares = np.mean(slower, axis=0).tolist()
-    return Judged(float(np.mean(different)), float(np.mean(edge)), float(np.mean(covered)), tuple(shares))
+    return TableResults(float(np.mean(different)), float(np.mean(edge)), float(np.mean(covered)), tuple(shares))

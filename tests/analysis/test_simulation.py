@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bench.simulation import growth, looks, other_rules, sharing, trends
-from bench.simulation.bisection import End, Searched, search
+from bench.simulation.bisection import End, SearchKind, search
 from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
 from bench.simulation.settling import settled_share, suggestions
@@ -316,10 +316,10 @@ def test_what_is_allocated_once_is_called_no_growth(memory):
 
 def test_a_search_finds_a_step_of_5_percent_among_releases_and_warns_where_it_cannot_tell():
     # a paired round scatters by 3 %; within the launches of 60 paired rounds
-    found = search(Searched(26, math.log(1.05), scanned=True), 40, seed=2)
+    found = search(SearchKind(26, math.log(1.05), scanned=True), 40, seed=2)
     assert found.ends[End.RIGHT] >= 0.85
     assert found.ends[End.WRONG] == 0.0
     # releases that differ by 2 % of their own hide a step of 5 %
-    hidden = search(Searched(26, math.log(1.05), own=0.02, scanned=True), 20, seed=2)
+    hidden = search(SearchKind(26, math.log(1.05), own=0.02, scanned=True), 20, seed=2)
     assert hidden.ends[End.RIGHT] < found.ends[End.RIGHT]
     assert hidden.ends[End.WRONG] <= 0.1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from bench.simulation.bisection import BUDGET, End, Searched, search
+from bench.simulation.bisection import BUDGET, End, SearchKind, search
 from harness.bisect.posterior import Round
 from harness.bisect.posterior import posterior as posterior_of
 
@@ -172,7 +172,7 @@ def test_rounds_of_a_scan_share_a_launch_and_so_tell_less_of_the_step_together()
     assert scanned.likeliest == apart.likeliest == (1, 2)
 
 
-@pytest.mark.parametrize("kind", [Searched(26, scanned=True), Searched(26, heavy=True), Searched(166)])
+@pytest.mark.parametrize("kind", [SearchKind(26, scanned=True), SearchKind(26, heavy=True), SearchKind(166)])
 def test_a_simulated_search_names_no_wrong_pair_without_a_warning(kind):
     kind = replace(kind, step=math.log(1.1))
     found = search(kind, 20, seed=1)
@@ -183,6 +183,6 @@ def test_a_simulated_search_names_no_wrong_pair_without_a_warning(kind):
 
 
 def test_a_simulated_search_is_that_of_the_harness_and_stays_within_its_budget():
-    found = search(Searched(26, math.log(1.05), own=0.02), 10, seed=1)
+    found = search(SearchKind(26, math.log(1.05), own=0.02), 10, seed=1)
     assert all(launches <= BUDGET for launches in found.launches)
     assert math.isclose(sum(found.ends.values()), 1.0)
