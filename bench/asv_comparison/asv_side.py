@@ -32,7 +32,7 @@ class Asv:
     """asv with its environment in `folder`, pinned to `cpus` while it measures (None: not pinned).
 
     `rounds` is the number of processes that measure each environment. All processes of the first environment come
-    before those of the second.
+    before the processes of the second one.
     """
 
     def __init__(self, folder: Path, rounds: int, cpus: tuple[int, ...] | None) -> None:

@@ -99,13 +99,13 @@ def main() -> None:
             PARTS[name](pool, tables, seed)
 
 
-def _all(
+def _simulate_cases(
     pool: ProcessPoolExecutor, tables: int, seed: int, cases: Sequence[Case], *, share: float = 1.0, later: int = 0
 ) -> list[Outcome]:
-    return list(pool.map(partial(_one, tables=tables * share, seed=seed + later), cases))
+    return list(pool.map(partial(_simulate_case, tables=tables * share, seed=seed + later), cases))
 
 
-def _one(case: Case, tables: float, seed: int) -> Outcome:
+def _simulate_case(case: Case, tables: float, seed: int) -> Outcome:
     # a small table is quick, but it has few comparisons to estimate the coverage
     count = max(1, round(tables * {1: 4.0, 4: 2.0, 128: 0.5}.get(case.table.comparisons, 1.0)))
     return outcome(
@@ -120,36 +120,38 @@ def _one(case: Case, tables: float, seed: int) -> Outcome:
     )
 
 
-def _spreads(comparisons: int) -> list[tuple[Spread, bool]]:
+def _list_spreads(comparisons: int) -> list[tuple[Spread, bool]]:
     """Return the kinds of variability of cells, and whether their samples show it. KINDS has a separate part."""
     several = [(Spread.GROUPS, True)] if comparisons > 1 else []
     return [(Spread.EQUAL, True), (Spread.UNEQUAL, True), (Spread.UNEQUAL, False), *several]
 
 
-def _kinds(comparisons: int) -> list[Table]:
+def _list_kinds(comparisons: int) -> list[Table]:
     """Return tables with each variability and drift, and without the baseline with each variability."""
     return [
         table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
-        for sigma, (spread, seen) in product(SIGMAS, _spreads(comparisons))
+        for sigma, (spread, seen) in product(SIGMAS, _list_spreads(comparisons))
         for against, drift in [*((Against.REFERENCE, kind) for kind in Drift), (Against.ANOTHER, Drift.PERIODIC)]
     ]
 
 
-def _right(simulate: Simulate) -> None:
+def _print_errors(simulate: Simulate) -> None:
     print("## Errors and coverage\n")
-    _print(["comparisons", "rounds", *WORST], (_right_row(simulate, *case) for case in product(COMPARISONS, ROUNDS)))
+    _print_table(
+        ["comparisons", "rounds", *WORST], (_format_errors(simulate, *case) for case in product(COMPARISONS, ROUNDS))
+    )
 
 
-def _right_row(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
-    cases = [Case(kind, rounds, (0.0, edge(rounds))) for kind in _kinds(comparisons)]
-    return [str(comparisons), str(rounds), *_worst(simulate, cases, 0.5, 4.0)]
+def _format_errors(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
+    cases = [Case(kind, rounds, (0.0, edge(rounds))) for kind in _list_kinds(comparisons)]
+    return [str(comparisons), str(rounds), *_find_worst(simulate, cases, 0.5, 4.0)]
 
 
-#: The names of the results of `_worst`.
+#: The names of the results of `_find_worst`.
 WORST = ("false alarms", "wrong `same`", "wrong difference", "coverage", "in the worst group")
 
 
-def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
+def _find_worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
     """Return the worst value of each of WORST, over cases with equal cells and with a difference at the margin."""
     measures: list[Callable[[Outcome], float]] = [
         lambda figures: -figures.said[0].any_different,
@@ -159,12 +161,16 @@ def _worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float
         lambda figures: -figures.coverage,
         lambda figures: figures.worst,
     ]
-    extremes = _least(simulate, cases, first, again, measures)
+    extremes = _find_least(simulate, cases, first, again, measures)
     *wrong, low, high, group = (abs(value) for value, _ in extremes)
-    return [*map(_percent, wrong), " to ".join(map(_percent, sorted([low, high]))), _percent(group)]
+    return [
+        *map(_format_percent, wrong),
+        " to ".join(map(_format_percent, sorted([low, high]))),
+        _format_percent(group),
+    ]
 
 
-def _least(
+def _find_least(
     simulate: Simulate,
     cases: Sequence[Case],
     first: float,
@@ -182,7 +188,7 @@ def _least(
     return [(measure(anew[at]), cases[at]) for measure, at in zip(measures, worst, strict=True)]
 
 
-def _kinds_of_cells(simulate: Simulate) -> None:
+def _print_kinds(simulate: Simulate) -> None:
     print("\n## Configurations with different variability\n")
     kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 32), (3, 5, 10)))
     cases = [
@@ -201,17 +207,19 @@ def _kinds_of_cells(simulate: Simulate) -> None:
             min(figures.coverage for figures in both),
         ]
         samples = "for its launches and its samples" if shown else "for its launches only"
-        rows.append([f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(_percent, worst)])
-    _print(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
+        rows.append(
+            [f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(_format_percent, worst)]
+        )
+    _print_table(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
 
 
-def _noises(simulate: Simulate) -> None:
+def _print_noises(simulate: Simulate) -> None:
     print("\n## Launches that aren't normally distributed\n")
     heads = [*WORST[:3], "own intervals", "own intervals, noisier cell", "all shown intervals contain their true ratio"]
-    _print(["noise", *heads], ([name, *_noise_row(simulate, changes)] for name, changes in UNEXPECTED.items()))
+    _print_table(["noise", *heads], ([name, *_format_noise(simulate, changes)] for name, changes in UNEXPECTED.items()))
 
 
-def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
+def _format_noise(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
     """Return the worst values over 1 to 32 comparisons and three to five rounds.
 
     `3.0 % (1, 5)` is the value for one comparison and five rounds. True differences at the margin are simulated in both
@@ -229,31 +237,33 @@ def _noise_row(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
         lambda figures: figures.worst,
         lambda figures: figures.together,
     ]
-    extremes = _least(simulate, cases, 0.5, 2.0, measures)
-    shown = [f"{_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
+    extremes = _find_least(simulate, cases, 0.5, 2.0, measures)
+    shown = [f"{_format_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
     return [text if place != 4 or changes.get("spread") is Spread.ONE else "" for place, text in enumerate(shown)]
 
 
-def _stopping(simulate: Simulate) -> None:
+def _print_stopping(simulate: Simulate) -> None:
     print("\n## Stopping with `--precision`\n")
     heads = ["comparisons", "standard deviation of launches", "rounds", *WORST]
-    _print(heads, (_stopping_row(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05))))
+    _print_table(
+        heads, (_format_stopping(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05)))
+    )
 
 
-def _stopping_row(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
+def _format_stopping(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
     cases = [
         Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02, settles=True)
-        for (spread, seen), drift in product(_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
+        for (spread, seen), drift in product(_list_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
     ]
     rounds = [figures.rounds for figures in simulate(cases, share=0.05)]
-    worst = _worst(simulate, cases, 0.25, 1.0)
-    return [str(comparisons), _percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
+    worst = _find_worst(simulate, cases, 0.25, 1.0)
+    return [str(comparisons), _format_percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
 
 
-def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+def _print_saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print()
     kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
-    rows = pool.map(partial(_saved_row, max(1, tables // 2), seed), kinds)
+    rows = pool.map(partial(_format_saved, max(1, tables // 2), seed), kinds)
     heads = [
         "standard deviation of launches",
         "variability of cells",
@@ -263,34 +273,34 @@ def _saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         "rounds",
         "settled",
     ]
-    _print(heads, rows)
+    _print_table(heads, rows)
 
 
-def _saved_row(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
+def _format_saved(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
     sigma, spread, precision = kind
     shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
     before, settled, now, settled_now = simulate_looks(shape, 60, tables, -HEADLINE, precision, seed=seed)
     scatter = "alike" if spread is Spread.EQUAL else "each by its own"
-    rounds = [f"{before:.1f}", _percent(settled), f"{now:.1f}", _percent(settled_now)]
-    return [_percent(sigma), scatter, f"± {_percent(precision)}", *rounds]
+    rounds = [f"{before:.1f}", _format_percent(settled), f"{now:.1f}", _format_percent(settled_now)]
+    return [_format_percent(sigma), scatter, f"± {_format_percent(precision)}", *rounds]
 
 
 #: The rounds after which a run's report is read. The run continues if a verdict is unclear.
 READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
 
 
-def _continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+def _print_continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n## Continued runs\n")
     kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
-    rows = pool.map(partial(_continued_row, tables, seed), kinds)
+    rows = pool.map(partial(_format_continued, tables, seed), kinds)
     powers = [
         f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
     ]
     heads = ["read after rounds", "comparisons", *WORST[:3], "intervals hold", "rounds", *powers]
-    _print(heads, rows)
+    _print_table(heads, rows)
 
 
-def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
+def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
     """Return wrong verdicts, coverage and rounds, each for the worst of three variabilities, and the power at 2 %."""
     looks, (comparisons, size) = kind
     count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
@@ -307,24 +317,24 @@ def _continued_row(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int,
     return [
         ", ".join(map(str, looks)),
         str(comparisons),
-        *map(_percent, wrong),
-        _percent(min(figures.together for figures in by_case.values())),
+        *map(_format_percent, wrong),
+        _format_percent(min(figures.together for figures in by_case.values())),
         f"{rounds[0]:.1f} to {rounds[-1]:.1f}",
-        *(_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
+        *(_format_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
     ]
 
 
-def _claims(simulate: Simulate) -> None:
+def _print_claims(simulate: Simulate) -> None:
     print("\n## Stopping of claims\n")
     looks = (
         (FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]),
         *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
     )
-    rows = [_claims_row(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
-    _print(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
+    rows = [_format_claims(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
+    _print_table(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
 
 
-def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
+def _format_claims(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
     """Return a row for at most thirty rounds of four launches each, one of which is compared with another."""
     cases = [
         Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
@@ -332,11 +342,11 @@ def _claims_row(simulate: Simulate, first: int, precision: float, sigma: float) 
     ]
     outcomes = simulate(cases, share=2.0)
     rounds, covered = sorted(figures.rounds for figures in outcomes), sorted(figures.coverage for figures in outcomes)
-    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{_percent(covered[0])} to {_percent(covered[-1])}"]
-    return [f"± {_percent(precision)}", str(first), _percent(sigma), *ends]
+    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{_format_percent(covered[0])} to {_format_percent(covered[-1])}"]
+    return [f"± {_format_percent(precision)}", str(first), _format_percent(sigma), *ends]
 
 
-def _power(simulate: Simulate) -> None:
+def _print_power(simulate: Simulate) -> None:
     print("\n## Power\n")
     effects = (*(-math.log1p(effect) for effect in EFFECTS), 0.0)
     cases = [
@@ -346,23 +356,23 @@ def _power(simulate: Simulate) -> None:
     rows = [
         [
             str(case.table.comparisons),
-            _percent(case.table.sigma),
+            _format_percent(case.table.sigma),
             str(case.rounds),
-            f"± {_percent(math.expm1(figures.half))}",
-            *(_percent(verdicts.different) for verdicts in figures.said[:-1]),
-            _percent(figures.said[-1].same),
-            _percent(figures.lost),
+            f"± {_format_percent(math.expm1(figures.half))}",
+            *(_format_percent(verdicts.different) for verdicts in figures.said[:-1]),
+            _format_percent(figures.said[-1].same),
+            _format_percent(figures.lost),
         ]
         for case, figures in zip(cases, simulate(cases), strict=True)
     ]
     heads = ["comparisons", "standard deviation of launches", "rounds", "own 95 % interval"]
-    _print(
+    _print_table(
         [*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "control withholds all verdicts"],
         rows,
     )
 
 
-def _mixtures(simulate: Simulate) -> None:
+def _print_mixtures(simulate: Simulate) -> None:
     print("\n## One-sided mixtures\n")
     kinds = list(product(((0.5, 0.08), (0.2, 0.08), (0.1, 0.3)), (1, 4, 32), (3, 5, 8, 12, 20)))
     cases = [
@@ -373,12 +383,12 @@ def _mixtures(simulate: Simulate) -> None:
     for ((share, slower), comparisons, rounds), figures in zip(kinds, simulate(cases), strict=True):
         equal, *at_edge = figures.said
         wrong = (max(verdicts.any_same for verdicts in at_edge), max(verdicts.any_different for verdicts in at_edge))
-        shown = map(_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
+        shown = map(_format_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
         rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
-    _print(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
+    _print_table(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
 
 
-def _growth(runs: int, seed: int) -> None:
+def _print_growth(runs: int, seed: int) -> None:
     print("\n## Memory growth\n")
     margin = PIECE / float(CALLS[-1] / 2.0)
     rows = []
@@ -388,8 +398,8 @@ def _growth(runs: int, seed: int) -> None:
                 simulate_growth(allocator, leak, 5, runs, seed, fit=fit, margin=margin)
                 for fit in (ours, slope, least_squares)
             ]
-            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _percent(way.covered))]
-            ours_too = [_percent(ways[0].found), _percent(ways[0].apart)]
+            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _format_percent(way.covered))]
+            ours_too = [_format_percent(ways[0].found), _format_percent(ways[0].apart)]
             rows.append([name, f"{leak:,.0f} B", *numbers[:2], *ours_too, *numbers[2:]])
     heads = [
         "reported",
@@ -401,44 +411,48 @@ def _growth(runs: int, seed: int) -> None:
         "by least squares",
         "contains it",
     ]
-    _print(["memory", "kept per call", *heads], rows)
+    _print_table(["memory", "kept per call", *heads], rows)
 
 
-def _percentiles(runs: int, seed: int) -> None:
+def _print_percentiles(runs: int, seed: int) -> None:
     print("\n## Percentiles\n")
     rows = []
     for (name, machine), (of, share) in product(percentiles.MACHINES.items(), PERCENTILES.items()):
         found = [percentiles.coverage(machine, share, launches, runs, seed) for launches in (3, 5, 10)]
         ways = ([getattr(one, way) for one in found] for way in ("launches", "bootstrap"))
-        rows.append([name, of, *(" / ".join(_percent(share) for share in way) for way in ways)])
+        rows.append([name, of, *(" / ".join(_format_percent(share) for share in way) for way in ways)])
     heads = ["t interval, 3 / 5 / 10 launches", "bootstrap, 3 / 5 / 10 launches"]
-    _print(["machine", "of", *heads], rows)
+    _print_table(["machine", "of", *heads], rows)
 
 
-def _controls(tables: int, seed: int) -> None:
+def _print_controls(tables: int, seed: int) -> None:
     print("\n## A/A control\n")
     shifts = (0.0, 0.05, 0.10)
     rows = []
     for (groups, others), sigma, rounds in product(((1, 1), (1, 4), (3, 4)), (0.01, 0.025, 0.05), (2, 3, 4, 5)):
         kind = Table(groups, others, sigma, drift=Drift.LINEAR)
         checks = simulate_controls(kind, rounds, tables, [math.log1p(shift) for shift in shifts], seed=seed)
-        wide = [f"± {_percent(math.expm1(checks.half))}", _percent(math.expm1(checks.least)), _percent(checks.checked)]
+        wide = [
+            f"± {_format_percent(math.expm1(checks.half))}",
+            _format_percent(math.expm1(checks.least)),
+            _format_percent(checks.checked),
+        ]
         launched = f"{groups} of {others + 2} launches"
-        shown = (_percent(checks.coverage), *wide, *map(_percent, checks.lost))
-        rows.append([launched, _percent(sigma), str(rounds), *shown])
+        shown = (_format_percent(checks.coverage), *wide, *map(_format_percent, checks.lost))
+        rows.append([launched, _format_percent(sigma), str(rounds), *shown])
     heads = ["groups", "standard deviation of launches", "rounds", "coverage", "interval", "least bias", "a check"]
-    _print([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
+    _print_table([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
 
 
-def _settling(tables: int, seed: int) -> None:
+def _print_settling(tables: int, seed: int) -> None:
     print("\n## Rounds to settle an unclear comparison\n")
     heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "this number settles"]
     kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
-    rows = (_settling_row(*kind, tables, seed) for kind in kinds)
-    _print([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
+    rows = (_format_settling(*kind, tables, seed) for kind in kinds)
+    _print_table([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
 
 
-def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
+def _format_settling(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
     kind, count = Table(1, comparisons, 0.03, spread=spread), tables * 10 if comparisons == 1 else tables
     entries = suggestions(kind, rounds, count, within=math.log1p(0.12), seed=seed)
     numbers, others = (
@@ -451,18 +465,20 @@ def _settling_row(spread: Spread, comparisons: int, rounds: int, tables: int, se
         "alike" if spread is Spread.EQUAL else "each cell differently (a third of that to three times as much)",
         str(rounds),
         f"{len(entries):,}",
-        *map(_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
+        *map(_format_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
     ]
 
 
-def _turns(tables: int, seed: int) -> None:
+def _print_interleaving(tables: int, seed: int) -> None:
     print("\n## Bias from interleaving\n")
     rows = []
     for comparisons, bias, alone, rounds in product((1, 16), (0.0, 0.03, 0.06, 0.10), (0.02, 0.05), (3, 5, 10)):
         kind = table(comparisons, 0.02, drift=Drift.PERIODIC, turns=True)
         figures = simulate_bias(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
         shown = (figures.wrong, figures.unchecked, figures.found)
-        rows.append([str(comparisons), _percent(bias), _percent(alone), str(rounds), *map(_percent, shown)])
+        rows.append(
+            [str(comparisons), _format_percent(bias), _format_percent(alone), str(rounds), *map(_format_percent, shown)]
+        )
     heads = [
         "comparisons",
         "interleaving changes a cell by",
@@ -471,59 +487,66 @@ def _turns(tables: int, seed: int) -> None:
         "wrong verdicts",
         "without the check",
     ]
-    _print([*heads, "bias found"], rows)
+    _print_table([*heads, "bias found"], rows)
 
 
-def _trends(cells: int, seed: int) -> None:
+def _print_trends(cells: int, seed: int) -> None:
     print("\n## Trends within a launch\n")
     counts, lengths = (1, 2, 3, 5, 10, 20), (3, 10, 30, 200)
     rows = [
         [
             noise,
-            *(_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths)) for n in counts),
+            *(
+                _format_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths))
+                for n in counts
+            ),
         ]
         for noise in NOISES
     ]
     rows.append(
         [
             "turns on a machine that slows by 20 % in each round",
-            *(_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
+            *(_format_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
         ]
     )
-    _print(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    _print_table(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     kinds = list(product((0.1, 0.3, 1.0, 5.0), ("white", "drift of 10 %", "drift of 40 %")))
     rows = [
-        [f"{growth:.0%}", noise, *(_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
+        [f"{growth:.0%}", noise, *(_format_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
         for growth, noise in kinds
     ]
-    _print(["step gets slower by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    _print_table(["step gets slower by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     rows = [
-        [str(count), f"{falls:.0%}", *(_percent(_fallen(Group(count, falls), n, cells, seed)[0]) for n in (3, 5))]
+        [
+            str(count),
+            f"{falls:.0%}",
+            *(_format_percent(_simulate_falls(Group(count, falls), n, cells, seed)[0]) for n in (3, 5)),
+        ]
         for count, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
     ]
-    _print(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
+    _print_table(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
     print()
     rows = []
     for (members, growing), falls, grows in product(
         ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
     ):
-        pairs = [_fallen(Group(members, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
-        shares = [_percent(share) if members > growing else "-" for share, _ in pairs] + [
-            _percent(share) for _, share in pairs
+        pairs = [_simulate_falls(Group(members, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
+        shares = [_format_percent(share) if members > growing else "-" for share, _ in pairs] + [
+            _format_percent(share) for _, share in pairs
         ]
         rows.append([f"{growing} of {members}", f"{grows:.0%}", f"{falls:.0%}", *shares])
     heads = [f"{which}: {n} launches" for which in ("unchanged cells marked", "marked") for n in (3, 5)]
-    _print(["cells that get slower", "by", "the clock falls by", *heads], rows)
+    _print_table(["cells that get slower", "by", "the clock falls by", *heads], rows)
 
 
-def _fallen(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
+def _simulate_falls(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
     """Return the shares of cells with a detected trend, from this total number of cells and 20 samples per launch."""
     return one_after_the_other(group, launches, 20, max(1, cells // group.cells), seed=seed)
 
 
-def _sharing(launches: int, seed: int) -> None:
+def _print_sharing(launches: int, seed: int) -> None:
     print("\n## Accuracy of the CPU contention correction\n")
     rows = []
     for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
@@ -531,7 +554,7 @@ def _sharing(launches: int, seed: int) -> None:
         by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
         judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
-    _print(
+    _print_table(
         [
             "the step",
             "other processes",
@@ -544,7 +567,7 @@ def _sharing(launches: int, seed: int) -> None:
     )
 
 
-def _contended(tables: int, seed: int) -> None:
+def _print_contention(tables: int, seed: int) -> None:
     print("\n## A wrong correction for CPU contention\n")
     effects, sizes = (0.10, 0.20, 0.50), ((1, 3), (16, 3), (16, 5))
     kinds = [*product((0.1, 0.3, 0.5), [Varies.STEADY], Wrong, sizes)]
@@ -555,8 +578,8 @@ def _contended(tables: int, seed: int) -> None:
         kind = table(comparisons, 0.02, turns=True)
         before, after, error = simulate_tables(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
         both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
-        shown = [f"{_percent(one)} → {_percent(two)}" for one, two in both]
-        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _percent(error), *shown])
+        shown = [f"{_format_percent(one)} → {_format_percent(two)}" for one, two in both]
+        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _format_percent(error), *shown])
     heads = [
         "CPU share lost",
         "what is subtracted",
@@ -566,22 +589,24 @@ def _contended(tables: int, seed: int) -> None:
         "false alarms",
         "wrong difference",
     ]
-    _print([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
+    _print_table([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
 
 
-def _others(tables: int, seed: int) -> None:
+def _print_other_rules(tables: int, seed: int) -> None:
     print("\n## False alarms of other rules\n")
     rows: dict[str, list[str]] = {}
     for drift in Drift:
         kind = table(1, 0.02, drift=drift)
         for name, share in shares(kind, 10, tables, seed=seed).items():
-            rows.setdefault(name, []).append(_percent(share))
+            rows.setdefault(name, []).append(_format_percent(share))
         (ours,) = outcome(kind, 10, tables, seed=seed).said
-        rows.setdefault("interleaved rounds, interval beyond 3 % (harness)", []).append(_percent(ours.any_different))
-    _print(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
+        rows.setdefault("interleaved rounds, interval beyond 3 % (harness)", []).append(
+            _format_percent(ours.any_different)
+        )
+    _print_table(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
 
 
-def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
+def _print_searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     print("\n## Bisection\n")
     releases, wheels = SearchKind(26, scanned=True), SearchKind(166)
     sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
@@ -589,10 +614,15 @@ def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
     outcomes, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=rounds), kinds) for rounds in (0, 5))
     heads = ["candidates", "step", "standard deviation of a round", *END_HEADS, "plain bisection: right"]
     rows = (
-        [*_searched(kind), f"{kind.spread:.0%}", *_ends(one), f"{_percent(other.right)} in {_median(other.launches)}"]
+        [
+            *_format_search(kind),
+            f"{kind.spread:.0%}",
+            *_format_ends(one),
+            f"{_format_percent(other.right)} in {_format_median(other.launches)}",
+        ]
         for kind, one, other in zip(kinds, outcomes, plain, strict=True)
     )
-    _print(heads, rows)
+    _print_table(heads, rows)
     print()
     owns = [
         (label, replace(base, step=math.log1p(step), **dict(changes)))
@@ -601,8 +631,11 @@ def _searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
         )
     ]
     outcomes = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
-    rows = ([*_searched(kind), label, *_ends(figures)] for (label, kind), figures in zip(owns, outcomes, strict=True))
-    _print(["candidates", "step", "other differences", *END_HEADS], rows)
+    rows = (
+        [*_format_search(kind), label, *_format_ends(figures)]
+        for (label, kind), figures in zip(owns, outcomes, strict=True)
+    )
+    _print_table(["candidates", "step", "other differences", *END_HEADS], rows)
 
 
 #: The headings of the columns that show how searches ended.
@@ -618,22 +651,26 @@ OWNS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def _searched(kind: SearchKind) -> list[str]:
+def _format_search(kind: SearchKind) -> list[str]:
     step = math.exp(kind.step)
     return [f"{kind.count}{', scanned' if kind.scanned else ''}", f"×{step:g}" if step >= 2.0 else f"{step - 1.0:.0%}"]
 
 
-def _ends(figures: SearchResults) -> list[str]:
-    return [*(_percent(figures.ends[end]) for end in End), _median(figures.rounds), _median(figures.launches)]
+def _format_ends(figures: SearchResults) -> list[str]:
+    return [
+        *(_format_percent(figures.ends[end]) for end in End),
+        _format_median(figures.rounds),
+        _format_median(figures.launches),
+    ]
 
 
-def _median(counts: Sequence[int]) -> str:
+def _format_median(counts: Sequence[int]) -> str:
     """Format the median and the 95th percentile: `16 (37)`."""
     ordered = sorted(counts)
     return f"{ordered[len(ordered) // 2]} ({ordered[math.ceil(0.95 * len(ordered)) - 1]})"
 
 
-def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+def _print_nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n## Nightly runs\n")
     heads = [
         "nightly runs",
@@ -643,23 +680,26 @@ def _nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         "suspected within 5 nightly runs",
         "confirmed",
     ]
-    _print([*heads, "one issue", "edits"], _whole_rows(pool, max(1, 3 * tables // 50), seed))
+    _print_table([*heads, "one issue", "edits"], _make_whole_rows(pool, max(1, 3 * tables // 50), seed))
     print()
     trials = {name: max(1, tables // 12 if "otava" in name else 4 * tables // 5) for name in RULES}
     kinds = [*((kind, 0.05, 1.0) for kind in (Kind.STILL, Kind.DRIFT, Kind.SPIKES, Kind.HOSTS))]
     kinds += [(Kind.DRIFT, 0.05, 2.0), (Kind.DRIFT, 0.10, 2.0)]
     heads = [f"{step:.0%}, {kind}{', twice the noise' if noise > 1.0 else ''}" for kind, step, noise in kinds]
-    rows = ([name, *(_found_cell(pool, name, trials[name], seed, kind) for kind in kinds)] for name in RULES)
-    _print(["rule", *heads], rows)
+    rows = ([name, *(_format_found(pool, name, trials[name], seed, kind) for kind in kinds)] for name in RULES)
+    _print_table(["rule", *heads], rows)
     print()
-    _print(["rule", "of", *Kind], _false_rows(pool, trials, seed))
+    _print_table(["rule", "of", *Kind], _make_false_rows(pool, trials, seed))
 
 
-def _whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterator[list[str]]:
+def _make_whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterator[list[str]]:
     by_kind = {kind: pool.map(partial(whole, kind, seed), range(histories)) for kind in Kind}
     for kind, wholes in by_kind.items():
         whole_sum = Whole(*(sum(values) for values in zip(*map(astuple, wholes), strict=True)))
-        shares = [_of(count, whole_sum.changes) for count in (whole_sum.soon, whole_sum.confirmed, whole_sum.alarmed)]
+        shares = [
+            _format_share(count, whole_sum.changes)
+            for count in (whole_sum.soon, whole_sum.confirmed, whole_sum.alarmed)
+        ]
         yield [
             kind,
             f"{whole_sum.years:.0f}",
@@ -670,71 +710,71 @@ def _whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterato
         ]
 
 
-def _of(count: int, all_: int) -> str:
+def _format_share(count: int, all_: int) -> str:
     """Format a count and the 95 % interval of its share: `58 of 60 (88 to 100 %)`."""
     low, high = between(count, all_)
     return f"{count} of {all_} ({100.0 * low:.0f} to {100.0 * high:.0f} %)"
 
 
-def _chunks(trials: int) -> list[range]:
+def _split(trials: int) -> list[range]:
     return [range(first, min(first + 20, trials)) for first in range(0, trials, 20)]
 
 
-def _false_rows(pool: ProcessPoolExecutor, trials: Mapping[str, int], seed: int) -> Iterator[list[str]]:
+def _make_false_rows(pool: ProcessPoolExecutor, trials: Mapping[str, int], seed: int) -> Iterator[list[str]]:
     for name in RULES:
         years = trials[name] * (NIGHTS - FIRST) / 365.0
         for series in ("ratios",) if name == "harness" else ("times", "ratios"):
             by_kind = {
-                kind: pool.map(partial(false_count, name, series, kind, seed), _chunks(trials[name])) for kind in Kind
+                kind: pool.map(partial(false_count, name, series, kind, seed), _split(trials[name])) for kind in Kind
             }
             counts = [sum(parts) for parts in by_kind.values()]
             yield [name, series, *(f"{count / years:.2f} (at most {at_most(count) / years:.2f})" for count in counts)]
 
 
-def _found_cell(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, case: tuple[Kind, float, float]) -> str:
-    all_delays = [nights for part in pool.map(partial(delays, name, case, seed), _chunks(trials)) for nights in part]
+def _format_found(pool: ProcessPoolExecutor, name: str, trials: int, seed: int, case: tuple[Kind, float, float]) -> str:
+    all_delays = [nights for part in pool.map(partial(delays, name, case, seed), _split(trials)) for nights in part]
     ordered = sorted(nights for nights in all_delays if nights is not None)
-    soon = _of(sum(nights <= SOON for nights in ordered), trials)
+    soon = _format_share(sum(nights <= SOON for nights in ordered), trials)
     return f"{soon}, {len(ordered)} ever ({ordered[len(ordered) // 2] if ordered else '-'})"
 
 
-def _correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+def _print_correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     print("\n### Correlated nightly runs\n")
     # otava takes long
     months = {name: max(1, tables // 4 if "otava" in name else 2 * tables) for name in COMPARED}
     rows = {}
     for course in [*COURSES, *OTHERS]:
         suspicions = {
-            name: pool.map(partial(false_suspicions, name, course, seed), _chunks(trials))
+            name: pool.map(partial(false_suspicions, name, course, seed), _split(trials))
             for name, trials in months.items()
         }
         rows[str(course)] = {name: rates(sum(counts), months[name]) for name, counts in suspicions.items()}
     heads = ["nightly runs", "rule", *(f"{count:,} series" for count in SERIES), "months of a series per suspicion"]
     ours = list(COMPARED)[:2]
-    _print(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
+    _print_table(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
     print()
     # the counts of each rule for the largest number of series
-    _print(
+    _print_table(
         ["nightly runs", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items())
     )
 
     def found(case: Course, step: float) -> list[str]:
         by_name = {
-            name: pool.map(partial(found_after, name, case, step, seed), _chunks(max(1, min(tables, trials))))
+            name: pool.map(partial(found_after, name, case, step, seed), _split(max(1, min(tables, trials))))
             for name, trials in months.items()
         }
         return [found_shares([nights for part in parts for nights in part]) for parts in by_name.values()]
 
     for step in (0.05, 0.10):
         print()
-        _print([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
+        _print_table([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
     print()
     lengths = (9, 13, 20, 30, 60, 365)
     heads = ["lag-1 correlation", "factor", *(f"{nights} nightly runs" for nights in lengths)]
-    _print(heads, _inflation_rows(lengths, tables, seed))
+    _print_table(heads, _make_inflation_rows(lengths, tables, seed))
 
 
-def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
+def _make_inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
     """Yield rows with the right factor for errors, and the median and the 90th percentile of the estimated factors."""
     for correlation in (0.0, 0.5, 0.8):
         quantiles = [np.quantile(inflations(correlation, nights, trials, seed), (0.5, 0.9)) for nights in lengths]
@@ -742,60 +782,60 @@ def _inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[
         yield [f"{correlation:g}", f"{needed:.1f}", *(f"{median:.1f} ({most:.1f})" for median, most in quantiles)]
 
 
-def _of_tables(*parts: Callable[[Simulate], None]) -> Part:
+def _make_table_part(*parts: Callable[[Simulate], None]) -> Part:
     """Return a part that simulates tables."""
 
     def part(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         for section in parts:
-            section(partial(_all, pool, tables, seed))
+            section(partial(_simulate_cases, pool, tables, seed))
 
     return part
 
 
-def _looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    _stopping(partial(_all, pool, tables, seed))
-    _saved(pool, tables, seed)
-    _continued(pool, tables, seed)
+def _print_looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    _print_stopping(partial(_simulate_cases, pool, tables, seed))
+    _print_saved(pool, tables, seed)
+    _print_continued(pool, tables, seed)
 
 
-def _of_sharing(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    _sharing(4 * tables, seed)
-    _contended(tables, seed)
+def _print_sharing_parts(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    _print_sharing(4 * tables, seed)
+    _print_contention(tables, seed)
 
 
-def _alone(function: Callable[[int, int], None], factor: int = 1) -> Part:
+def _make_single_part(function: Callable[[int, int], None], factor: int = 1) -> Part:
     """Return a part that needs no other processes, and simulates `factor` times as many trials."""
     return lambda pool, tables, seed: function(factor * tables, seed)
 
 
 #: The parts by their names for `--only`, in the order in which they are printed.
 PARTS: dict[str, Part] = {
-    "errors": _of_tables(_right),
-    "kinds": _of_tables(_kinds_of_cells),
-    "noises": _of_tables(_noises),
-    "looks": _looks,
-    "claims": _of_tables(_claims),
-    "power": _of_tables(_power),
-    "mixtures": _of_tables(_mixtures),
-    "nights": _nights,
-    "correlated": _correlated,
-    "searches": _searches,
-    "turns": _alone(_turns),
-    "sharing": _of_sharing,
-    "trends": _alone(_trends, 4),
-    "control": _alone(_controls, 4),
-    "settling": _alone(_settling),
-    "others": _alone(_others),
-    "growth": _alone(_growth, 4),
-    "percentiles": _alone(_percentiles, 2),
+    "errors": _make_table_part(_print_errors),
+    "kinds": _make_table_part(_print_kinds),
+    "noises": _make_table_part(_print_noises),
+    "looks": _print_looks,
+    "claims": _make_table_part(_print_claims),
+    "power": _make_table_part(_print_power),
+    "mixtures": _make_table_part(_print_mixtures),
+    "nights": _print_nights,
+    "correlated": _print_correlated,
+    "searches": _print_searches,
+    "turns": _make_single_part(_print_interleaving),
+    "sharing": _print_sharing_parts,
+    "trends": _make_single_part(_print_trends, 4),
+    "control": _make_single_part(_print_controls, 4),
+    "settling": _make_single_part(_print_settling),
+    "others": _make_single_part(_print_other_rules),
+    "growth": _make_single_part(_print_growth, 4),
+    "percentiles": _make_single_part(_print_percentiles, 2),
 }
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return f"{100.0 * share:.1f} %"
 
 
-def _print(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def _print_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     print(f"| {' | '.join(heads)} |\n| {' | '.join('---' for _ in heads)} |")
     for row in rows:
         print(f"| {' | '.join(row)} |", flush=True)
