@@ -87,7 +87,7 @@ def answers(table: ScenarioTable) -> list[Answer]:
     """
     entries = list(table.scenario.compare)
     unordered = [
-        _answer(table, head.comparison, index, head, machine)
+        _make_answer(table, head.comparison, index, head, machine)
         for index, head in enumerate(table.columns)
         for machine in dict.fromkeys(row.machine for row in table.rows if row.values[index].compared)
         if head.comparison
@@ -114,7 +114,7 @@ def interleave_answers(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
     return [answer for turn in turns for answer in sorted(turn, key=lambda candidate: not candidate.is_decided)]
 
 
-def _answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
+def _make_answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
     assert head.other is not None, "a column with a comparison has two sides"
     is_about_cell = describes_cell(entry)
     findings = []

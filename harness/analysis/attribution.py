@@ -93,10 +93,12 @@ def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribu
     if any(len({row.axes.get(axis) for row in table.rows}) > 1 for axis in table.scenario.sweeps):
         return []
     places = dict.fromkeys((row.device, row.machine) for row in table.rows)
-    return [attribution for place in places if (attribution := _attribution(run, table, lookup, *place))]
+    return [attribution for place in places if (attribution := _attribute_effects(run, table, lookup, *place))]
 
 
-def _attribution(run: Run, table: ScenarioTable, lookup: Lookup, device: Device, machine: str) -> Attribution | None:
+def _attribute_effects(
+    run: Run, table: ScenarioTable, lookup: Lookup, device: Device, machine: str
+) -> Attribution | None:
     values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
     devices = {device, *map(Device, table.scenario.axes.get(DEVICE, ()))}
     measured = [cell for cell, value in values if cell.device in devices and value.estimate]
@@ -247,9 +249,9 @@ def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
     while waiting and looked < MOST_BOXES:
         box, inside = waiting.pop()
         looked += 1
-        if _count_varying_axes(box) < 2 or (best and len(inside) < _size(best)):
+        if _count_varying_axes(box) < 2 or (best and len(inside) < _count_points(best)):
             continue
-        if len(inside) == _size(box):
+        if len(inside) == _count_points(box):
             best = min(box, best or box, key=_rank)
             continue
         missing = next(point for point in product(*box) if point not in members)
@@ -275,10 +277,10 @@ def _split_box(
 
 
 def _rank(box: _Box) -> tuple[int, int, list[tuple[int, tuple[int, ...]]]]:
-    return -_size(box), -_count_varying_axes(box), [(-len(kept), kept) for kept in box]
+    return -_count_points(box), -_count_varying_axes(box), [(-len(kept), kept) for kept in box]
 
 
-def _size(box: _Box) -> int:
+def _count_points(box: _Box) -> int:
     return math.prod(len(kept) for kept in box)
 
 

@@ -78,16 +78,16 @@ def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
     for scenario in run.scenarios:
         cells = lookup.cells_of(scenario.name)
         for device in dict.fromkeys(cell.device for cell in cells):
-            experiments += _experiments(run, scenario, [cell for cell in cells if cell.device is device], lookup)
+            experiments += _make_experiments(run, scenario, [cell for cell in cells if cell.device is device], lookup)
     return [experiment for experiment in experiments if experiment.rows]
 
 
-def _experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lookup) -> list[Behaviour]:
+def _make_experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lookup) -> list[Behaviour]:
     timed = any(cell in lookup.series for cell in cells)
     seen = {cell: observations(cell, lookup) for cell in cells}
     names = list(dict.fromkeys(name for observed in seen.values() for name in observed))
     by_cell = {cell: _collect_observations(cell, names, seen[cell], lookup) for cell in cells}
-    belonging = _shown_names(run, scenario, seen, by_cell, timed=timed)
+    belonging = _select_names(run, scenario, seen, by_cell, timed=timed)
     # from the scenario's axes, not from the selected cells, so that an experiment keeps its name in each run
     apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
     by = [] if timed else apart[:1]
@@ -123,7 +123,7 @@ def _collect_observations(
     return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
+def _select_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
     """Return the names of the observations that the tables of a scenario show."""
     names = {
         name
@@ -132,13 +132,13 @@ def _shown_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, t
         if name not in KIT and not is_version(name, value, pins(run, cell.environment))
     }
     if timed:
-        return {name for name in names if _differs(scenario, name, by_cell)} | {
+        return {name for name in names if _has_differences(scenario, name, by_cell)} | {
             expectation.observation for expectation in scenario.expect
         }
     return names or {name for observed in seen.values() for name in observed if name != SETTINGS_SEEN}
 
 
-def _differs(scenario: Scenario, name: str, by_cell: _Told) -> bool:
+def _has_differences(scenario: Scenario, name: str, by_cell: _Told) -> bool:
     """Return whether compared cells, which are in the same row, have different values of the observation `name`."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
     for cell, entries in by_cell.items():

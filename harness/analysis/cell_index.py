@@ -48,7 +48,7 @@ class Lookup:
     the reason why it ended, and `looks` the share of the level for its verdicts.
 
     `controls` contains the A/A control of each machine (under the name "" in a run that wasn't merged). `references`
-    contains the reference's results in rounds with several blocks (`rounds.references`). `interpreters` contains the
+    contains the control cell's results in rounds with several blocks (`rounds.references`). `interpreters` contains the
     Python version (X.Y) of each environment. `budget` is the budget of the run in seconds.
     """
 
@@ -113,17 +113,19 @@ class Lookup:
         """Return the variance of the log ratio of two cells in a round, if the variance of a launch is 1.
 
         It is the mean over the rounds that both cells have. A cell may have several launches in a round. If two cells
-        aren't in the same block, they are compared through the reference (`rounds.series`), which adds the variance of
-        the reference's launches.
+        aren't in the same block, they are compared through the control cell (`rounds.series`), which adds the variance
+        of the control cell's launches.
         """
         one, two = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
         return fmean(
-            self._weight(one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {}))
+            self._compute_round_weight(
+                one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {})
+            )
             for number in one.keys() & two.keys()
         )
 
     @staticmethod
-    def _weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
+    def _compute_round_weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
         """Return the variance in one round. `one` and `two` contain the number of launches of each cell by block."""
         together = one.keys() & two.keys()
         if together:
@@ -211,7 +213,7 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
         scatters=scatters,
-        contentions=_contentions(run, numbers),
+        contentions=_find_contentions(run, numbers),
         rounds=Counter(group for group, _ in {(one.group, one.round) for one in counting}),
         costs=seconds_per_round(counting),
         trends=trends(numbers, math.log1p(run.plan.margin)),
@@ -236,14 +238,14 @@ def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dic
         launches = [launch for cell in cells for launch in numbers[cell]]
         # interference is the same for all launches of a block
         of_rounds = [(launch.round, launch.block) for launch in launches]
-        within = {cell: scatter for cell in cells if (scatter := _centre_error(numbers[cell]))}
+        within = {cell: scatter for cell in cells if (scatter := _estimate_mean_error(numbers[cell]))}
         scatters[group.name] = Scatter(
             [launch.cell for launch in launches], of_rounds, [math.log(centre(launch)) for launch in launches], within
         )
     return scatters
 
 
-def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
+def _find_contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Contention]:
     """Return the effects of CPU contention by group, if there were any."""
     by_group = {
         group.name: [launch for cell in group.cells for launch in numbers.get(cell, ())] for group in run.plan.groups
@@ -251,7 +253,7 @@ def _contentions(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str
     return {name: effect for name, launches in by_group.items() if (effect := find_contention(launches))}
 
 
-def _centre_error(launches: Sequence[Launch]) -> float:
+def _estimate_mean_error(launches: Sequence[Launch]) -> float:
     """Return the standard error of a launch mean, estimated from the launch's samples; 0 if it can't be estimated."""
     return (Times(launches).within or 0.0) / math.sqrt(fmean(len(launch.samples) or 1 for launch in launches))
 

@@ -36,7 +36,7 @@ def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int
     left = 0
     everything = list(universe)
     for scenario in dict.fromkeys(cell.scenario for cell in unique_cells):
-        points = {cell: _point(cell) for cell in everything if cell.scenario == scenario}
+        points = {cell: _make_point(cell) for cell in everything if cell.scenario == scenario}
         remaining = dict.fromkeys(cell for cell in unique_cells if cell.scenario == scenario)
         while remaining and len(boxes) < limit:
             sides = _grow(next(iter(remaining)), points, remaining.keys())
@@ -48,7 +48,7 @@ def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int
     return boxes, left
 
 
-def _point(cell: Cell) -> _Point:
+def _make_point(cell: Cell) -> _Point:
     return {**cell.axes, _DEVICE: cell.device.value, ENVIRONMENT: cell.environment}
 
 
@@ -57,7 +57,7 @@ def _is_within(point: _Point, sides: _Sides, but: str = "") -> bool:
 
 
 def _grow(seed: Cell, points: Mapping[Cell, _Point], allowed: Set[Cell]) -> _Sides:
-    sides = {axis: {value} for axis, value in _point(seed).items()}
+    sides = {axis: {value} for axis, value in _make_point(seed).items()}
     if len(allowed) == 1:
         return sides
     for axis in sides:

@@ -140,7 +140,7 @@ def cell_results(
             group=lookup.groups.get(cell, ""),
             status=Status.OK if estimate else lookup.status(cell) or Status.INTERRUPTED,
             estimate=estimate,
-            launches=Computed(_centre, launches),
+            launches=Computed(_make_launch_mean, launches),
             shape=value.shape if value else None,
             used=summarize_resources(launches),
             undone=value.undone if value else "",
@@ -151,7 +151,7 @@ def cell_results(
     return [result(cell) for cell in lookup.cells]
 
 
-def _centre(launch: Launch) -> LaunchMean:
+def _make_launch_mean(launch: Launch) -> LaunchMean:
     return LaunchMean(
         round=launch.round,
         attempt=launch.attempt,

@@ -140,7 +140,7 @@ def judge_ratio(
     """
     match verdict:
         case Verdict.SLOWER if interval:
-            return _size(interval, claimed)
+            return _judge_size(interval, claimed)
         case Verdict.FASTER:
             return ClaimOutcome.OPPOSITE
         case Verdict.SAME:
@@ -157,10 +157,10 @@ def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcom
     if interval.high < least:
         return ClaimOutcome.NOT_SEEN
     is_vague = interval.low <= claimed[1] and interval.high > most
-    return _size(interval, claimed) if interval.low > least and not is_vague else ClaimOutcome.UNCLEAR
+    return _judge_size(interval, claimed) if interval.low > least and not is_vague else ClaimOutcome.UNCLEAR
 
 
-def _size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
+def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     low, high = claimed
     if interval.high < low:
         return ClaimOutcome.SMALLER
@@ -267,23 +267,29 @@ class _Family:
     def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
         self._found, self._margin = lookup, margin
         ratios = [
-            (worse, better) for claim, (worse, better) in members if better and not self._absent(claim, worse, better)
+            (worse, better)
+            for claim, (worse, better) in members
+            if better and not self._explain_absence(claim, worse, better)
         ]
         pairs = list(dict.fromkeys(ratios))
         self._ratios = dict(zip(pairs, compare(pairs, lookup, margin), strict=True))
         absolute = {
-            worse for claim, (worse, better) in members if not better and not self._absent(claim, worse, better)
+            worse
+            for claim, (worse, better) in members
+            if not better and not self._explain_absence(claim, worse, better)
         }
         self._alpha = compute_shown_alpha(len(absolute))
 
     def place(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace:
         """Return the outcome of the claim with these cells."""
-        absent = self._absent(claim, worse, better)
+        absent = self._explain_absence(claim, worse, better)
         if absent:
             return ClaimPlace(worse, better, *absent)
-        return self._ratio(claim, worse, better) if better else self._absolute(claim, worse)
+        return self._judge_ratio(claim, worse, better) if better else self._judge_absolute(claim, worse)
 
-    def _absent(self, claim: Claim, worse: Cell, better: Cell | None) -> tuple[ClaimOutcome, None, float, str] | None:
+    def _explain_absence(
+        self, claim: Claim, worse: Cell, better: Cell | None
+    ) -> tuple[ClaimOutcome, None, float, str] | None:
         """Return why the claim can't be judged, as the fields of a ClaimPlace; None if it can be judged."""
         cells = [worse, *([better] if better else [])]
         if any(cell not in self._found.cells for cell in cells):
@@ -302,10 +308,10 @@ class _Family:
                 return outcome, None, 0.0, f"{where}: {cause}" if cause else where
         return None
 
-    def _ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
+    def _judge_ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
         both = self._ratios[worse, better]
         rounds = both.ratio.rounds if both else 0
-        if (both is None or both.withheld is Withheld.FEW_ROUNDS) and (why := self._cut_short(worse, rounds)):
+        if (both is None or both.withheld is Withheld.FEW_ROUNDS) and (why := self._explain_cut(worse, rounds)):
             return ClaimPlace(worse, better, ClaimOutcome.NOT_MEASURED, why=why)
         if both is None:
             return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
@@ -326,12 +332,12 @@ class _Family:
         below = _compute_upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR and is_told else None
         return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
 
-    def _cut_short(self, cell: Cell, rounds: int) -> str:
+    def _explain_cut(self, cell: Cell, rounds: int) -> str:
         """Return that the budget ended before the rounds that an outcome needs; empty if it didn't."""
         ended = self._found.describe_budget(cell)
         return f"{ended} after {counted(rounds, 'round')} of {FEWEST_ROUNDS}" if ended else ""
 
-    def _absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
+    def _judge_absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Judge an absolute claim: seconds on the log scale, and bytes on a linear scale, because they may be zero."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
@@ -347,7 +353,7 @@ class _Family:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
             calls, shown, least = 0, math.inf, math.log(SHARE * claim.range[0])
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
-        if rounds < FEWEST_ROUNDS and (cut := self._cut_short(worse, rounds)):
+        if rounds < FEWEST_ROUNDS and (cut := self._explain_cut(worse, rounds)):
             return ClaimPlace(worse, None, ClaimOutcome.NOT_MEASURED, why=cut)
         level = 1.0 - alpha
         if rounds < 2:
@@ -377,12 +383,12 @@ class _Family:
         if estimate.interval.low > SHARE * claim.range[0]:  # only the upper bound is still unclear
             most = claim.range[1] / SHARE
             above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
-        settling = None if why else self._settling(worse, above, alpha)
+        settling = None if why else self._compute_settling(worse, above, alpha)
         is_told = not why or rounds < FEWEST_ROUNDS
         below = _compute_upper_bound(estimate.interval, claim) if is_told else None
         return ClaimPlace(worse, None, outcome, estimate, level, why, settling, below)
 
-    def _settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
+    def _compute_settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the further rounds that would show on which side of a bound an absolute value is.
 
         `above` is the distance of the value above the bound.

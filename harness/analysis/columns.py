@@ -6,8 +6,8 @@ No code in this module depends on a particular scenario.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.environments import stands_for
-from harness.model.environment import unmet
+from harness.analysis.environments import get_represented_packages
+from harness.model.environment import find_unmet
 from harness.model.run import Run
 from harness.model.scenario import ENVIRONMENT, STEP, Cell, Comparison, Scenario, has_values
 
@@ -44,7 +44,7 @@ def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str =
     `cells` are the scenario's cells in the run. Only the header's comparisons of `quantity` are included. If two of
     them compare the same sides, only the first one gets a column.
     """
-    sides = _sides(run, scenario, cells)
+    sides = _find_sides(run, scenario, cells)
     ratios: list[ScenarioColumn] = []
     for entry in scenario.compare:
         if entry.of != quantity:
@@ -52,13 +52,13 @@ def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str =
         pairs = [(column.side, column.other) for column in ratios]
         ratios += [
             ScenarioColumn(side, other, entry)
-            for side, other in _compared_sides(run, scenario, entry, sides)
+            for side, other in _list_compared_sides(run, scenario, entry, sides)
             if other in sides and (side, other) not in pairs
         ]
     return [*(ScenarioColumn(side) for side in sides), *ratios]
 
 
-def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
+def _find_sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     """Return the occurring combinations of environments and values of the compared axes.
 
     Environments are in the run's order, and values in the header's order.
@@ -79,7 +79,9 @@ def _sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
     ]
 
 
-def _compared_sides(run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
+def _list_compared_sides(
+    run: Run, scenario: Scenario, entry: Comparison, sides: Sequence[Side]
+) -> list[tuple[Side, Side]]:
     """Return the pairs of sides that an entry compares. The second side of a pair may be missing from `sides`.
 
     Along an axis, `plus` is compared with each other value (or only with `against`), with equal other values and the
@@ -108,8 +110,8 @@ def _pick_sides(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tupl
     def fits(side: Side) -> bool:
         return any(
             picked is not None and has_values(picked, side.axes)
-            for installed in stands_for(run, side.environment)
-            for picked in [next((pick.axes for pick in entry.pick if not unmet(pick.requires, installed)), None)]
+            for installed in get_represented_packages(run, side.environment)
+            for picked in [next((pick.axes for pick in entry.pick if not find_unmet(pick.requires, installed)), None)]
         )
 
     fitting = [side for side in sides if fits(side)]

@@ -132,15 +132,15 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     `margin` is a share: 0.03 for 3 %. Three kinds of pairs aren't judged: pairs with one round, pairs that did
     different work, and pairs of non-stationary steps without common steps. The level is divided among the other pairs.
     """
-    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
-    logs, log_margin = _logs(family, lookup), math.log1p(margin)
-    alone, contention = _sequential_ratios(family, lookup), _contention_errors(family, lookup)
+    logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
+    alone, contention = _compute_sequential_ratios(family, lookup), _find_contention_errors(family, lookup)
     # the two errors are independent of each other, so both may act in the same direction
-    bias = contention + _bias(alone)
+    bias = contention + _compute_bias(alone)
     lost = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
-    judged = judge(logs, log_margins, bias, _shares(family, logs, log_margins, bias, lookup))
+    judged = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
     outcomes = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
     hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     outcomes = [
@@ -150,7 +150,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     cells = [pair.cell for pair in family]
     settled = settlings(logs, judged.alpha, log_margin, cells, lookup, shown=1.0 - judged.levels, bias=bias)
     results = (
-        replace(_compared(pair, judgement, lookup, settling), alone=shift, contention=wider)
+        replace(_make_compared(pair, judgement, lookup, settling), alone=shift, contention=wider)
         for pair, judgement, settling, shift, wider in zip(
             family, outcomes, settled, alone, contention.tolist(), strict=True
         )
@@ -175,14 +175,14 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
     leak vary more than cells that don't. The margin is PIECE divided by the number of calls in the later half of a
     launch. If the memory growth of the control cell differs by more than the margin, the verdict is withheld.
     """
-    candidates = [_growth_pair(cell, other, lookup) for cell, other in pairs]
+    candidates = [_make_growth_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    pieces = np.array([_growth_margin(pair, lookup) for pair in family])
+    pieces = np.array([_compute_growth_margin(pair, lookup) for pair in family])
     judged = judge(logs, pieces, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64))
     settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], lookup, shown=1.0 - judged.levels)
     results = iter(
-        _compared(
+        _make_compared(
             pair,
             Judgement(
                 Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
@@ -205,10 +205,10 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
             pieces.tolist(),
             strict=True,
         )
-        for conclusion, withheld in [_growth_verdict(pair, verdict, margin, lookup)]
+        for conclusion, withheld in [_judge_growth(pair, verdict, margin, lookup)]
     )
     return [
-        None if pair is None else next(results) if pair.judged else _unjudged_growth(pair, len(family), lookup)
+        None if pair is None else next(results) if pair.judged else _make_unjudged_growth(pair, len(family), lookup)
         for pair in candidates
     ]
 
@@ -258,7 +258,7 @@ def is_beyond(difference: Difference | None, margin: float) -> bool:
     return ends is not None and (ends.low > margin or ends.high < -margin)
 
 
-def _growth_verdict(
+def _judge_growth(
     pair: _Pair, verdict: Verdict, margin: float, lookup: Lookup
 ) -> tuple[Verdict, None] | tuple[None, Withheld]:
     if len(pair.logs) < FEWEST_ROUNDS:
@@ -268,7 +268,7 @@ def _growth_verdict(
     return verdict, None
 
 
-def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
+def _make_growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     """Return the pair with the difference in memory growth of each round instead of its log ratio."""
     one, two = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
     differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
@@ -278,7 +278,7 @@ def _growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     return _Pair(cell, other, differences, lookup.weight(cell, other), same, changes=False, steps=None)
 
 
-def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
+def _compute_growth_margin(pair: _Pair, lookup: Lookup) -> float:
     """Return the memory growth, in bytes per call, that can occur without a leak.
 
     It is PIECE divided by the number of calls in the later half of a launch, in the launch that has the fewest.
@@ -287,11 +287,11 @@ def _growth_margin(pair: _Pair, lookup: Lookup) -> float:
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
-def _unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
+def _make_unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     level = 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
-    return _compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
+    return _make_compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
 
 
 def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0) -> list[float | None]:
@@ -302,9 +302,9 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
     don't include a bias, because more rounds don't remove it. The width is None for a pair that isn't judged, and
     infinite for a pair with too few rounds.
     """
-    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
-    widths = iter(half_widths(_logs(family, lookup), compute_shown_alpha(max(planned, len(family)))).tolist())
+    widths = iter(half_widths(_moderate_logs(family, lookup), compute_shown_alpha(max(planned, len(family)))).tolist())
     return [
         None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
         for pair in candidates
@@ -323,11 +323,11 @@ def open_widths(
     halves = half_widths_of(pairs, lookup)
     if not any(settled.values()):
         return halves
-    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
-    logs, log_margin = _logs(family, lookup), math.log1p(margin)
+    logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
     shares = np.array([settled[lookup.groups[pair.cell]] for pair in family], np.float64)
-    bias = _contention_errors(family, lookup) + _bias(_sequential_ratios(family, lookup))
+    bias = _find_contention_errors(family, lookup) + _compute_bias(_compute_sequential_ratios(family, lookup))
     are_settled = _are_settled(logs, margins(logs.rounds, log_margin), bias, shares)
     lost = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
     known_well = iter((are_settled & ~lost).tolist())
@@ -344,9 +344,9 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = AL
     moderated over all of these pairs. The result is None if no round has both cells, and for non-stationary steps with
     too few common steps. A ratio from one round has no interval.
     """
-    candidates = [_pair(cell, other, lookup) for cell, other in pairs]
+    candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.apart]
-    halves = iter(half_widths(_logs(family, lookup), alpha).tolist())
+    halves = iter(half_widths(_moderate_logs(family, lookup), alpha).tolist())
     return [
         None
         if pair is None or pair.apart
@@ -355,7 +355,7 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = AL
     ]
 
 
-def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
+def _compute_sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate | None]:
     """Return, for each pair, the ratio of sequential samples divided by the interleaved ratio.
 
     Sequential samples are the last samples of a launch. So they can't check interleaving if steps are non-stationary.
@@ -364,12 +364,12 @@ def _sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[Estimate
     return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
 
 
-def _contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
+def _find_contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
     """Return the possible error of each ratio, on the log scale, if CPU contention was subtracted; shape (m,)."""
     return np.array([lookup.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
-def _bias(alone: Sequence[Estimate | None]) -> Floats:
+def _compute_bias(alone: Sequence[Estimate | None]) -> Floats:
     return np.array(
         [abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0 for estimate in alone],
         np.float64,
@@ -383,7 +383,7 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
     )
 
 
-def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
+def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
     """Return the share of the level for each comparison.
 
     It is lower for a comparison whose verdict became clear before its interval was narrow.
@@ -398,7 +398,7 @@ def _shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floa
     return np.where(is_early, early, share)
 
 
-def _pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
+def _make_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     if not log_ratios(lookup.series.get(cell, {}), lookup.series.get(other, {})):
         return None
     changes, own, theirs = cell in lookup.trends or other in lookup.trends, lookup.series[cell], lookup.series[other]
@@ -411,7 +411,7 @@ def _pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     return _Pair(cell, other, log_ratios(own, theirs), lookup.weight(cell, other), same, changes, steps)
 
 
-def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
+def _moderate_logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
     weights = np.array([pair.weight for pair in family], np.float64)
     residuals = [lookup.residual(pair.cell, pair.other) for pair in family]
     machines = [lookup.machine(pair.cell) for pair in family]
@@ -421,14 +421,14 @@ def _logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
 def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     """Return a comparison without a verdict. Its interval has the level of the intervals of the `judged` pairs."""
     n, level = len(pair.logs), 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
-    half = float(half_widths(_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
+    half = float(half_widths(_moderate_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
-    return _compared(
+    return _make_compared(
         pair, make_unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), lookup
     )
 
 
-def _compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: RoundsNeeded | None = None) -> Compared:
+def _make_compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: RoundsNeeded | None = None) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,

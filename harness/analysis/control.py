@@ -67,12 +67,12 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
     `separate_control`. Without them, a group's variance isn't moderated.
     """
     numbers = [launch for launch in counting if has_mean(launch)]
-    measured = {_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
+    measured = {_get_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
     cells: dict[str, Cell] = {}
     for measurement in numbers:
-        if measurement.role is Role.CONTROL and _place(measurement) in measured:
-            logs[measurement.group].append(math.log(centre(measurement)) - measured[_place(measurement)])
+        if measurement.role is Role.CONTROL and _get_place(measurement) in measured:
+            logs[measurement.group].append(math.log(centre(measurement)) - measured[_get_place(measurement)])
             cells[measurement.group] = measurement.cell
     by_group = scatters or {}
     residuals = [
@@ -92,7 +92,7 @@ def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]])
     return Scatter(labels, scatter.rounds, scatter.logs, scatter.within)
 
 
-def _place(launch: Launch) -> tuple[str, int, int, Cell]:
+def _get_place(launch: Launch) -> tuple[str, int, int, Cell]:
     """Return the values that a control launch has in common with the launch with which it is compared."""
     return launch.group, launch.round, launch.block, launch.cell
 

@@ -107,13 +107,15 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     places = np.log(sizes) if log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
     between = [slice(index, index + 2) for index in range(len(sizes) - 1)]
-    stretches = _merge_ranges([part for at in between for part in _segment(places[at], mean[at], logs[:, at], level)])
+    stretches = _merge_ranges(
+        [part for at in between for part in _test_segment(places[at], mean[at], logs[:, at], level)]
+    )
     roots = _find_sign_changes(places, mean)
     first, last = float(places[0]), float(places[-1])
 
     def interval(part: _Stretch) -> Interval:
         # at the ends of the sweep, return the given sizes, without rounding errors of log and exp
-        low, high = (_size(end, log) for end in (part.low, part.high))
+        low, high = (_convert_to_size(end, log) for end in (part.low, part.high))
         return Interval(float(sizes[0]) if part.low <= first else low, float(sizes[-1]) if part.high >= last else high)
 
     signed = [interval(part) for part in stretches if part.sign]
@@ -129,7 +131,7 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
         at, rises = inside[len(inside) // 2]
         crossings.append(
             Crossing(
-                at=_size(at, log),
+                at=_convert_to_size(at, log),
                 interval=interval(stretch) if len(logs) > 1 else None,
                 rises=rises,
                 opens_low=opens_low,
@@ -144,11 +146,11 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     )
 
 
-def _size(place: float, log: bool) -> float:
+def _convert_to_size(place: float, log: bool) -> float:
     return math.exp(place) if log else float(place)
 
 
-def _segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
+def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
     """Return the test's result between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
     Let w be the share of the distance between the two sizes. The test rejects if mean² > t² · variance / rounds. Both
@@ -214,7 +216,7 @@ def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]
     roots = []
     for one, two in pairwise(nonzero):
         if (mean[one] > 0.0) != (mean[two] > 0.0):
-            # use the same operations as in `_segment`, so that both get exactly the same place
+            # use the same operations as in `_test_segment`, so that both get exactly the same place
             (share,) = _find_zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
             low, high = float(places[one]), float(places[two])
             # if the mean is exactly 0 in between, the line crosses there

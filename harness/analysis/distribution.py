@@ -151,17 +151,17 @@ STATISTICS: tuple[Statistic[Times], ...] = (
 FAULTS, FAULT_SECONDS = "page faults per step", 1e-6
 
 
-def _cores(launch: Launch) -> float | None:
+def _compute_cores(launch: Launch) -> float | None:
     cpu, wall = (launch.resources.get(name) for name in ("steady_cpu_seconds", "steady_seconds"))
     return cpu / wall if cpu is not None and wall else None
 
 
-def _faults(launch: Launch) -> float | None:
+def _compute_faults(launch: Launch) -> float | None:
     faults = launch.resources.get("steady_minor_faults")
     return faults / launch.steps if faults is not None and launch.steps else None
 
 
-def _energy(launch: Launch) -> float | None:
+def _compute_energy(launch: Launch) -> float | None:
     joules = launch.resources.get("gpu_energy_joules")
     return joules / launch.steps if joules is not None and launch.steps else None
 
@@ -171,7 +171,7 @@ def _read_gpu(name: str) -> Callable[[Launch], float | None]:
     return lambda launch: launch.resources.get(name) if launch.resources.get("gpu_steady") else None
 
 
-def _capped(launch: Launch) -> float | None:
+def _read_capped_share(launch: Launch) -> float | None:
     # if the power limit had no effect, launches don't record its share
     share = _read_gpu("gpu_throttled_share")(launch)
     return None if share is None else launch.resources.get("gpu_power_cap_share", 0.0)
@@ -183,7 +183,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "cores in the steady state",
         Quantity.NUMBER,
-        _cores,
+        _compute_cores,
         "Cores: CPU seconds divided by wall-clock seconds while steps were timed.",
     ),
     Statistic(
@@ -196,7 +196,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         FAULTS,
         Quantity.NUMBER,
-        _faults,
+        _compute_faults,
         "Page faults: how often the kernel gave the process a page of memory while steps were timed. Page faults "
         "occur in steps that free memory and allocate it again, and their number differs between processes.",
     ),
@@ -216,7 +216,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "GPU energy per step",
         Quantity.JOULES,
-        _energy,
+        _compute_energy,
         "GPU energy per step: the increase of the GPU's energy counter while steps were timed, divided by the number "
         "of steps. Idle energy is included.",
     ),
@@ -231,7 +231,7 @@ RESOURCES: tuple[Statistic[Launch], ...] = (
     Statistic(
         "at the power limit",
         Quantity.SHARE,
-        _capped,
+        _read_capped_share,
         "At the power limit: the share of readings in which the power limit reduced the GPU's clock speed.",
     ),
 )

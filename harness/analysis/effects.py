@@ -114,12 +114,14 @@ def effects(
     unchecked share (both are explained in `interference.Contention`). Intervals are then wider by the possible error.
     """
     pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
-    blocks = [_block(logs, axes, places) for places in pairs]
+    blocks = [_make_block(logs, axes, places) for places in pairs]
     values = np.concatenate([block.values for block in blocks], axis=1)
     size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [change for block in blocks for change in block.changes]
-    bias = np.concatenate([_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
-    scatter = residual(*_launches(logs))
+    bias = (
+        np.concatenate([_compute_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
+    )
+    scatter = residual(*_list_launches(logs))
     judged = _judge_effects(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
     parts = iter(_estimate_parts(logs, scatter, share=share, contention=contention))
     return [
@@ -149,7 +151,7 @@ class _Block:
     size: float
 
 
-def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
+def _make_block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
     averaged = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in places)
     means = logs.mean(axis=averaged)
     values = means
@@ -164,11 +166,11 @@ def _block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, .
     )
 
 
-def _possible_errors(
+def _compute_possible_errors(
     losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
 ) -> Floats:
     """Return the possible error of each effect of a block, if CPU contention was subtracted."""
-    block = _block(losses.mean(axis=0, keepdims=True), axes, places)
+    block = _make_block(losses.mean(axis=0, keepdims=True), axes, places)
     return _add_errors(losses, unchecked, block.values[0], block.size)
 
 
@@ -186,7 +188,7 @@ def _estimate_parts(
     contention: tuple[Floats, float] | None,
 ) -> list[Parts]:
     """Return the parts of all interactions with their intervals, in the order of the interactions."""
-    values, size = _part_logs(logs)
+    values, size = _compute_part_logs(logs)
     n, means, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
     halves: list[float | None] = [None] * means.size
     if n > 1:
@@ -194,7 +196,7 @@ def _estimate_parts(
         widths = half_widths(moderate(measured, size, [scatter] * means.size), 1.0 - level)
         if contention:
             losses, unchecked = contention
-            differences, _ = _part_logs(losses)
+            differences, _ = _compute_part_logs(losses)
             widths = widths + _add_errors(losses, unchecked, differences.mean(axis=0), size)
         halves = widths.tolist()
     estimates = [Estimate.from_log(mean, n, half) for mean, half in zip(means.tolist(), halves, strict=True)]
@@ -212,7 +214,7 @@ def _estimate_parts(
     ]
 
 
-def _part_logs(logs: Floats) -> tuple[Floats, Floats]:
+def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
     """Return the log factors of all parts, of shape (rounds, parts), and their sizes as in `_Block`.
 
     Each interaction has three parts.
@@ -228,7 +230,7 @@ def _part_logs(logs: Floats) -> tuple[Floats, Floats]:
     return np.concatenate(values, axis=1), np.concatenate(sizes)
 
 
-def _launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
+def _list_launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
     """Return the number of the cell, the round and the log of each launch mean, as three lists."""
     flat = logs.reshape(len(logs), -1)
     rounds, cells = np.indices(flat.shape)

@@ -48,7 +48,7 @@ def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str
     return versions(entry) if entry else {}
 
 
-def stands_for(run: Run, environment: str) -> list[Mapping[str, str]]:
+def get_represented_packages(run: Run, environment: str) -> list[Mapping[str, str]]:
     """Return the sets of packages by which a header picks axis values for the environment.
 
     If the environment is a fallback, the packages of the environments that it replaces are used. For example, a
@@ -70,7 +70,7 @@ def software(run: Run) -> list[Software]:
     environments, on_gpu = run.environments, bool(run.plan.limits.gpus)
 
     def versions(package: str) -> list[str]:
-        return [_version(package, run, environment.name) for environment in environments]
+        return [_find_version(package, run, environment.name) for environment in environments]
 
     leading = {
         "TensorFlow": versions("tensorflow"),
@@ -91,6 +91,6 @@ def software(run: Run) -> list[Software]:
     ]
 
 
-def _version(name: str, run: Run, environment: str) -> str:
+def _find_version(name: str, run: Run, environment: str) -> str:
     version = installed(name, pins(run, environment))
     return version or ("" if run.pins.get(environment) else NOT_KNOWN)

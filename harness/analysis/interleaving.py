@@ -74,7 +74,7 @@ def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterle
     took = [launch for launch in launches if launch.places]
     if not took:
         return None
-    together = _interleaved_launches(took)
+    together = _group_interleaved(took)
     blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
     for launch in took:
         blocks[launch.group, launch.round].add(launch.block)
@@ -107,7 +107,7 @@ def compare_sequential(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> li
         return ratios
     logs = means([[fmean(shifts[a][r]) - fmean(shifts[b][r]) for r in both] for a, b, both in family])
     weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
-    groups = {group: _shift_residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
+    groups = {group: _compute_shift_residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
     residuals = [groups[lookup.groups.get(a, "")] for a, *_ in family]
     logs = moderate(logs, np.array(weights), residuals, [lookup.machine(a) for a, *_ in family])
     halves = half_widths(logs, compute_shown_alpha(len(family)))
@@ -125,13 +125,13 @@ def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
     """Return the shifts of launches by round, without launches that have no sequential samples."""
     by_round: dict[int, list[float]] = defaultdict(list)
     for launch in launches:
-        shift = _shift(launch)
+        shift = _compute_shift(launch)
         if shift is not None:
             by_round[launch.round].append(shift)
     return by_round
 
 
-def _shift(launch: Launch) -> float | None:
+def _compute_shift(launch: Launch) -> float | None:
     """Return log(sequential seconds per step / interleaved seconds per step); None without sequential samples.
 
     If there was contention, CPU time is compared, if it is known.
@@ -149,7 +149,7 @@ def _shift(launch: Launch) -> float | None:
     return math.log(seconds / steps / interleaved) if steps and seconds > 0.0 else None
 
 
-def _shift_residual(group: str, lookup: Lookup) -> Residual | None:
+def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:
     """Return the residual variance of the shifts of a group's launches."""
     cells = [cell for cell, name in lookup.groups.items() if name == group]
     points = [
@@ -161,7 +161,7 @@ def _shift_residual(group: str, lookup: Lookup) -> Residual | None:
     return residual(*map(list, zip(*points, strict=True))) if points else None
 
 
-def _interleaved_launches(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
+def _group_interleaved(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
     """Return the interleaved launches by group, round and block."""
     blocks: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
     for launch in took:

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
-from harness.model.environment import installed, normalise, unmet
+from harness.model.environment import find_unmet, installed, normalize
 from harness.model.launch import ON_DEVICE, Status
 from harness.model.run import Run
 from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, has_values
@@ -79,11 +79,11 @@ def observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     observations that these launches don't have come from the pilot.
     """
     if cell not in lookup.seen:
-        lookup.seen[cell] = _observations(cell, lookup)
+        lookup.seen[cell] = _collect_observations(cell, lookup)
     return lookup.seen[cell]
 
 
-def _observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
+def _collect_observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     values: dict[str, list[Any]] = {}
     for launch in lookup.numbers.get(cell) or lookup.observed.get(cell) or ():
         for name, value in launch.observations.items():
@@ -124,26 +124,28 @@ def are_equal(one: Any, other: Any) -> bool:
 def is_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
     """Return whether an observation is the version of an installed package, which the software table already shows."""
     texts = [value for value in observed.values if isinstance(value, str) and _VERSION.fullmatch(value)]
-    return len(texts) == len(observed.values) and installed(normalise(name), pins) is not None
+    return len(texts) == len(observed.values) and installed(normalize(name), pins) is not None
 
 
 def statements(run: Run, lookup: Lookup) -> list[Statement]:
     """Return the statements in the headers of the run's scenarios that at least one launched cell can decide."""
     checked = [
-        Statement(scenario, expectation, _checks(run, scenario, expectation, lookup))
+        Statement(scenario, expectation, _make_checks(run, scenario, expectation, lookup))
         for scenario in run.scenarios
         for expectation in scenario.expect
     ]
     return [statement for statement in checked if statement.checks]
 
 
-def _checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Lookup) -> list[Check]:
+def _make_checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Lookup) -> list[Check]:
     cells = [
         cell
         for cell in lookup.cells_of(scenario.name)
         if has_values(expectation.when, cell.axes) and has_observations(cell, lookup)
     ]
-    meant = {name for name in {cell.environment for cell in cells} if not unmet(expectation.requires, pins(run, name))}
+    meant = {
+        name for name in {cell.environment for cell in cells} if not find_unmet(expectation.requires, pins(run, name))
+    }
     return [_check(cell, expectation, lookup) for cell in cells if cell.environment in meant]
 
 

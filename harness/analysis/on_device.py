@@ -47,7 +47,7 @@ def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
     """Return, by cell, the GPU activity in the first launch with such a recording."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
-        seen = _seen(launch.resources)
+        seen = _read_recording(launch.resources)
         if seen:
             by_cell.setdefault(launch.cell, seen)
     return by_cell
@@ -63,12 +63,17 @@ def explain_missing(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, st
                 f"the process ended while the profiler was active ({launch.error}), and the cell was launched again "
                 "without the profiler"
             )
-        if isinstance(why, str) and why != UNDER_WAY and launch.cell in lookup.numbers and not _seen(launch.resources):
+        if (
+            isinstance(why, str)
+            and why != UNDER_WAY
+            and launch.cell in lookup.numbers
+            and not _read_recording(launch.resources)
+        ):
             reasons.setdefault(launch.cell, why)
     return reasons
 
 
-def _seen(resources: Mapping[str, float]) -> OnDevice | None:
+def _read_recording(resources: Mapping[str, float]) -> OnDevice | None:
     profiled = {
         name.removeprefix("profiled_"): value for name, value in resources.items() if name.startswith("profiled_")
     }

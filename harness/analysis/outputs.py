@@ -58,7 +58,7 @@ class _Printed:
 def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
     """Return the comparison of each cell's output with the output of the baseline cell with the same axis values."""
     by_cell = {
-        cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _printed(cell, lookup))
+        cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _read_outputs(cell, lookup))
     }
     pairs = [
         (cell, other)
@@ -70,7 +70,7 @@ def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> l
     return [compare(cell, other, by_cell[cell], by_cell[other]) for cell, other in pairs]
 
 
-def _printed(cell: Cell, lookup: Lookup) -> list[_Printed]:
+def _read_outputs(cell: Cell, lookup: Lookup) -> list[_Printed]:
     pilot = lookup.pilots.get(cell)
     launches: Sequence[Launch] = lookup.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
     return [printed for launch in launches if (printed := _read(launch.observations.get(OUTPUT)))]

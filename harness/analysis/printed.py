@@ -55,11 +55,11 @@ def find_ratio_numbers(quantity: str, scenario: Scenario) -> tuple[str, str] | N
 
 def unit_of(quantity: str, launches: Iterable[Launch]) -> str | None:
     """Return the unit of a printed number: SECONDS, or empty for other numbers; None if the launches disagree."""
-    units = {unit for launch in launches if (unit := _unit(quantity, launch)) is not None}
+    units = {unit for launch in launches if (unit := _find_unit(quantity, launch)) is not None}
     return None if len(units) > 1 else next(iter(units), "")
 
 
-def _unit(quantity: str, launch: Launch) -> str | None:
+def _find_unit(quantity: str, launch: Launch) -> str | None:
     """Return the unit of a launch's number; None if it has no number, or only zeros."""
     units = launch.observations.get(NUMBER_UNITS)
     if not any(values(quantity, launch)):
@@ -91,7 +91,7 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     pairs = [list(itertools.combinations(numbers, 2)) for numbers in series]
     rising = sum((other > one) - (other < one) for of_launch in pairs for one, other in of_launch)
     expected = math.sqrt(sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, series)))
-    first, last = (statistics.median(_quarter(numbers, end) for numbers in series) for end in (False, True))
+    first, last = (statistics.median(_average_quarter(numbers, end) for numbers in series) for end in (False, True))
     if rising < max(DEVIATIONS * expected, TAU * sum(map(len, pairs))) or not 0.0 < first * FACTOR <= last:
         return None
     count = statistics.median_low(len(values(quantity, launch)) for launch in launches if values(quantity, launch))
@@ -104,6 +104,6 @@ def _average_values(numbers: Sequence[float]) -> Sequence[float]:
     return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers
 
 
-def _quarter(numbers: Sequence[float], is_last: bool) -> float:
+def _average_quarter(numbers: Sequence[float], is_last: bool) -> float:
     count = max(1, len(numbers) // 4)
     return statistics.fmean(numbers[-count:] if is_last else numbers[:count])

@@ -190,7 +190,7 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
     whole = sum(own.values())
     classes = []
     for kind in FunctionClass:
-        members = [key for key, count in calls.items() if _class(count, steady.calls) is kind]
+        members = [key for key, count in calls.items() if _classify(count, steady.calls) is kind]
         building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
         seconds = sum(own[key] for key in members)
         classes.append(
@@ -311,7 +311,7 @@ def _share_inside(profile: Profile, inside: Sequence[bool]) -> list[float]:
     return covered
 
 
-def _class(calls: int, iterations: int) -> FunctionClass:
+def _classify(calls: int, iterations: int) -> FunctionClass:
     if calls <= BUILD_CALLS:
         return FunctionClass.BUILD
     return FunctionClass.TRAIN if calls >= iterations else FunctionClass.NEITHER

@@ -55,9 +55,9 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
         case "memory growth":
             return growth(launch)
         case "traces":
-            return _number(launch.observations.get(TRACES))
+            return _convert_number(launch.observations.get(TRACES))
     if quantity.startswith(PRINTED):
-        return _number(launch.observations.get(quantity))
+        return _convert_number(launch.observations.get(quantity))
     if quantity in PERCENTILES:
         return None if explain_no_percentile(quantity, launch, clock) else percentile(quantity, launch, clock)
     return (launch.phases_cpu if clock is Clock.CPU else launch.phases).get(quantity)
@@ -68,7 +68,7 @@ def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> floa
 
     CPU contention isn't subtracted: it is known for all steps together, and not for the slowest ones.
     """
-    return quantile(sorted(_single_steps(launch, clock)), PERCENTILES[quantity])
+    return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
 
 
 def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> str:
@@ -81,17 +81,17 @@ def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WA
     if most > 1:
         return f"Percentiles need single steps, but a sample of this launch has {most:,} steps."
     fewest = round(1.0 / (1.0 - PERCENTILES[quantity]))
-    steps = len(_single_steps(launch, clock))
+    steps = len(_list_single_steps(launch, clock))
     return f"{quantity} needs at least {fewest} steps, but this launch has {steps}." if steps < fewest else ""
 
 
-def _single_steps(launch: Launch, clock: Clock) -> list[float]:
+def _list_single_steps(launch: Launch, clock: Clock) -> list[float]:
     """Return the seconds of each sample, without samples whose time is unknown or zero."""
     seconds = (sample.cpu_seconds if clock is Clock.CPU else sample.seconds for sample in launch.samples)
     return [length for length in seconds if length]
 
 
-def _number(recorded: object) -> float | None:
+def _convert_number(recorded: object) -> float | None:
     # an integer in JSON may be larger than any float
     if isinstance(recorded, int | float) and not isinstance(recorded, bool) and abs(recorded) < 1e300:
         return float(recorded)

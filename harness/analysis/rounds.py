@@ -42,7 +42,7 @@ def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
 
 
 def _apply_cpu_clock(launch: Launch) -> Launch:
-    used, alone = _cpu_samples(launch.samples), _cpu_samples(launch.alone)
+    used, alone = _use_cpu_seconds(launch.samples), _use_cpu_seconds(launch.alone)
     if any(sample.seconds for sample in used) or launch.status is not Status.OK:
         return replace(launch, samples=used, alone=alone)
     return replace(
@@ -57,7 +57,7 @@ def _apply_cpu_clock(launch: Launch) -> Launch:
     )
 
 
-def _cpu_samples(samples: Sequence[Sample]) -> list[Sample]:
+def _use_cpu_seconds(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with their CPU seconds as `seconds`; empty if a sample has no CPU seconds."""
     on_cpu = [replace(sample, seconds=sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
     return on_cpu if len(on_cpu) == len(samples) else []
@@ -106,18 +106,18 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
 def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
     """Return each cell's launch mean in every round in which it has a result, in seconds per step.
 
-    If a cell was launched more than once in a round, the geometric mean of its launches is used. The reference cell is,
-    because it is also the control. If a round of a group has several blocks, each block has the reference, and a
-    launch's log mean c is corrected with the reference in its block: c - mean(log reference in the block) + mean of
-    these means over blocks. Interference is the same for all cells of a block, but differs between blocks, and the
-    reference shows this difference. So cells of different blocks can be compared as if they had been in one block.
+    If a cell was launched more than once in a round, as the control cell usually is, the geometric mean of its launches
+    is used. If a round of a group has several blocks, each block has the control cell. Interference is the same for all
+    cells of a block, but differs between blocks, and the control cell shows this difference. So the log c of a launch
+    mean is corrected: c - (mean log of the control cell in the block) + (mean of these means over all blocks). After
+    that, cells of different blocks can be compared as if they had been in one block.
     """
     shared = references(launches)
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if has_mean(launch):
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
-            # if a block has no result of the reference, its interference is unknown, so nothing is corrected
+            # if a block has no result of the control cell, its interference is unknown, so nothing is corrected
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
             logs[launch.cell][launch.round].append(math.log(centre(launch)) + shift)
     return {
@@ -132,10 +132,10 @@ def ticks_seconds(usage: Mapping[str, float]) -> float:
 
 
 def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
-    """Return the logs of the launch means of each group's reference, by group and round, and then by block.
+    """Return the logs of the control cell's launch means, by group and round, and then by block.
 
-    The reference is the cell that is in several blocks of a round. Rounds with one block aren't included, because they
-    need no correction.
+    The control cell is the cell that is in several blocks of a round. Rounds with one block aren't included, because
+    they need no correction.
     """
     rounds: dict[tuple[str, int], dict[Cell, dict[int, list[float]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(list))
@@ -153,7 +153,7 @@ def compute_taken_share(launch: Launch) -> float:
     The reason may be other processes, the hypervisor (steal time), or a CPU quota. The share contains steal time, and
     the time in which a thread of the launch was ready but didn't run. It is at most the time in which the launch didn't
     run, and doesn't include the time in which the step itself waits. For launches that didn't record how long their
-    threads were ready, see `_unaccounted_share`.
+    threads were ready, see `_compute_unaccounted_share`.
 
     Nothing is subtracted in these cases: the share is at most OWN_SHARE, the samples are CPU time, or the share can't
     be known. It can't be known on several CPUs, because contention on one CPU doesn't slow a step that waits for
@@ -164,13 +164,13 @@ def compute_taken_share(launch: Launch) -> float:
     to leave the CPU also counts as ready. This matters if the step also waits by itself, and there is contention or a
     quota, or the step waits only in a few samples.
     """
-    part = _timed_part(launch)
+    part = _get_timed_part(launch)
     return part.taken if part else 0.0
 
 
 def was_throttled(launch: Launch) -> bool:
     """Return whether a CPU quota paused the launch for a part of its time, which is subtracted."""
-    part = _timed_part(launch)
+    part = _get_timed_part(launch)
     return part is not None and part.has_quota and part.taken > 0.0
 
 
@@ -180,7 +180,7 @@ def compute_loss(launch: Launch) -> float:
     It includes everything that is subtracted, except the time for which a CPU quota paused the launch, because a pause
     alone doesn't mean that another process used the CPU and its caches.
     """
-    part = _timed_part(launch)
+    part = _get_timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0
 
 
@@ -193,7 +193,7 @@ class _TimedPart:
     has_quota: bool
 
 
-def _timed_part(launch: Launch) -> _TimedPart | None:
+def _get_timed_part(launch: Launch) -> _TimedPart | None:
     """Return the contention in a launch's timed part; None if it can't be known, or if nothing is subtracted."""
     try:
         part: _TimedPart | None = launch.timed_part
@@ -217,7 +217,7 @@ def _compute_timed_part(launch: Launch) -> _TimedPart | None:
     if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _is_always_running(launch))):
         return None
     if waited is None:
-        contended = taken = _unaccounted_share(seconds, foreign, away)
+        contended = taken = _compute_unaccounted_share(seconds, foreign, away)
     else:
         ready = min(waited + stolen, away)
         # if ticks don't show other processes, allow them half of the ticks' possible error (two standard deviations)
@@ -243,7 +243,7 @@ def _is_always_running(launch: Launch) -> bool:
     return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
 
 
-def _unaccounted_share(seconds: float, foreign: float, away: float) -> float:
+def _compute_unaccounted_share(seconds: float, foreign: float, away: float) -> float:
     """Return the share of other processes if they used all of the time in which a launch didn't run; otherwise 0.
 
     If the step also waited in this time, its waiting can't be separated from contention, and is included.

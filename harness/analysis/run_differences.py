@@ -54,9 +54,9 @@ def compare_machines(first: Run, second: Run) -> list[RunDifference]:
     settings, because a power limit changes times as much as a different GPU. Two machines of the same model can't be
     distinguished. The kernel may differ, because it is also updated on the same machine.
     """
-    one, other = map(_machine, (first, second))
+    one, other = map(_identify_machine, (first, second))
     differing = [
-        difference for difference in _compare_facts(Aspect.MACHINE, "", one, other) if not _same_memory(difference)
+        difference for difference in _compare_facts(Aspect.MACHINE, "", one, other) if not _has_same_memory(difference)
     ]
     return differing + (_compare_gpus(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
@@ -66,7 +66,7 @@ def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Run
     places = list(dict.fromkeys((cell.environment, cell.device) for cell in cells))
     once = Counter(environment for environment, _ in places)
     named = {place[0] if once[place[0]] == 1 else ":".join(place): place for place in places}
-    one, other = (_facts(run, named) for run in (first, second))
+    one, other = (_collect_facts(run, named) for run in (first, second))
     differing = [
         difference
         for subject, facts in one.items()
@@ -78,17 +78,19 @@ def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[Run
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
     """Return whether the cell's software is certainly the same in both runs: Python, packages, image and scenario."""
-    one, other = (_software(cell, run) for run in (first, second))
+    one, other = (_get_software(cell, run) for run in (first, second))
     return all(one) and one == other
 
 
-def _software(cell: Cell, run: Run) -> tuple[Any, ...]:
+def _get_software(cell: Cell, run: Run) -> tuple[Any, ...]:
     name = cell.environment
     own, source = name_on(name, cell.device, run.images), run.sources.get(cell.scenario)
     return python(run, name), dict(pins(run, name, cell.device)), run.images.get(own), source, run.backend.name
 
 
-def _facts(run: Run, environments: Mapping[str, tuple[str, Device]]) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
+def _collect_facts(
+    run: Run, environments: Mapping[str, tuple[str, Device]]
+) -> dict[tuple[Aspect, str], Mapping[str, Any]]:
     """Return all facts that may change times, by aspect, and by the name of the scenario or the environment.
 
     `environments` maps names to an environment and a device.
@@ -98,7 +100,7 @@ def _facts(run: Run, environments: Mapping[str, tuple[str, Device]]) -> dict[tup
     return {
         (Aspect.MACHINE, ""): {name: value for name, value in _omit_facts(run.host).items() if name != "gpus"},
         (Aspect.ENGINE, ""): {
-            name: value for name, value in _omit_facts(run.backend.told()).items() if name not in left_out
+            name: value for name, value in _omit_facts(run.backend.to_dict()).items() if name not in left_out
         },
         (Aspect.MEASUREMENT, ""): {
             "backend": run.backend.name,
@@ -131,10 +133,10 @@ def _omit_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in _OMITTED}
 
 
-def _machine(run: Run) -> dict[str, Any]:
+def _identify_machine(run: Run) -> dict[str, Any]:
     """Return the facts that identify the machine that measured: the engine's machine if Docker Engine is remote."""
     remote = run.backend.is_remote
-    facts, names = (run.backend.told(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
+    facts, names = (run.backend.to_dict(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
     return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 
@@ -144,7 +146,7 @@ def _compare_gpus(first: Run, second: Run) -> list[RunDifference]:
     return [RunDifference(Aspect.MACHINE, "", name, one, other) for name, one, other in triples]
 
 
-def _same_memory(difference: RunDifference) -> bool:
+def _has_same_memory(difference: RunDifference) -> bool:
     sizes = [difference.first, difference.second]
     if difference.name != "memory_bytes" or not all(isinstance(size, int | float) for size in sizes):
         return False
@@ -156,11 +158,11 @@ def _compare_facts(
 ) -> list[RunDifference]:
     """Return the facts whose values differ; an empty value counts as missing."""
     pairs = (
-        (name, _none_if_empty(first.get(name)), _none_if_empty(second.get(name)))
+        (name, _replace_empty(first.get(name)), _replace_empty(second.get(name)))
         for name in dict.fromkeys([*first, *second])
     )
     return [RunDifference(part, subject, name, one, other) for name, one, other in pairs if one != other]
 
 
-def _none_if_empty(value: Any) -> Any:
+def _replace_empty(value: Any) -> Any:
     return None if value in ("", [], {}) else value

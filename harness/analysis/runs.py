@@ -196,15 +196,15 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     one, other = first.found_of(quantity), second.found_of(quantity)
     about = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
     cells = [cell for cell in one.cells if cell.scenario in about and cell in one.series and cell in other.series]
-    both = [_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
+    both = [_make_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
     family = [pair for pair in both if pair.judged]
     log_margin = math.log1p(margin)
     lost = is_beyond([one.control, other.control], log_margin)
-    differences = _differences(family)
-    bias = np.array([_possible_error(pair.cell, one, other) for pair in family])
-    changed = _judgements(family, differences, log_margin, bias, lost=lost)
-    base, unchanged = _base(family)
-    moved = _judgements(family, subtract_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
+    differences = _compute_differences(family)
+    bias = np.array([_combine_errors(pair.cell, one, other) for pair in family])
+    changed = _judge_changes(family, differences, log_margin, bias, lost=lost)
+    base, unchanged = _choose_base(family)
+    moved = _judge_changes(family, subtract_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
     return Changes(
         cells=[
             CellChange(
@@ -219,7 +219,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
             )
             for pair in both
         ],
-        shift=_shift(differences, base, family, unchanged, log_margin) if base.size else None,
+        shift=_compute_shift(differences, base, family, unchanged, log_margin) if base.size else None,
         only_first=_make_unpaired(one, other),
         only_second=_make_unpaired(other, one),
     )
@@ -232,7 +232,7 @@ def _adapt_verdict(judgement: Judgement, quantity: str) -> Judgement:
     return replace(judgement, verdict=judgement.verdict.of_amounts)
 
 
-def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
+def _make_both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     launches = [one.numbers[cell], other.numbers[cell]]
     changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
     steps = find_common_steps([*launches[0], *launches[1]]) if changes else None
@@ -249,12 +249,12 @@ def _both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     )
 
 
-def _differences(cells: Sequence[_Both]) -> Logs:
+def _compute_differences(cells: Sequence[_Both]) -> Logs:
     """Return log(time(second) / time(first)) of each cell."""
     return subtract(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
 
 
-def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
+def _choose_base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     """Return the indices of the cells that define the shift, and whether their software is the same in both runs.
 
     Cells with the same software are used if there are enough of them, otherwise all cells; empty if there are too few.
@@ -266,7 +266,7 @@ def _base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
     return steady if steady.size >= FEWEST_CELLS else steady[:0], False
 
 
-def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
+def _combine_errors(cell: Cell, one: Lookup, other: Lookup) -> float:
     """Return the possible error of the log ratio of a cell in two runs, from contention in either run."""
     contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (one, other)]
     losses = [
@@ -277,7 +277,7 @@ def _possible_error(cell: Cell, one: Lookup, other: Lookup) -> float:
     return compute_possible_error(losses[0], losses[1], ERROR)
 
 
-def _judgements(
+def _judge_changes(
     family: Sequence[_Both], differences: Logs, margin: float, bias: Floats, *, lost: bool
 ) -> dict[Cell, Judgement]:
     rounds = [pair.rounds for pair in family]
@@ -288,13 +288,13 @@ def _judgements(
 
 def _make_unjudged(pair: _Both) -> Judgement:
     """Return the cell's change without a verdict: its 95 % interval if both runs have two rounds, and the reason."""
-    half = float(half_widths(_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
+    half = float(half_widths(_compute_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
     difference = fmean(pair.second) - fmean(pair.first)
     why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
     return make_unjudged(difference, half, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=why)
 
 
-def _shift(
+def _compute_shift(
     differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_Both], unchanged: bool, margin: float
 ) -> Shift:
     shift, rounds = medians(differences, [base]), min(family[at].rounds for at in base)

@@ -55,10 +55,10 @@ def scaling(table: ScenarioTable) -> list[ScalingPoint]:
         return []
     if table.clock is Clock.CPU or not is_time(table.quantity):
         return []
-    return [point for row in table.rows for point in _of_row(table, row)]
+    return [point for row in table.rows for point in _list_row_points(table, row)]
 
 
-def _of_row(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
+def _list_row_points(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
     fewest = min(int(count) for count in table.scenario.axes[CPUS])
     compared = {
         table.cell(row, head.side): value.compared

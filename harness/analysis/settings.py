@@ -33,16 +33,16 @@ class SettingDifference:
 def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]:
     """Return the settings that differ between compared cells of a table although nobody requested different values."""
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
-    for cell, other in _compared(table):
+    for cell, other in _list_compared(table):
         one, two = (_get_observed(side, lookup) for side in (other, cell))
         for name in one:
             if name in two and not are_equal(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
                 seen = places.setdefault((name, cell.environment != other.environment), [])
-                seen += [(one[name], _place(other, cell)), (two[name], _place(cell, other))]
+                seen += [(one[name], _describe_place(other, cell)), (two[name], _describe_place(cell, other))]
     return [SettingDifference(name, table.scenario, _group_by_value(seen)) for (name, _), seen in places.items()]
 
 
-def _compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
+def _list_compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
     values = [value.compared for row in table.rows for value in row.values if value.compared]
     return dict.fromkeys((compared.cell, compared.other) for compared in values)
 
@@ -54,7 +54,7 @@ def _get_observed(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
     return settings if isinstance(settings, Mapping) else {}
 
 
-def _place(cell: Cell, other: Cell) -> dict[str, str]:
+def _describe_place(cell: Cell, other: Cell) -> dict[str, str]:
     """Return how a cell differs from the cell it is compared with: its environment, otherwise the axes that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}

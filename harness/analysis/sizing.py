@@ -86,7 +86,7 @@ def samplings(
     launches = list(launches)
     planned = _lengthen(planned, 1.0 / find_granted_share(launches))
     if not planned.is_open:
-        return {group: _one_step(planned) if group in single_steps else planned for group in groups}
+        return {group: _use_single_steps(planned) if group in single_steps else planned for group in groups}
     pilots = [
         launch for launch in launches if launch.role is Role.PILOT and has_mean(launch) and not launch.fixes_calls
     ]
@@ -99,11 +99,11 @@ def samplings(
         slowest = max((centre(pilot) for pilot in pilots if pilot.group == group), default=0.0)
         longer = _clamp(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
         fixed = planned.measure_seconds is not None
-        filled[group] = _one_step(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
+        filled[group] = _use_single_steps(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
     return filled
 
 
-def _one_step(sampling: Sampling) -> Sampling:
+def _use_single_steps(sampling: Sampling) -> Sampling:
     return replace(sampling, calls_per_sample=1, turns=None)
 
 
@@ -253,7 +253,7 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     result = {}
     for name, measured in times.items():
         if measured:
-            width = of_pairs[name] if name in of_pairs else max(map(_half_width, measured))
+            width = of_pairs[name] if name in of_pairs else max(map(_compute_half_width, measured))
             result[name] = width if not width or rounds[name] >= FIRST_LOOK else math.inf
     return result
 
@@ -288,7 +288,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
                 for claim in scenario.claims
                 if claim.of == quantity
             ]
-            halves = _half_widths({place for _, places in family for place in places}, index, quantity, groups)
+            halves = _compute_half_widths({place for _, places in family for place in places}, index, quantity, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
@@ -324,7 +324,7 @@ def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Envi
     return result
 
 
-def _half_widths(
+def _compute_half_widths(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
 ) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
     """Return half the width of the interval of each place with a result, and its number of rounds.
@@ -361,6 +361,6 @@ def _half_widths(
     return result
 
 
-def _half_width(series: Series) -> float:
+def _compute_half_width(series: Series) -> float:
     ends = combine(list(series.values())).interval
     return math.log(ends.high / ends.low) / 2.0 if ends else math.inf

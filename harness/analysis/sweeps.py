@@ -112,13 +112,13 @@ def sweeps(table: ScenarioTable, lookup: Lookup, margin: float) -> list[Measured
         for row in table.rows:
             lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
         measured += [
-            _sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), lookup, margin)
+            _make_sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), lookup, margin)
             for rows in lines.values()
         ]
     return [sweep for sweep in measured if len(sweep.sizes) > 1]
 
 
-def _sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup, margin: float) -> MeasuredSweep:
+def _make_sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup, margin: float) -> MeasuredSweep:
     withheld = lookup.is_lost(table.cell(rows[0], table.columns[0].side), margin)
     by_column = [
         (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
@@ -149,7 +149,7 @@ def _compare_along(
     """Return the comparison of a column along the sweep; None if fewer than two sizes have a result."""
     compared = {size: value.compared for size, value in values if value.compared}
     different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
-    sizes, times = _common_times({size: _times(comparison, lookup) for size, comparison in compared.items()})
+    sizes, times = _align_times({size: _pair_times(comparison, lookup) for size, comparison in compared.items()})
     if len(sizes) < 2:
         return None
     longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
@@ -158,13 +158,13 @@ def _compare_along(
     return SweepComparison(head, sizes, len(times), ahead, different, verdicts)
 
 
-def _times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
+def _pair_times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
     """Return both times of a comparison, the other cell's first, for every round that both cells have."""
     longer, shorter = lookup.series[compared.other], lookup.series[compared.cell]
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 
-def _common_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
+def _align_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
     """Return the sizes to compare, and their times in the rounds that all of them have, of shape (rounds, sizes, 2).
 
     A size with fewer than three rounds is omitted if other sizes have more rounds, because it would reduce the number

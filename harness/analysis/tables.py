@@ -170,7 +170,7 @@ def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable
     `lookup` is an index of launches whose samples are values of the quantity. For memory growth, it is an index of the
     original launches.
     """
-    return [_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
+    return [_make_table(layout, lookup, run.plan) for layout in layouts(run, lookup, quantity)]
 
 
 def find_measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
@@ -185,15 +185,15 @@ def find_measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
     return cells
 
 
-def _table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
+def _make_table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     pairs, scenario, heads, quantity = layout.pairs(), layout.scenario, layout.heads, layout.quantity
     judged = compare_growth(pairs, lookup) if quantity == GROWTH else compare(pairs, lookup, plan.margin)
-    compared = dict(zip(pairs, judged if is_time(quantity) else map(_of_amounts, judged), strict=True))
+    compared = dict(zip(pairs, judged if is_time(quantity) else map(_adapt_verdict, judged), strict=True))
 
     def value(key: _Key, head: ScenarioColumn) -> Value:
         cell = layout.cell(key, head.side)
         if head.other is None:
-            return _time(cell, lookup) if quantity == STEP else _find_value(cell, lookup, quantity)
+            return _find_time(cell, lookup) if quantity == STEP else _find_value(cell, lookup, quantity)
         both = compared[cell, layout.cell(key, head.other)]
         return Value(both.ratio if both else None, compared=both)
 
@@ -217,7 +217,7 @@ def _table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     )
 
 
-def _of_amounts(compared: Compared | None) -> Compared | None:
+def _adapt_verdict(compared: Compared | None) -> Compared | None:
     return compared and replace(compared, verdict=compared.verdict and compared.verdict.of_amounts)
 
 
@@ -230,7 +230,7 @@ def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     return Value(combine(list(centres.values()))) if centres else Value(None, lookup.status(cell))
 
 
-def _time(cell: Cell, lookup: Lookup) -> Value:
+def _find_time(cell: Cell, lookup: Lookup) -> Value:
     centres = lookup.series.get(cell)
     if not centres:
         return Value(None, lookup.status(cell))

@@ -107,27 +107,27 @@ def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell
         groups[launches[-1].group][cell] = launches
     changing: dict[Cell, Trend] = {}
     for group in groups.values():  # one after the other, because the logs of all samples of a run use much memory
-        changing |= _trends_of_group(group, margin)
+        changing |= _find_trends(group, margin)
     return {cell: changing[cell] for cell in numbers if cell in changing}
 
 
-def _trends_of_group(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
+def _find_trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
     usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    logs = [_logs_by_launch(usable, measure) for measure in (_seconds, _cpu_seconds)]
-    beside = [_logs_relative_to_group(usable, of_clock) for of_clock in logs]
+    logs = [_compute_logs(usable, measure) for measure in (_get_seconds, _get_cpu_seconds)]
+    beside = [_compute_relative_logs(usable, of_clock) for of_clock in logs]
     is_small = len({launch.cell for launch in usable}) < SURE
     return {
         cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG)
         for cell, launches in numbers.items()
-        if (trend := _trend(launches, logs, beside, margin))
+        if (trend := _find_trend(launches, logs, beside, margin))
     }
 
 
-def _trend(
+def _find_trend(
     launches: Sequence[Launch], logs: Sequence[_LogsByLaunch], beside: Sequence[_LogsByLaunch], margin: float
 ) -> Trend | None:
     looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
-    time, cpu = (_log_views(looked_at, of_clock, relative) for of_clock, relative in zip(logs, beside, strict=True))
+    time, cpu = (_make_views(looked_at, of_clock, relative) for of_clock, relative in zip(logs, beside, strict=True))
     is_changing = changes(time, margin)
     if time and not is_changing and not any(launch.places for launch in looked_at):
         # clock speeds don't fall this much; for interleaved cells, load on the machine may have a larger effect
@@ -139,7 +139,7 @@ def _trend(
     grown = _find_warm_up_growth(looked_at)
     if not is_changing and not grown:
         return None
-    stages = _mean_stages(looked_at)
+    stages = _average_stages(looked_at)
     if grown:
         steps, seconds = grown
         stages = [TrendStage(steps, seconds), *stages]
@@ -147,7 +147,7 @@ def _trend(
     return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in looked_at))
 
 
-def _log_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByLaunch) -> list[list[Floats]]:
+def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByLaunch) -> list[list[Floats]]:
     """Return the logs of the launches' parts, and their logs relative to the group's other cells (`beside`), if known.
 
     An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
@@ -165,11 +165,11 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 
     A view has the logs of each launch's `parts`. The result is False without views, or if a view is empty.
     """
-    ways = {_direction(view, margin) if view else 0 for view in views}
+    ways = {_find_direction(view, margin) if view else 0 for view in views}
     return ways in ({1}, {-1})
 
 
-def _direction(launches: Sequence[Floats], margin: float) -> int:
+def _find_direction(launches: Sequence[Floats], margin: float) -> int:
     """Return 1 if a step becomes slower by more than `margin`, -1 if it becomes faster, and 0 if neither is certain."""
     slopes = change(launches).tolist()
     is_shown = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
@@ -191,7 +191,7 @@ def change(launches: Sequence[Floats]) -> Floats:
     """
     slopes = np.empty(len(launches))
     for size, places in _group_by_size(launches).items():
-        first, last = _pairs(size)
+        first, last = _list_pairs(size)
         parts = np.array([launches[place] for place in places])
         slopes[places] = np.median((parts[:, last] - parts[:, first]) / (last - first), axis=1) * (size - 1)
     return slopes
@@ -249,7 +249,7 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
     falling, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)
     for size, places in by_size.items():
-        first, last = _pairs(size)
+        first, last = _list_pairs(size)
         logs = np.array([launches[place] for place in places])
         falling[places] = np.count_nonzero(logs[:, last] <= logs[:, first], axis=1)
         pairs[places] = first.size
@@ -276,7 +276,7 @@ def _sum_inversions(launches: tuple[tuple[int, int], ...]) -> Floats:
 
 
 @lru_cache(maxsize=PARTS)
-def _pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _list_pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return all pairs of `count` parts: the indices of the earlier parts, and the indices of the later parts."""
     return np.triu_indices(count, 1)
 
@@ -290,15 +290,15 @@ def _count_inversions(count: int) -> Floats:
     return likely
 
 
-def _seconds(samples: Samples) -> Sequence[float]:
+def _get_seconds(samples: Samples) -> Sequence[float]:
     return samples.seconds
 
 
-def _cpu_seconds(samples: Samples) -> Sequence[float] | None:
+def _get_cpu_seconds(samples: Samples) -> Sequence[float] | None:
     return samples.cpu_seconds
 
 
-def _logs_by_launch(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunch:
+def _compute_logs(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunch:
     """Return the log of the time per step of each sample, by the id of the launch.
 
     Launches that didn't record this time are missing.
@@ -318,7 +318,7 @@ def _logs_by_launch(launches: Iterable[Launch], measure: _Measure) -> _LogsByLau
     return logs
 
 
-def _logs_relative_to_group(launches: Sequence[Launch], logs: _LogsByLaunch) -> _LogsByLaunch:
+def _compute_relative_logs(launches: Sequence[Launch], logs: _LogsByLaunch) -> _LogsByLaunch:
     """Return, by the id of a launch, the logs of its parts minus the median of the other cells' logs.
 
     Only launches of rounds with other cells are included. In interleaved launches of a block, samples with the same
@@ -341,13 +341,13 @@ def _logs_relative_to_group(launches: Sequence[Launch], logs: _LogsByLaunch) -> 
             # interleaved launches are excluded if one of them didn't get all of its turns
             if len(set(sizes)) == 1:
                 rows = np.array([logs[name] for name in names])
-                by_launch |= zip(names, parts(rows - _medians_of_others(rows, cells)), strict=True)
+                by_launch |= zip(names, parts(rows - _compute_medians_of_others(rows, cells)), strict=True)
             continue
         counts = _count_parts(cells, sizes)
         for count in set(counts):
             chosen = [place for place, size in enumerate(sizes) if size >= count]
             rows = np.array(_divide([logs[names[place]] for place in chosen], count))
-            relative = rows - _medians_of_others(rows, [cells[place] for place in chosen])
+            relative = rows - _compute_medians_of_others(rows, [cells[place] for place in chosen])
             by_launch |= {
                 names[place]: row for place, row in zip(chosen, relative, strict=True) if counts[place] == count
             }
@@ -365,7 +365,7 @@ def _count_parts(cells: Sequence[Cell], sizes: Sequence[int]) -> list[int]:
     ]
 
 
-def _medians_of_others(logs: Floats, cells: Sequence[Cell]) -> Floats:
+def _compute_medians_of_others(logs: Floats, cells: Sequence[Cell]) -> Floats:
     """Return, for each row and column, the median of that column over the rows of the other cells (at least one)."""
     ordered = np.sort(logs, axis=0)
     # without a value, the larger values are one place lower
@@ -444,7 +444,7 @@ def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     return replaced
 
 
-def _mean_stages(launches: Sequence[Launch]) -> list[TrendStage]:
+def _average_stages(launches: Sequence[Launch]) -> list[TrendStage]:
     """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
     at, logs = [], []

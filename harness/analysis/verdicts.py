@@ -82,7 +82,7 @@ class Withheld(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The interval that decides a verdict, and its level by Holm's procedure. The shown interval is wider."""
+    """The interval that decides a verdict, and its level by Holm's procedure. The interval in the ratio is wider."""
 
     interval: Interval
     level: float
@@ -144,7 +144,7 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     deciding, half = half_widths(logs, alpha) + bias, half_widths(logs, shown) + bias
     verdicts, by_shown = (
         [
-            _verdict(*bounds)
+            _judge_interval(*bounds)
             for bounds in zip((logs.mean - width).tolist(), (logs.mean + width).tolist(), margins.tolist(), strict=True)
         ]
         for width in (deciding, half)
@@ -225,7 +225,7 @@ def make_unjudged(
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
 
-def _verdict(low: float, high: float, margin: float) -> Verdict:
+def _judge_interval(low: float, high: float, margin: float) -> Verdict:
     if low > margin:
         return Verdict.SLOWER
     if high < -margin:

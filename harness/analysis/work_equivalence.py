@@ -54,12 +54,12 @@ def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
             if reason := steps(launch):
                 name, _ = _name_difference(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
-    prints = [(launch, values) for launch in [*one, *other] if (values := _values(launch))]
+    prints = [(launch, values) for launch in [*one, *other] if (values := _select_values(launch))]
     for launch, values in prints[1:]:
         first, expected = prints[0]
         for name in dict.fromkeys([*expected, *values]):
             if reason := _describe_difference(
-                name, expected.get(name), values.get(name), _tolerance(first.cell, launch.cell)
+                name, expected.get(name), values.get(name), _choose_tolerance(first.cell, launch.cell)
             ):
                 return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_name_difference(first.cell, launch.cell))})")
     checked = one and other and len(prints) == len(one) + len(other)
@@ -74,7 +74,7 @@ def _select_distinct(launches: Sequence[Launch]) -> list[Launch]:
     return list(first.values())
 
 
-def _tolerance(one: Cell, other: Cell) -> float:
+def _choose_tolerance(one: Cell, other: Cell) -> float:
     mixed = _is_mixed(one) or _is_mixed(other)
     return max(TOLERANCE[one.device], TOLERANCE[other.device], MIXED_TOLERANCE if mixed else 0.0)
 
@@ -102,7 +102,7 @@ def steps(launch: Launch) -> str:
     return f"ran {called} steps, but {count}"
 
 
-def _values(launch: Launch) -> dict[str, Any]:
+def _select_values(launch: Launch) -> dict[str, Any]:
     """Return the entries of a launch's fingerprint that are compared between launches."""
     return {name: value for name, value in launch.fingerprint.items() if name not in (CALLED, COUNTED)}
 

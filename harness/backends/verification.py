@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.files import parse_json
-from harness.model.environment import normalise
+from harness.model.environment import normalize
 from harness.model.errors import CannotRunHereError
 
 #: A program that prints the installed Python packages and Debian packages as one JSON object. It also runs on Python
@@ -69,7 +69,7 @@ def verify_output(pins: Mapping[str, str], printed: str) -> Verification:
 
     try:
         listing = parse_json(printed)
-        installed = {normalise(name): str(version) for name, version in listing["packages"].items()}
+        installed = {normalize(name): str(version) for name, version in listing["packages"].items()}
         system = {str(name): str(version) for name, version in listing["system"].items()}
     except (ValueError, AttributeError, TypeError, KeyError):
         raise CannotRunHereError(

@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 from harness.catalog import index
 from harness.machine.uv import get_last_lines
-from harness.model.environment import KERAS, TENSORFLOW, pins, rivals, unmet
+from harness.model.environment import KERAS, TENSORFLOW, find_rivals, find_unmet, pins
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import joined
 
@@ -29,12 +29,12 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     change. Raises CannotRunHereError if the index doesn't answer.
     """
     had = pins(text)
-    if not unmet(moved, had):
+    if not find_unmet(moved, had):
         has = joined([f"{package} {had[package]}" for package in map(_name, moved) if package in had])
         raise UsageError(
             f"{name} already has {has or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
         )
-    gone = {rival for package in map(_name, moved) for rival in (package, *rivals(package))}
+    gone = {rival for package in map(_name, moved) for rival in (package, *find_rivals(package))}
     requirements = [*(text for text in asked if _name(text) not in gone), *moved]
     held = {package: version for package, version in had.items() if package not in gone}
     # TensorFlow requires its own Keras in a range of versions, but also runs with others: drop or override it

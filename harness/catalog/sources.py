@@ -31,7 +31,7 @@ from harness.catalog.lock_overrides import split_blocks
 from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
 from harness.machine.uv import get_last_lines
-from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, pins, unmet
+from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.texts import counted, joined
@@ -260,7 +260,7 @@ def make_lock_lines(environment: Environment, base: Locked) -> str:
     }
     own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
     lines = "".join(own[package] for package in sorted(own))
-    missing = unmet(_read_requirements(path, environment), pins(lines))
+    missing = find_unmet(_read_requirements(path, environment), pins(lines))
     if missing:
         names = [canonicalize_name(Requirement(text).name) for text in missing]
         has = [

@@ -86,7 +86,7 @@ def repro(
 
     library = issue_index.load_library()
     listed = issues == ["list"]
-    selection = library.chosen([] if listed else issues or [], family, every=every or (listed and not family))
+    selection = library.select([] if listed else issues or [], family, every=every or (listed and not family))
     if listed:
         _list(library, selection, json=json)
         return

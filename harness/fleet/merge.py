@@ -21,7 +21,7 @@ from harness.plan import shards
 from harness.plan.groups import name_group
 from harness.session.reporting import load_results, report
 from harness.session.running import Ended, make_run_id
-from harness.store.folder import RunFolder, uncollected
+from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: The largest artifact that is copied, in bytes.
 ARTIFACT_MOST = 1024**3
@@ -115,7 +115,7 @@ def _read(path: Path) -> _MergedPart:
     folder = RunFolder.open(path)
     if is_held(path / ".lock"):
         raise UsageError(f"{path} is being measured.")
-    with uncollected():
+    with pause_garbage_collection():
         run = folder.read_run()
         launches = folder.read_launches(run)
     if run.plan.profile_calls:

@@ -32,7 +32,7 @@ from harness.model.history import (
 from harness.model.launch import Status
 from harness.model.scenario import DEVICE
 from harness.store import codec
-from harness.store.folder import uncollected
+from harness.store.folder import pause_garbage_collection
 
 Kept = TypeVar("Kept", Note, Decision)
 
@@ -257,7 +257,7 @@ class History:
             for number, run, started, *facts in self._database.rows(_RUNS)
         }
         points: dict[int, list[SeriesPoint]] = {number: [] for number in chosen}
-        with uncollected():
+        with pause_garbage_collection():
             for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
                 run, started, run_facts, by_text = runs[at]
                 status, *text_facts, reason = texts[text]

@@ -75,7 +75,7 @@ class BackendFacts:
         """Whether launches ran on another machine than harness."""
         return self.where == REMOTE
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return all known facts as JSON values, by their names in run.json."""
         facts = {name: getattr(self, name) for name in _NAMES}
         return {name: value for name, value in facts.items() if value or value is False} | dict(self.more)
@@ -86,9 +86,9 @@ class BackendFacts:
         from pydantic_core import core_schema
 
         return core_schema.no_info_before_validator_function(
-            _gathered,
+            _gather_facts,
             handler(source),
-            serialization=core_schema.plain_serializer_function_ser_schema(cls.told),
+            serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
         )
 
     @classmethod
@@ -101,7 +101,7 @@ class BackendFacts:
 _NAMES = tuple(fact.name for fact in fields(BackendFacts) if fact.name != "more")
 
 
-def _gathered(stored: Any) -> Any:
+def _gather_facts(stored: Any) -> Any:
     """Move unknown names of a stored object to `more`. A value that isn't an object stays, so its validation fails."""
     if not isinstance(stored, Mapping):
         return stored

@@ -111,8 +111,8 @@ class Environment:
     @property
     def replaced(self) -> list[str]:
         """The packages that the environment's own wheel replaces; empty without such a wheel."""
-        package = normalise(self.wheel.rpartition("/")[2].partition("-")[0])
-        return [package, *rivals(package)] if package else []
+        package = normalize(self.wheel.rpartition("/")[2].partition("-")[0])
+        return [package, *find_rivals(package)] if package else []
 
     @property
     def title(self) -> str:
@@ -169,14 +169,14 @@ def versions(environment: Environment) -> dict[str, str]:
     return {name: version for name, version in named.items() if version}
 
 
-def normalise(name: str) -> str:
+def normalize(name: str) -> str:
     """Normalize a package's name as in PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def pins(text: str) -> dict[str, str]:
     """Return the versions in the text of a requirements file, by normalized package name."""
-    return {normalise(match["name"]): match["version"] for match in _PIN.finditer(text)}
+    return {normalize(match["name"]): match["version"] for match in _PIN.finditer(text)}
 
 
 def installed(name: str, pins: Mapping[str, str]) -> str | None:
@@ -201,18 +201,18 @@ def _parse_requirement(text: str) -> Any:
     return requirements.Requirement(text)
 
 
-def unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
+def find_unmet(requires: Iterable[str], pins: Mapping[str, str]) -> list[str]:
     """Return the requirements that `pins` doesn't satisfy. Raises packaging's InvalidRequirement for invalid text."""
     missing = []
     for text in requires:
         requirement = _parse_requirement(text)
-        version = installed(normalise(requirement.name), pins)
+        version = installed(normalize(requirement.name), pins)
         if version is None or not requirement.specifier.contains(version, prereleases=True):
             missing.append(text)
     return missing
 
 
-def rivals(package: str) -> list[str]:
+def find_rivals(package: str) -> list[str]:
     """Return the packages that contain the same module as this package, and can't be installed together with it."""
     return [rival for group in (TENSORFLOW, KERAS) if package in group for rival in group if rival != package]
 
@@ -227,7 +227,7 @@ def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
     lost = had.keys() - has.keys()
     for name, version in sorted(has.items(), key=lambda pin: (pin[0] != "numpy", pin[0])):
         shown = f"{'NumPy' if name == 'numpy' else name} {version}"
-        rival = next((candidate for candidate in rivals(name) if candidate in lost), "")
+        rival = next((candidate for candidate in find_rivals(name) if candidate in lost), "")
         if name not in had:
             changes.append(f"{shown} instead of {rival} {had[rival]}" if rival else f"{shown} added")
             lost -= {rival}

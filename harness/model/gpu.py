@@ -94,7 +94,7 @@ class Settings:
     virtualization: str | None = None
     display: bool | None = None
 
-    def told(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Return the known values by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
@@ -195,7 +195,7 @@ class GpuHost:
     all_or_none: bool = False
     needs_packages: bool = False
 
-    def chosen(self, gpus: Sequence[str]) -> list[Gpu]:
+    def select(self, gpus: Sequence[str]) -> list[Gpu]:
         """Return the GPUs with these indices or UUIDs, or all GPUs for `all`. Unknown names are ignored.
 
         The name of a MIG instance selects the GPU that contains it.
@@ -222,11 +222,11 @@ class GpuCode:
 
         In the notation of TensorFlow's build, `sm_XY` means machine code, and `compute_XY` means machine code and PTX.
         """
-        code = _capabilities(text)
+        code = _parse_capabilities(text)
         return cls(
             tuple(capability for _, capability in code),
             tuple(capability for kind, capability in code if kind == "compute"),
-            tuple(capability for _, capability in _capabilities(ptx_alone)),
+            tuple(capability for _, capability in _parse_capabilities(ptx_alone)),
         )
 
     def runs_on(self, capability: Capability) -> bool:
@@ -234,22 +234,22 @@ class GpuCode:
 
         Machine code runs on capabilities with the same major version and the same or a higher minor version.
         """
-        return _runs(self.machine, capability)
+        return _can_run(self.machine, capability)
 
     def all_runs_on(self, capability: Capability) -> bool:
         """Return whether every module has machine code that runs on a GPU of this capability."""
-        return _runs(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
+        return _can_run(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
 
     def compiles_for(self, capability: Capability) -> bool:
         """Return whether some PTX can be compiled for this capability: PTX for the same or a lower capability."""
         return any(capability >= own for own in self.ptx)
 
 
-def _capabilities(text: str) -> list[tuple[str, Capability]]:
+def _parse_capabilities(text: str) -> list[tuple[str, Capability]]:
     return [(kind, (int(major), int(minor))) for kind, major, minor in re.findall(r"\b(sm|compute)_(\d+)(\d)\b", text)]
 
 
-def _runs(machine: Sequence[Capability], capability: Capability) -> bool:
+def _can_run(machine: Sequence[Capability], capability: Capability) -> bool:
     major, minor = capability
     return any(major == own_major and minor >= own_minor for own_major, own_minor in machine)
 

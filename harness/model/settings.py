@@ -77,7 +77,7 @@ def open_to(scenario: Scenario, asked: Iterable[str] = ()) -> list[str]:
     return [name for name in named if name not in scenario.axes or name in scenario.settings]
 
 
-def in_order(name: str, chosen: Iterable[str]) -> list[str]:
+def sort_values(name: str, chosen: Iterable[str]) -> list[str]:
     """Return the chosen values of a setting without duplicates, in the order of `values`."""
     kept = set(chosen)
     return [value for value in values(name) if value in kept]
@@ -93,14 +93,14 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
     """
     axes = dict(scenario.axes)
     for name, chosen in asked.items():
-        axes[name] = free_values(name, chosen) if is_free(name) else in_order(name, [*chosen, *axes.get(name, ())])
+        axes[name] = free_values(name, chosen) if is_free(name) else sort_values(name, [*chosen, *axes.get(name, ())])
     along = {entry.along for entry in scenario.compare}
     compared = [
         comparison
         for name in asked
         if len(axes[name]) > 1 and name not in along
         for comparison in (
-            _from_first(scenario, name, axes[name])
+            _compare_with_first(scenario, name, axes[name])
             if is_free(name)
             else [Comparison(name=f"{name} {axes[name][0]}", along=name, plus=axes[name][0])]
         )
@@ -114,7 +114,7 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
     )
 
 
-def _from_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Comparison]:
+def _compare_with_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Comparison]:
     """Return comparisons of each other value with the first one, in the time per step and the header's quantities."""
     first, *others = levels
     return [

@@ -47,10 +47,10 @@ def escape_json(text: str) -> str:
     """
     # line feeds are only between strings
     unprintable = {char for char in set(text) if not (char.isprintable() or char == "\n")}
-    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _utf_16(char))) for char in unprintable})
+    return text.translate({ord(char): "".join(map("\\u{:04x}".format, _encode_utf_16(char))) for char in unprintable})
 
 
-def _utf_16(char: str) -> Iterator[int]:
+def _encode_utf_16(char: str) -> Iterator[int]:
     data = char.encode("utf-16-be", "surrogatepass")
     return (int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2))
 

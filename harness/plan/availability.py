@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from harness.model.environment import Device, Environment, Requirement, installed, name_on, normalise, unmet
+from harness.model.environment import Device, Environment, Requirement, find_unmet, installed, name_on, normalize
 from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import Unavailable
 from harness.model.scenario import DEVICE, Cell, Need, Scenario, has_values
@@ -104,9 +104,9 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
             "Choose an environment with another Python version.",
         )
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
-        missing = unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
+        missing = find_unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
         if environment.gpu_image:  # the lock doesn't list the image's own packages; the launch shows whether they fit
-            missing = [package for package in missing if installed(normalise(Wanted(package).name), pins)]
+            missing = [package for package in missing if installed(normalize(Wanted(package).name), pins)]
         if missing:
             packages = " and ".join(missing)
             return need.reason or f"needs {packages}", need.advice or f"Choose an environment with {packages}."
@@ -119,9 +119,9 @@ def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
     package = _BACKENDS.get(backend, "")
     if not package:
         return None
-    if unmet(["keras>=3"], requirement.lock.pins):
+    if find_unmet(["keras>=3"], requirement.lock.pins):
         return f"{KERAS_BACKEND}={backend} needs Keras 3, but {name} has an older one", "Choose a newer environment."
-    if unmet([package], requirement.lock.pins):
+    if find_unmet([package], requirement.lock.pins):
         advice = f"Add the package to the environment: -e {name}+{package}==VERSION"
         return f"{KERAS_BACKEND}={backend} needs {package}, but {name} doesn't have this package", advice
     return None

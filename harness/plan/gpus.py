@@ -106,12 +106,12 @@ def judge(
     `driver` is the driver's version (`535.104.05`), and `driver_cuda` is the newest CUDA version that the driver
     supports. If they are empty or None, the driver isn't checked. A newer driver never makes the result worse.
     """
-    reason = _no_code(environment, capability) or _no_cudnn(environment, capability)
+    reason = _explain_no_code(environment, capability) or _explain_no_cudnn(environment, capability)
     if reason and not (environment.is_unread and code_of(environment).machine):
         return Fit(Support.CANNOT, reason)
-    oldest, numbers = minimum_driver(environment), _version(driver)
+    oldest, numbers = minimum_driver(environment), _parse_version(driver)
     # a version without numbers doesn't count as older
-    if oldest and numbers and numbers < _version(oldest):
+    if oldest and numbers and numbers < _parse_version(oldest):
         cuda = f"CUDA {environment.cuda} needs the driver {oldest} or newer, but this machine has {driver}"
         return Fit(Support.CANNOT, cuda, f"Update the driver to {oldest} or newer.")
     if reason:
@@ -130,7 +130,7 @@ def judge(
         )
     if code_of(environment).all_runs_on(capability):
         return Fit(Support.NATIVE)
-    return _compiled(environment, capability, driver_cuda)
+    return _judge_compiled(environment, capability, driver_cuda)
 
 
 def fit(environment: Environment, cards: Sequence[Gpu], host: GpuHost) -> Fit:
@@ -160,14 +160,14 @@ def find_first_starts(plan: Plan) -> list[str]:
     return [name for name in dict.fromkeys(loaded) if plan.compiled.get(name) == Support.COMPILED]
 
 
-def _no_code(environment: Environment, capability: Capability) -> str:
+def _explain_no_code(environment: Environment, capability: Capability) -> str:
     """Return why the GPU code can't run with any driver, as a clause, or an empty text if it may run."""
     code, where = code_of(environment), f"compute capability {format_version(capability)}"
     if not code.machine:
         return "the catalog lists no GPU code for it"
     if code.runs_on(capability):
         return ""
-    if _version(environment.cuda) < (11,) and capability >= AMPERE:
+    if _parse_version(environment.cuda) < (11,) and capability >= AMPERE:
         # cuBLAS and cuDNN in CUDA 10 have no code for these GPUs either. TensorFlow 2.3's release notes mention "over
         # 30 minutes" for TensorFlow's own code; for 1.14 on an RTX 3090, tensorflow issue 44200 mentions 30 to 35
         return (
@@ -175,13 +175,13 @@ def _no_code(environment: Environment, capability: Capability) -> str:
             "stopped responding, or computed wrong results"
         )
     if capability >= BLACKWELL and code.compiles_for(capability):
-        return _on_blackwell(environment, capability)
+        return _explain_blackwell(environment, capability)
     if code.compiles_for(capability):
         return ""
-    return f"it has no code for {where}, only for {_machine_code_list(code)}"
+    return f"it has no code for {where}, only for {_list_machine_code(code)}"
 
 
-def _no_cudnn(environment: Environment, capability: Capability) -> str:
+def _explain_no_cudnn(environment: Environment, capability: Capability) -> str:
     """Return why the image's cuDNN doesn't run on the GPU, as a clause, or an empty text if it runs or isn't known.
 
     PTX doesn't count: cuDNN only has PTX for its newest capability, for GPUs that are newer than all of its code.
@@ -191,11 +191,11 @@ def _no_cudnn(environment: Environment, capability: Capability) -> str:
         return ""
     return (
         f"the cuDNN in its image has no code for compute capability {format_version(capability)}, only for "
-        f"{_machine_code_list(code)}"
+        f"{_list_machine_code(code)}"
     )
 
 
-def _machine_code_list(code: GpuCode) -> str:
+def _list_machine_code(code: GpuCode) -> str:
     return ", ".join(dict.fromkeys(map(format_version, code.machine)))
 
 
@@ -204,12 +204,12 @@ def code_of(environment: Environment) -> GpuCode:
     return GpuCode.parse(environment.gpu_code, environment.ptx_alone)
 
 
-def _on_blackwell(environment: Environment, capability: Capability) -> str:
+def _explain_blackwell(environment: Environment, capability: Capability) -> str:
     """Return why an environment without code for a Blackwell GPU (or a newer one) doesn't run on it, as a clause."""
     code = f"it has no code for compute capability {format_version(capability)}"
     if environment.release < (2, 16):
         older = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
-        return _no_cudnn(environment, capability) or older
+        return _explain_no_cudnn(environment, capability) or older
     if environment.release < (2, 21):
         return (
             f"{code}, and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues "
@@ -223,15 +223,15 @@ def _on_blackwell(environment: Environment, capability: Capability) -> str:
 
 def _is_older(environment: Environment, capability: Capability) -> bool:
     """Return whether CUDA in an environment's image is older than the GPU. CUDA in packages is new enough."""
-    return bool(environment.cuda_image) and _version(environment.cuda)[:2] < _FIRST_CUDA.get(capability, ())
+    return bool(environment.cuda_image) and _parse_version(environment.cuda)[:2] < _FIRST_CUDA.get(capability, ())
 
 
-def _compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
+def _judge_compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
     where = f"compute capability {format_version(capability)}"
     if code_of(environment).runs_on(capability):
-        missing, made_by = f"some of its kernels have no code for {where}", _cuda_of_ptx(environment.ptx_alone)
+        missing, made_by = f"some of its kernels have no code for {where}", _find_cuda_of_ptx(environment.ptx_alone)
     else:
-        missing, made_by = f"it has no code for {where}", _version(environment.cuda)[:2]
+        missing, made_by = f"it has no code for {where}", _parse_version(environment.cuda)[:2]
     if driver_cuda is not None and driver_cuda < made_by:
         # drivers of a major version run its machine code, but PTX needs a driver that supports the PTX's CUDA version
         cuda, limit = (
@@ -250,7 +250,7 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
             f"{missing}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
         )
-    if _version(environment.cuda)[:2] >= _LAZY_LOADING:
+    if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING:
         return Fit(
             Support.LAZY,
             f"{missing}: the driver compiles each part when it is first needed, which takes minutes",
@@ -263,16 +263,16 @@ def _compiled(environment: Environment, capability: Capability, driver_cuda: tup
     )
 
 
-def _cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
+def _find_cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
     """Return the CUDA version whose drivers first supported the PTX in `ptx_alone`, or () if it has no version."""
-    version = _version(ptx_alone.rpartition(" ")[2])
+    version = _parse_version(ptx_alone.rpartition(" ")[2])
     major, minor = version or (0, 0)
     return _PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:
     """Return the oldest driver for the environment's CUDA version, or an empty text if it isn't known."""
-    cuda = _version(environment.cuda)
+    cuda = _parse_version(environment.cuda)
     return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
 
 
@@ -294,6 +294,6 @@ def describe(environment: Environment) -> str:
     return ", ".join([*spans[Support.NATIVE], *(["compiled " + ", ".join(compiled)] if compiled else [])])
 
 
-def _version(text: str) -> tuple[int, ...]:
+def _parse_version(text: str) -> tuple[int, ...]:
     """Return the leading numbers of a version: `2.22.0.dev2026` is (2, 22, 0)."""
     return tuple(int(part) for part in takewhile(str.isdecimal, text.split(".")))

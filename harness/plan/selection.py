@@ -81,11 +81,11 @@ def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageErro
 
 def _find_newest(typed: str, names: Sequence[str]) -> str | None:
     """Return the newest release in `names` if the requested release is newer: `tf2.21` for `tf2.99`."""
-    newest = max(names, key=_release, default="")
-    return newest if _release(typed) > _release(newest) > (0, 0) else None
+    newest = max(names, key=_parse_release, default="")
+    return newest if _parse_release(typed) > _parse_release(newest) > (0, 0) else None
 
 
-def _release(name: str) -> tuple[int, int]:
+def _parse_release(name: str) -> tuple[int, int]:
     """Return the release in an environment's name, such as (2, 21) for `tf2.21`, or (0, 0) for other names."""
     match = re.fullmatch(r"tf(\d+)\.(\d+)", name)
     return (int(match[1]), int(match[2])) if match else (0, 0)
@@ -108,7 +108,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
     Cells are sorted by suite, scenario and axes, and the environment varies fastest. Raises UsageError for an unknown
     name, and NothingSelectedError, with the filter that excluded the last cells, if no cell remains.
     """
-    suite = _suite(selection, catalog)
+    suite = _find_suite(selection, catalog)
     scenarios = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
     environments = resolve(
         selection.environments or (suite.environments if suite else ["*"]), catalog.environments, "environment"
@@ -128,7 +128,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
                 part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
             )
         within = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
-        for axes in _points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
+        for axes in _list_points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
             points.setdefault((part.scenario, tuple(axes.items())), set()).update(within)
     chosen = list(points)
     if suite and selection.scenarios:
@@ -178,7 +178,7 @@ def remove_broken(
     return selection, catalog, chosen
 
 
-def _suite(selection: Selection, catalog: Catalog) -> Suite | None:
+def _find_suite(selection: Selection, catalog: Catalog) -> Suite | None:
     if not selection.suite:
         return None
     if selection.suite not in catalog.suites:
@@ -204,7 +204,7 @@ def _match_filters(
     return filters
 
 
-def _points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
+def _list_points(scenario: Scenario, part: SuitePart, selected: set[str]) -> list[dict[str, str]]:
     """Return the combinations of axis values in a part of a suite.
 
     An axis with a default only has this value, unless the part or the request (`selected`) names the axis.

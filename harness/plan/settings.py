@@ -14,9 +14,9 @@ from harness.model.settings import (
     AS_IT_COMES,
     SETTINGS,
     free_values,
-    in_order,
     is_free,
     open_to,
+    sort_values,
     values,
     with_settings,
 )
@@ -69,7 +69,9 @@ def _resolve_values(name: str, patterns: Sequence[str], scenarios: Iterable[Scen
     if is_free(name):
         return free_values(name, patterns)
     own = [value for scenario in scenarios if name not in open_to(scenario) for value in scenario.axes[name]]
-    return in_order(name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}"))
+    return sort_values(
+        name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}")
+    )
 
 
 def _add_selected(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
@@ -119,7 +121,12 @@ def explain_refusal(
     cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and advice (a sentence); None if it can."""
-    judges = {"tf32": _tf32, "precision": _precision, "deterministic": _deterministic, "cuda_loading": _cuda_loading}
+    judges = {
+        "tf32": _check_tf32,
+        "precision": _check_precision,
+        "deterministic": _check_deterministic,
+        "cuda_loading": _check_cuda_loading,
+    }
     for name in scenario.settings:
         value = cell.axes[name]
         problem = judges[name](value, cell, scenario, environment, cards) if name in judges else None
@@ -128,7 +135,7 @@ def explain_refusal(
     return None
 
 
-def _tf32(
+def _check_tf32(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
@@ -148,7 +155,7 @@ def _tf32(
     return None
 
 
-def _cuda_loading(
+def _check_cuda_loading(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if cell.device is Device.CPU:
@@ -164,7 +171,7 @@ def _cuda_loading(
     return None
 
 
-def _precision(
+def _check_precision(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if not scenario.uses_keras:
@@ -175,7 +182,7 @@ def _precision(
     return None
 
 
-def _deterministic(
+def _check_deterministic(
     value: str, cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     if value == "on" and cell.device is Device.CPU and environment.release < _CPU_DETERMINISM:

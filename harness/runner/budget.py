@@ -52,27 +52,29 @@ class GroupBudget:
     def next(self) -> RoundRequest | None:
         """Return the next rounds to measure; None if nothing more fits into the budget."""
         free = [group for group in self._groups.values() if self._is_open(group)]
-        short = [group for group in free if self._rounds(group) < self._fewest(group)]
+        short = [group for group in free if self._count_rounds(group) < self._get_fewest_rounds(group)]
         # started groups that stay within their share come first, then the groups that need the shortest time
-        for group in sorted(short, key=lambda candidate: (not self._is_fair(candidate, short), self._price(candidate))):
-            if errand := self._first(group, short):
+        for group in sorted(
+            short, key=lambda candidate: (not self._is_fair(candidate, short), self._estimate_price(candidate))
+        ):
+            if errand := self._request_first_rounds(group, short):
                 return errand
-        begun = [group for group in free if group not in short and self._last(group) <= self._left]
+        begun = [group for group in free if group not in short and self._get_last_seconds(group) <= self._left]
         if not begun:
             return None
-        nearest = min(begun, key=self._seconds_to_go)  # if several are equal, the first one in the plan
-        rounds = self._rounds(nearest) + self._rounds_to_go(nearest)
-        return RoundRequest(nearest, rounds, self._spent(nearest) + self._left)
+        nearest = min(begun, key=self._estimate_seconds_to_go)  # if several are equal, the first one in the plan
+        rounds = self._count_rounds(nearest) + self._estimate_rounds_to_go(nearest)
+        return RoundRequest(nearest, rounds, self._get_spent_seconds(nearest) + self._left)
 
     def rounds_left(self) -> int:
         """Return the number of launches in the rounds that weren't started."""
-        return self._of_rounds(lambda group, number: number > self._rounds(group))
+        return self._count_launches(lambda group, number: number > self._count_rounds(group))
 
     def rounds_done(self) -> int:
         """Return the number of launches in complete rounds."""
-        return self._of_rounds(lambda group, number: number <= self._rounds(group))
+        return self._count_launches(lambda group, number: number <= self._count_rounds(group))
 
-    def _of_rounds(self, counts: Callable[[Group, float], bool]) -> int:
+    def _count_launches(self, counts: Callable[[Group, float], bool]) -> int:
         return sum(
             len(self._plan.slots(group, number))
             for name, group in self._groups.items()
@@ -80,86 +82,90 @@ class GroupBudget:
             if counts(group, number if self.ledgers[name].launches else math.inf)
         )
 
-    def _widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
+    def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
         """Return the result of `widths` from a cache if possible, because computing it takes some time."""
         key = launches[0].group, len(launches)
         if key not in self._known_widths:
             self._known_widths[key] = self._measured(launches)
         return self._known_widths[key]
 
-    def _first(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
+    def _request_first_rounds(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
 
         If a new group is more expensive than expected, it stops after its share of the budget, because other groups may
         finish sooner.
         """
-        spent, left = self._spent(group), self._left
+        spent, left = self._get_spent_seconds(group), self._left
         # the first group is always started, because a run without a result is useless
-        if self._price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
+        if self._estimate_price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
             return None
         allowed = spent + left
-        if not self._rounds(group):
-            usual = self._usual() * self._launches(group, self._fewest(group))
+        if not self._count_rounds(group):
+            usual = self._estimate_launch_seconds() * self._count_round_launches(group, self._get_fewest_rounds(group))
             allowed = min(allowed, spent + max(self._share(group, short), PATIENCE * usual))
-        return RoundRequest(group, self._target(group), allowed)
+        return RoundRequest(group, self._find_target(group), allowed)
 
     def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
         """Return whether a group was started and needs at most its share of the budget, so that it continues first."""
-        return self._rounds(group) > 0 and self._price(group) <= self._share(group, short)
+        return self._count_rounds(group) > 0 and self._estimate_price(group) <= self._share(group, short)
 
     def _share(self, group: Group, short: Collection[Group]) -> float:
         """Return the group's share of the remaining budget in seconds, in proportion to its launches per round."""
         return self._left * len(group.slots) / sum(len(other.slots) for other in short)
 
-    def _target(self, group: Group) -> int:
+    def _find_target(self, group: Group) -> int:
         """Return the round after which the group's intervals are next checked, or the first round with a verdict."""
         look = self._looks.get(group.name, 0)
-        return min(look if self._rounds(group) < look else self._fewest(group), self._plan.rounds)
+        return min(look if self._count_rounds(group) < look else self._get_fewest_rounds(group), self._plan.rounds)
 
-    def _price(self, group: Group) -> float:
+    def _estimate_price(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
-        rounds = self._target(group) - self._rounds(group)
-        return rounds * self._last(group) if self._rounds(group) else self._usual() * self._launches(group, rounds)
+        rounds = self._find_target(group) - self._count_rounds(group)
+        return (
+            rounds * self._get_last_seconds(group)
+            if self._count_rounds(group)
+            else self._estimate_launch_seconds() * self._count_round_launches(group, rounds)
+        )
 
-    def _usual(self) -> float:
+    def _estimate_launch_seconds(self) -> float:
         """Return the usual duration of a launch in seconds: the median over groups, so one slow group has no effect."""
         seconds = [ledger.seconds() / len(ledger.launches) for ledger in self.ledgers.values() if ledger.launches]
         return statistics.median_low([USUAL_SECONDS, *seconds])
 
-    def _launches(self, group: Group, rounds: int) -> int:
+    def _count_round_launches(self, group: Group, rounds: int) -> int:
         return sum(len(self._plan.slots(group, number)) for number in range(rounds + 1))
 
-    def _seconds_to_go(self, group: Group) -> float:
-        return self._rounds_to_go(group) * self._last(group)
+    def _estimate_seconds_to_go(self, group: Group) -> float:
+        return self._estimate_rounds_to_go(group) * self._get_last_seconds(group)
 
-    def _rounds_to_go(self, group: Group) -> int:
+    def _estimate_rounds_to_go(self, group: Group) -> int:
         """Return the expected number of rounds (at least one) until the group's intervals are narrow enough."""
-        rounds, ledger = self._rounds(group), self.ledgers[group.name]
-        width = self._widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
+        rounds, ledger = self._count_rounds(group), self.ledgers[group.name]
+        width = self._get_widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
         # the width of an interval is inversely proportional to the square root of the number of rounds
-        needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._fewest(group)
+        needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._get_fewest_rounds(group)
         return min(max(1, needed - rounds), self._plan.rounds - rounds)
 
     def _is_open(self, group: Group) -> bool:
-        ledger, rounds = self.ledgers[group.name], self._rounds(group)
+        ledger, rounds = self.ledgers[group.name], self._count_rounds(group)
         return (
             rounds < self._plan.rounds
             and bool(ledger.slots(group, rounds + 1))
-            and not is_precise(self._plan, group, ledger, self._widths)
+            and not is_precise(self._plan, group, ledger, self._get_widths)
         )
 
-    def _fewest(self, group: Group) -> int:
+    def _get_fewest_rounds(self, group: Group) -> int:
         return min(self._plan.rounds, max(FEWEST_ROUNDS, self._looks.get(group.name, 0)))
 
-    def _rounds(self, group: Group) -> int:
+    def _count_rounds(self, group: Group) -> int:
         return self.ledgers[group.name].rounds(group)
 
-    def _last(self, group: Group) -> float:
+    def _get_last_seconds(self, group: Group) -> float:
         """Return the duration of the group's last round in seconds, including its repetitions."""
         ledger = self.ledgers[group.name]
-        return ledger.seconds(self._rounds(group), [group])
+        return ledger.seconds(self._count_rounds(group), [group])
 
-    def _spent(self, group: Group) -> float:
+    def _get_spent_seconds(self, group: Group) -> float:
         return self.ledgers[group.name].seconds()
 
     @property

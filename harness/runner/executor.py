@@ -92,7 +92,7 @@ class RunExecutor:
         each other.
         """
         if self.plan.is_spent_by_group:
-            return self._by_group(finished)
+            return self._run_by_group(finished)
         begun, before = self.clock(), sum(launch.seconds for launch in finished)
 
         def spent() -> float:
@@ -103,7 +103,7 @@ class RunExecutor:
             if ledger.is_complete(group, 0):
                 self.listener.skip(len(self.plan.slots(group, 0)))
             else:
-                self._round(group, 0, ledger, self.plan.sampling.of_pilots)
+                self._run_round(group, 0, ledger, self.plan.sampling.of_pilots)
         plan = limit_to_budget(self.plan, ledger.launches, self.pairs)
         ledger = RoundLog(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, spent)
@@ -112,7 +112,7 @@ class RunExecutor:
         self._estimate(plan, ledger, schedule)
         walk = replace(self, plan=plan)
         while step := schedule.next():
-            samplings = walk._samplings(step.number, ledger)
+            samplings = walk._choose_samplings(step.number, ledger)
             # a random order, because drift within a round would otherwise look like a difference between groups
             for group in order(plan.seed, "", step.number, plan.groups):
                 if group in step.groups:
@@ -148,12 +148,12 @@ class RunExecutor:
         self, group: Group, number: int, ledger: RoundLog, sampling: Sampling, spent: Callable[[], float]
     ) -> None:
         """Measure a round of a group, and repeat it once if it had interference."""
-        self._round(group, number, ledger, sampling)
+        self._run_round(group, number, ledger, sampling)
         if ledger.is_to_repeat(group, number) and self._can_repeat(group, number, ledger, spent()):
             self.listener.again(number, len(group.slots))
-            self._round(group, number, ledger, sampling)
+            self._run_round(group, number, ledger, sampling)
 
-    def _by_group(self, finished: list[Launch]) -> list[Launch]:
+    def _run_by_group(self, finished: list[Launch]) -> list[Launch]:
         """Execute the launches group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
         spending = GroupBudget(self.plan, self.widths, self.looks, finished)
@@ -161,12 +161,12 @@ class RunExecutor:
         while errand := spending.next():
             ledger = spending.ledgers[errand.group.name]
             before = len(ledger.launches)
-            self._run_errand(errand, ledger)
+            self._run_request(errand, ledger)
             launches += ledger.launches[before:]
         self.listener.skip(spending.rounds_left())
         return launches
 
-    def _run_errand(self, errand: RoundRequest, ledger: RoundLog) -> None:
+    def _run_request(self, errand: RoundRequest, ledger: RoundLog) -> None:
         """Continue a group up to the requested round, within the requested time. The first round is always measured."""
         group = errand.group
         plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
@@ -176,7 +176,7 @@ class RunExecutor:
                 continue
             if number > 1 and ledger.seconds() + ledger.seconds(number - 1, [group]) > errand.seconds:
                 break
-            sampling = walk._samplings(number, ledger)[group.name]
+            sampling = walk._choose_samplings(number, ledger)[group.name]
             walk._measure(group, number, ledger, sampling, ledger.seconds)
 
     def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent: float) -> bool:
@@ -197,43 +197,43 @@ class RunExecutor:
             launch
             for group in self.plan.groups
             for place, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
-            for launch in self._together(
-                [self._launching(LaunchSlot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)]
+            for launch in self._run_together(
+                [self._make_launching(LaunchSlot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)]
             )
         ]
 
-    def _round(self, group: Group, number: int, ledger: RoundLog, sampling: Sampling) -> None:
+    def _run_round(self, group: Group, number: int, ledger: RoundLog, sampling: Sampling) -> None:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
         place = 0
-        for at, block in enumerate(self._blocks(group, number, ledger, slots)):
+        for at, block in enumerate(self._plan_blocks(group, number, ledger, slots)):
             # earlier pilots can make a pilot unnecessary
             needed = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
             self.listener.skip(len(block) - len(needed))
             begun: list[Launching] = []
-            starts = self._starts(group, len(needed))
+            starts = self._choose_starts(group, len(needed))
             # pilots, and launches that aren't interleaved, have block 0
             block_number = at if number and len(block) > 1 else 0
             for cell, role in needed:
-                sized = _sampling_of_launch(sampling, number, ledger, cell, alone=len(block) == 1)
+                sized = _choose_sampling(sampling, number, ledger, cell, alone=len(block) == 1)
                 slot = LaunchSlot(group.name, number, attempt, place, role, block_number)
                 first = ledger.is_first(cell)
-                begun.append(self._launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
+                begun.append(self._make_launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
                 place += 1
             turns = order_turn(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
-            launches = self._together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
+            launches = self._run_together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
             for launch in launches:
                 ledger.add(launch)
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
                 # this launch isn't the cell's first launch, so it runs without TensorFlow's profiler
                 slot = LaunchSlot(group.name, number, attempt, place, launch.role, block_number)
-                sized = _sampling_of_launch(sampling, number, ledger, launch.cell, alone=True)
-                ledger.add(*self._together([self._launching(slot, launch.cell, sized)]))
+                sized = _choose_sampling(sampling, number, ledger, launch.cell, alone=True)
+                ledger.add(*self._run_together([self._make_launching(slot, launch.cell, sized)]))
                 place += 1
 
-    def _blocks(
+    def _plan_blocks(
         self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
     ) -> list[list[tuple[Cell, Role]]]:
         """Return the launches of a round in the order in which they start. Each list is a block, measured together.
@@ -243,7 +243,7 @@ class RunExecutor:
         """
         ordered = order(self.plan.seed, group.name, number, slots)
         if not number:
-            return self._pilots(group, ordered, ledger)
+            return self._plan_pilots(group, ordered, ledger)
         if not ledger.in_turns(group):
             return [[slot] for slot in ordered]
         peaks = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
@@ -257,7 +257,7 @@ class RunExecutor:
         blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
         return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
 
-    def _pilots(
+    def _plan_pilots(
         self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
     ) -> list[list[tuple[Cell, Role]]]:
         """Return the pilots in the given order, as lists of pilots that start at the same time, one per environment.
@@ -273,10 +273,10 @@ class RunExecutor:
             else:
                 later.append([(cell, role)])
         beside = list(first.values())
-        most = max(1, int(min(len(self._starts(group, len(beside))), self.memory / USUAL_MEMORY)))
+        most = max(1, int(min(len(self._choose_starts(group, len(beside))), self.memory / USUAL_MEMORY)))
         return [*(beside[at : at + most] for at in range(0, len(beside), most)), *later]
 
-    def _starts(self, group: Group, launches: int) -> Sequence[int]:
+    def _choose_starts(self, group: Group, launches: int) -> Sequence[int]:
         """Return the CPUs on which launches of the group start at the same time; empty if they start one by one.
 
         Launches start one by one if their phases or their peak memory are compared.
@@ -284,7 +284,7 @@ class RunExecutor:
         starts = () if group.of else self.starts[:launches]
         return starts if len(starts) > 1 else ()
 
-    def _launching(
+    def _make_launching(
         self,
         slot: LaunchSlot,
         cell: Cell,
@@ -311,7 +311,7 @@ class RunExecutor:
         watch = self.gpu_watch if job.limits.gpus else self.watch
         return Launching(slot, cell, hold, watch, self.clock, others=companions, cpus=measured)
 
-    def _together(
+    def _run_together(
         self,
         launchings: Sequence[Launching],
         turns: Sequence[Sequence[int]] = (),
@@ -329,7 +329,7 @@ class RunExecutor:
             ended: list[Launch] = []
 
             def end(launching: Launching) -> None:
-                ended.append(launching.stored(self.folder))
+                ended.append(launching.store(self.folder))
                 remaining.remove(launching)
                 self.listener.end(ended[-1])
 
@@ -339,7 +339,7 @@ class RunExecutor:
 
             try:
                 _start(launchings, at_once, begin, end)
-                taken = self._turns(launchings, turns, longest, end)
+                taken = self._run_turns(launchings, turns, longest, end)
                 stretches = STRETCHES if taken > FEW_TURNS else 1
                 for turn in turns[:stretches]:
                     for member in [launchings[at] for at in turn if launchings[at].waits]:
@@ -351,11 +351,11 @@ class RunExecutor:
                     end(member)
             except (KeyboardInterrupt, CannotRunHereError):
                 for member in remaining:
-                    member.interrupted(self.folder)
+                    member.store_interrupted(self.folder)
                 raise
             return ended
 
-    def _turns(
+    def _run_turns(
         self,
         launchings: Sequence[Launching],
         turns: Sequence[Sequence[int]],
@@ -375,7 +375,7 @@ class RunExecutor:
                     end(launching)
         return len(turns)
 
-    def _samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
+    def _choose_samplings(self, number: int, ledger: RoundLog) -> dict[str, Sampling]:
         """Return the sampling of each group.
 
         In round 0, it is the sampling of pilots. Later, it is the planned sampling, with lengths from the pilots.
@@ -419,7 +419,7 @@ def _start(
                 end(launching)
 
 
-def _sampling_of_launch(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
+def _choose_sampling(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
     """Return the sampling of a launch in round `number`. `alone`: the launch isn't interleaved."""
     calls = sampling.calls_per_sample or ledger.calls_per_sample(cell)
     sized = replace(sampling, calls_per_sample=calls) if number else sampling

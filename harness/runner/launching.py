@@ -144,13 +144,13 @@ class Launching:
 
     def start(self) -> None:
         """Start the launch, and return immediately."""
-        with self._timed():
+        with self._measure_time():
             self._open().start()
             self._is_started = True
 
     def follow(self) -> None:
         """Start the launch if necessary, and follow it until it waits for a command or has ended."""
-        with self._timed():
+        with self._measure_time():
             self.waits = (self._held if self._is_started else self._open()).resume()
 
     def _open(self) -> LaunchHandle:
@@ -161,7 +161,7 @@ class Launching:
 
     def move(self) -> None:
         """Move a launch that started at the same time as others to the CPUs on which it is measured."""
-        with self._timed():
+        with self._measure_time():
             self._held.move(self._cpus)
 
     def warm_up(self) -> None:
@@ -186,17 +186,17 @@ class Launching:
     def _send(self, word: str) -> float:
         """Send a command to the worker, and return the seconds until it waits again or has ended."""
         before = self.seconds
-        with self._timed():
+        with self._measure_time():
             self.waits = self._held.resume(word)
         return self.seconds - before
 
     @contextmanager
-    def _timed(self) -> Iterator[None]:
+    def _measure_time(self) -> Iterator[None]:
         begun = self._clock()
         yield
         self.seconds += self._clock() - begun
 
-    def stored(self, folder: LaunchStore) -> Launch:
+    def store(self, folder: LaunchStore) -> Launch:
         """Store the finished launch, remove its leftovers, which may take a long time, and return the launch."""
         begun = self._clock()
         outcome = self._held.outcome()
@@ -216,7 +216,7 @@ class Launching:
         self._outer.close()
         return launch
 
-    def interrupted(self, folder: LaunchStore) -> None:
+    def store_interrupted(self, folder: LaunchStore) -> None:
         """Store the launch as interrupted, unless it is already stored and only its leftovers remain."""
         if not self._is_stored:
             folder.append(self._record(Outcome(status=Status.INTERRUPTED)))

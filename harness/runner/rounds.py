@@ -47,13 +47,13 @@ class RoundLog:
         alive = {
             cell
             for cell in group.cells
-            if (not self._given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
+            if (not self._is_given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
         }
         return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Return whether the newest attempt at this round has all its launches."""
-        return self._made(group, number, self.attempts(group, number) - 1)
+        return self._has_all_launches(group, number, self.attempts(group, number) - 1)
 
     def attempts(self, group: Group, number: int) -> int:
         """Return how often this round was started."""
@@ -76,7 +76,7 @@ class RoundLog:
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
-        repeated = sum(self._repeats(group, earlier) for earlier in rounds)
+        repeated = sum(self._count_repeats(group, earlier) for earlier in rounds)
         noisy = sum(self._is_noisy(group, earlier) for earlier in rounds)
         is_usual = number > 2 and 2 * noisy > number
         return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_noisy(group, number)
@@ -142,11 +142,13 @@ class RoundLog:
             describe_interference(launch) for launch in self._rounds[group.name, number] if launch.attempt == newest
         )
 
-    def _repeats(self, group: Group, number: int) -> int:
+    def _count_repeats(self, group: Group, number: int) -> int:
         """Return how often this round was repeated after it was complete."""
-        return sum(self._made(group, number, attempt) for attempt in range(self.attempts(group, number) - 1))
+        return sum(
+            self._has_all_launches(group, number, attempt) for attempt in range(self.attempts(group, number) - 1)
+        )
 
-    def _made(self, group: Group, number: int, attempt: int) -> bool:
+    def _has_all_launches(self, group: Group, number: int, attempt: int) -> bool:
         planned = Counter(self.slots(group, number))
         launched = Counter(
             (launch.cell, launch.role)
@@ -155,7 +157,7 @@ class RoundLog:
         )
         return planned <= launched
 
-    def _given_up(self, group: Group, cell: Cell, before: int) -> bool:
+    def _is_given_up(self, group: Group, cell: Cell, before: int) -> bool:
         earlier = [
             launch
             for launch in self._cells[cell]

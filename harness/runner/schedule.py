@@ -77,14 +77,14 @@ class Schedule:
     def next(self) -> ScheduleStep | None:
         """Return the next launches; None if the run has ended."""
         able = [group for group in self._plan.groups if self._can_go_on(group)]
-        short = [group for group in able if self._rounds(group) < self._fewest]
+        short = [group for group in able if self._count_rounds(group) < self._fewest]
         if not short:
-            return self._together(able)
+            return self._advance_all(able)
         # the cost of a group's rounds is only known after its first round
-        is_unknown = self._plan.budget_is_wish and not all(map(self._rounds, short))
-        if is_unknown or sum(map(self._rest, short)) <= self._left:
-            return self._lowest(short)
-        return self._one(short)
+        is_unknown = self._plan.budget_is_wish and not all(map(self._count_rounds, short))
+        if is_unknown or sum(map(self._estimate_rest, short)) <= self._left:
+            return self._advance_lowest(short)
+        return self._advance_one(short)
 
     def estimate(self) -> RunEstimate:
         """Estimate the duration and the number of rounds, from the durations of the launches so far."""
@@ -93,62 +93,66 @@ class Schedule:
         if plan.ends_early:
             names = open_groups(plan, self._ledger, 2, self._widths)
             able = [group for group in able if group.name in names]
-        finished = min((self._rounds(group) for group in able), default=self._fewest)
-        per_round, spent = sum(map(self._round_seconds, able)), self._spent()
+        finished = min((self._count_rounds(group) for group in able), default=self._fewest)
+        per_round, spent = sum(map(self._estimate_round_seconds, able)), self._spent()
         if budget is None:
             rounds = plan.rounds
         else:
             holds = finished + int(max(0.0, budget - spent) / per_round) if per_round else plan.rounds
             rounds = min(plan.rounds, max(self._fewest, holds))
-        seconds = spent + sum((rounds - self._rounds(group)) * self._round_seconds(group) for group in able)
+        seconds = spent + sum(
+            (rounds - self._count_rounds(group)) * self._estimate_round_seconds(group) for group in able
+        )
         ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
-        launches = sum(max(0, ends[group.name] - self._rounds(group)) * self._launches(group) for group in able)
+        launches = sum(
+            max(0, ends[group.name] - self._count_rounds(group)) * self._count_launches(group) for group in able
+        )
         rounds = max(ends.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= max(spent, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
         held = max(0.0, budget - spent) / (seconds - spent)
         return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
 
-    def _launches(self, group: Group) -> int:
+    def _count_launches(self, group: Group) -> int:
         """Return the number of launches in the next round of a group."""
-        return len(self._ledger.slots(group, self._rounds(group) + 1))
+        return len(self._ledger.slots(group, self._count_rounds(group) + 1))
 
     def _can_go_on(self, group: Group) -> bool:
-        rounds = self._rounds(group)
+        rounds = self._count_rounds(group)
         return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
 
-    def _together(self, able: Sequence[Group]) -> ScheduleStep | None:
+    def _advance_all(self, able: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of all groups that haven't ended, if the budget is large enough; otherwise None."""
-        rounds = sorted({self._rounds(group) for group in able})
+        rounds = sorted({self._count_rounds(group) for group in able})
         for number in (count + 1 for count in rounds):
             names = open_groups(self._plan, self._ledger, number, self._widths)
-            chosen = [group for group in able if group.name in names and self._rounds(group) + 1 == number]
+            chosen = [group for group in able if group.name in names and self._count_rounds(group) + 1 == number]
             if chosen:
-                holds = sum(map(self._round_seconds, chosen)) <= self._left
+                holds = sum(map(self._estimate_round_seconds, chosen)) <= self._left
                 return ScheduleStep(number, chosen) if holds else None
         return None
 
-    def _lowest(self, groups: Sequence[Group]) -> ScheduleStep:
+    def _advance_lowest(self, groups: Sequence[Group]) -> ScheduleStep:
         """Return the earliest round that is missing in any group, with the groups that need it."""
-        number = min(map(self._rounds, groups)) + 1
-        return ScheduleStep(number, [group for group in groups if self._rounds(group) + 1 == number])
+        number = min(map(self._count_rounds, groups)) + 1
+        return ScheduleStep(number, [group for group in groups if self._count_rounds(group) + 1 == number])
 
-    def _one(self, short: Sequence[Group]) -> ScheduleStep | None:
+    def _advance_one(self, short: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of the group that finishes soonest; None if the budget is too small for it."""
         limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
-        cheapest = min(short, key=self._rest)  # if several are equal, the first one in the plan
-        has_numbers = any(map(self._rounds, self._plan.groups))
-        if self._rest(cheapest) > limit and has_numbers:  # the first group is always measured
+        cheapest = min(short, key=self._estimate_rest)  # if several are equal, the first one in the plan
+        has_numbers = any(map(self._count_rounds, self._plan.groups))
+        if self._estimate_rest(cheapest) > limit and has_numbers:  # the first group is always measured
             return None
-        return ScheduleStep(self._rounds(cheapest) + 1, [cheapest])
+        return ScheduleStep(self._count_rounds(cheapest) + 1, [cheapest])
 
-    def _rest(self, group: Group) -> float:
+    def _estimate_rest(self, group: Group) -> float:
         """Return the duration of the rounds that a verdict still needs, in seconds."""
-        return (self._fewest - self._rounds(group)) * self._round_seconds(group)
+        return (self._fewest - self._count_rounds(group)) * self._estimate_round_seconds(group)
 
-    def _round_seconds(self, group: Group) -> float:
+    def _estimate_round_seconds(self, group: Group) -> float:
         """Return the duration of a round of the group in seconds, from its last round or from pilots."""
-        rounds, ledger = self._rounds(group), self._ledger
+        rounds, ledger = self._count_rounds(group), self._ledger
         if not rounds:
             return round_seconds(self._plan, ledger, group)
         launched = ledger.seconds()
@@ -156,7 +160,7 @@ class Schedule:
         between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
         return ledger.seconds(rounds, [group]) * between
 
-    def _rounds(self, group: Group) -> int:
+    def _count_rounds(self, group: Group) -> int:
         return self._ledger.rounds(group)
 
     @property

@@ -25,10 +25,10 @@ def open_groups(plan: Plan, ledger: RoundLog, number: int, widths: Widths) -> fr
 def find_stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: bool) -> dict[str, Stop]:
     """Return how each group ended, by name."""
     precise = _find_precise_groups(plan, ledger, widths)
-    return {group.name: _stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
+    return {group.name: _find_stop(plan, group, ledger, precise, interrupted=interrupted) for group in plan.groups}
 
 
-def _stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
+def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
     if not ledger.slots(group, rounds + 1):
         return Stop(StopReason.OBSERVED if _observes(group, ledger) else StopReason.NO_NUMBERS, rounds)

@@ -80,7 +80,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
         *map(around.check_gpu, host.cards),
     ]
     # settings are only checked on the GPUs of the launches
-    checks += [check for card in host.chosen(gpu_names) for check in around.check_gpu_settings(card)]
+    checks += [check for card in host.select(gpu_names) for check in around.check_gpu_settings(card)]
     document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *refused])]}
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]

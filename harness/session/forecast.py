@@ -16,7 +16,7 @@ from harness.model.scenario import Cell
 from harness.plan.gpus import find_first_starts
 from harness.session.planning import Planned
 from harness.session.request import Request
-from harness.store.folder import RunFolder, uncollected
+from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: Assumed seconds of a launch if no earlier run has one of the same cell: before the warm-up (a container or process
 #: starts, and imports TensorFlow), in the warm-up, and in the measurement.
@@ -183,7 +183,7 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
             run = folder.read_run()
             if run.plan.profile_calls or run.backend.name != backend or not cells & set(run.plan.cells):
                 continue
-            with uncollected():
+            with pause_garbage_collection():
                 times = _compute_times(folder.read_launches(run), cells)
         except UsageError:  # ignore corrupt runs
             continue

@@ -57,7 +57,7 @@ from harness.plan.groups import find_lone_cells, group, is_of_launches, keep_one
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, read_suite_seconds
-from harness.store.folder import RunFolder, uncollected
+from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
 #: Other quantities, such as the import time, need one, because it reads the files from disk into memory.
@@ -491,7 +491,7 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
 
     Raises UsageError if none of the groups is in the run.
     """
-    with uncollected():
+    with pause_garbage_collection():
         folder = RunFolder.open(path)
         launches = folder.read_launches(folder.read_run())
     seconds = defaultdict(list)

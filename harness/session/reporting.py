@@ -24,7 +24,7 @@ from harness.report.charts.drawing import DrawingError, drawer
 from harness.report.escape import escape_terminal
 from harness.report.formats import render
 from harness.report.sections import summary
-from harness.store.folder import RunFolder, uncollected
+from harness.store.folder import RunFolder, pause_garbage_collection
 
 if TYPE_CHECKING:
     from harness.analysis.runs import Pair
@@ -52,7 +52,7 @@ class Written:
 def read(folder: Path | str) -> Results:
     """Read a stored run. Raises UsageError if the folder has no run, or if the run is corrupt."""
     stored = RunFolder.open(folder)
-    with uncollected():
+    with pause_garbage_collection():
         run = stored.read_run()
         launches = stored.read_launches(run)
         if stored.is_torn:  # a missing result may be in the incomplete line
@@ -185,7 +185,7 @@ def export(folder: Path | str, format: str) -> bytes:
             f"{folder} has profiles instead of measurements. Their report is profile.md and profile.html.",
             "Omit --format.",
         )
-    with uncollected():
+    with pause_garbage_collection():
         text = render(format, results)
     # encoded here, because CSV has its own line endings, and file formats don't depend on the terminal's encoding
     return text.encode()

@@ -36,13 +36,13 @@ def check_run(run: Run) -> None:
         check_name("the id of a machine", machine.id)
     for facts in (run.host, run.backend.more):
         _check_facts(facts)
-    environments = _by_name("environments", run.environments)
-    scenarios = _by_name("scenarios", run.scenarios)
+    environments = _index_by_name("environments", run.environments)
+    scenarios = _index_by_name("scenarios", run.scenarios)
     for environment in run.environments:
         _check_environment(environment)
     for scenario in run.scenarios:
         _check_scenario(scenario)
-    _by_name("plan.groups", run.plan.groups, lambda name: None)
+    _index_by_name("plan.groups", run.plan.groups, lambda name: None)
     for group in run.plan.groups:
         _check_group(group, scenarios, environments)
     for absence in run.plan.unavailable:
@@ -104,7 +104,7 @@ def check_instant(what: str, text: str) -> None:
         raise ValueError(f"{what} is {text[:100]!r}, which isn't a valid time") from None
 
 
-def _by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
+def _index_by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
     by_name: dict[str, Any] = {}
     for entry in entries:
         if check is None:

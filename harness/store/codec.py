@@ -86,9 +86,9 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
 
 
 class LaunchCompactor:
-    """Makes the launches of a run small, because a run can have thousands of them.
+    """Reduces the memory that the launches of a run need, because a run can have thousands of launches.
 
-    Their numbers are in columns, and values that are equal in several launches are one object.
+    Numbers are stored as columns, and equal values of several launches become one object.
     """
 
     def __init__(self) -> None:
@@ -99,7 +99,7 @@ class LaunchCompactor:
         self._steps: dict[bytes, array[int]] = {}
 
     def compact(self, launch: Launch) -> Launch:
-        """Return the same launch, with columns and shared values."""
+        """Return the launch with the same values, stored as columns and shared objects."""
         return replace(
             launch,
             cell=self._cells.setdefault(launch.cell, launch.cell),
@@ -139,12 +139,12 @@ class LaunchCompactor:
         return Numbers(numbers.values(), self._places[names])
 
     def _share_values(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the values, with lists and mappings that are shared even if other values differ."""
+        """Return the values as a shared object. Lists and mappings in it are shared separately too."""
         parts = {name: self._share(v) if isinstance(v, list | dict) else v for name, v in values.items()}
         return self._share(parts) if parts else _NOTHING
 
     def _share(self, value: _Value) -> _Value:
-        # in this format, 1, 1.0 and True differ, and parts that are one object don't
+        # version 2 of this format distinguishes 1, 1.0 and True, and ignores whether parts are the same object
         shared: _Value = self._values.setdefault(marshal.dumps(value, 2), value)  # type: ignore[arg-type]
         return shared
 

@@ -161,9 +161,9 @@ class RunFolder:
 
         With `run`, check that each launch belongs to the run. Raises UsageError for a corrupt line.
         """
-        lines, check, launches = self._lines(), launch_check(run) if run else check_launch, list[Launch]()
+        lines, check, launches = self._read_lines(), launch_check(run) if run else check_launch, list[Launch]()
         compactor = codec.LaunchCompactor()
-        with uncollected():
+        with pause_garbage_collection():
             for number, line in enumerate(lines, 1):
                 if line.strip():
                     where = f"{self._launches}, line {number}"
@@ -183,7 +183,7 @@ class RunFolder:
         """
         for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/*")):
             remove_unfinished(folder)
-        whole = sum(len(line) + 1 for line in self._lines())
+        whole = sum(len(line) + 1 for line in self._read_lines())
         torn = self._launches.stat().st_size > whole
         if torn:
             with self._writing("launches.jsonl") as path:
@@ -198,7 +198,7 @@ class RunFolder:
             return file.read() not in (b"", b"\n")
         return False  # the next reader of the file reports the error
 
-    def _lines(self) -> Iterator[bytes]:
+    def _read_lines(self) -> Iterator[bytes]:
         """Yield the complete lines of launches.jsonl one by one, because the file can be larger than the memory."""
         try:
             with os.fdopen(open_regular_file(Path(self._launches.name), within=self.path), "rb") as file:
@@ -306,7 +306,7 @@ class RunFolder:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
+def pause_garbage_collection() -> Iterator[None]:
     """Disable the garbage collector in the block, and exclude the objects that exist then from later collections.
 
     Reading a run creates hundreds of thousands of objects, and hardly any of them becomes garbage.

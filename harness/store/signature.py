@@ -39,13 +39,13 @@ def is_from_here(document: bytes) -> bool:
     if match is None:
         return False
     try:
-        expected = _compute_signature(read(_path()), document[: match.start()] + _END)
+        expected = _compute_signature(read(_get_path()), document[: match.start()] + _END)
     except (OSError, ValueError):
         return False
     return hmac.compare_digest(expected.encode(), match[1])
 
 
-def _path() -> Path:
+def _get_path() -> Path:
     return get_data_dir() / "secret"
 
 
@@ -60,7 +60,7 @@ def _load_secret() -> bytes:
 
     Raises OSError if it can't be stored.
     """
-    path = _path()
+    path = _get_path()
     if not path.exists():
         with create_file(path) as part:
             handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)

@@ -83,22 +83,23 @@ def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[
     """Return the files of a bundle by name, without the names of this machine and its user."""
     run = results.run
     hide = _make_hider(folder)
-    code = _code(run, about)
-    code = hide(code, _words(code))
+    code = _make_code(run, about)
+    code = hide(code, _find_names(code))
     device = about.worse.cell.device
     required = {
-        f"requirements-{environment.name}.txt": _locked(run, environment, device) for environment in about.environments
+        f"requirements-{environment.name}.txt": _list_packages(run, environment, device)
+        for environment in about.environments
     }
     contents = {
         "repro.py": code,
-        "repro.ipynb": _notebook(about, code, required),
+        "repro.ipynb": _make_notebook(about, code, required),
         **required,
         "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
     return {"issue.md": issue(results, about, code, tracker, hide), **contents} if about.has_results else contents
 
 
-def _locked(run: Run, environment: Environment, device: Device) -> str:
+def _list_packages(run: Run, environment: Environment, device: Device) -> str:
     """Return the packages of an environment. If the lock file hasn't changed since the run, they have hashes."""
     path = lock_file(Project.find(), environment, device)
     try:
@@ -131,7 +132,7 @@ def _make_hider(folder: Path) -> Callable[..., str]:
     return hide
 
 
-def _words(code: str) -> set[str]:
+def _find_names(code: str) -> set[str]:
     """Return the names in a Python program. They must stay, even if the user has the same name."""
     tokens = tokenize.generate_tokens(StringIO(code).readline)
     return {token.string for token in tokens if token.type == tokenize.NAME}
@@ -149,7 +150,7 @@ def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
     return value
 
 
-def _code(run: Run, about: Subject) -> str:
+def _make_code(run: Run, about: Subject) -> str:
     """Return the text of repro.py."""
     scenario = about.worse.scenario
     text = run.scripts.get(scenario.name)
@@ -183,7 +184,7 @@ def _code(run: Run, about: Subject) -> str:
     return make_standalone(scenario, text, kit, sides, of=quantity, about=head)
 
 
-def _notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
+def _make_notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
     """Return a notebook that creates the environments and runs repro.py. It is plain Python, for Colab and similar."""
     texts = {"repro.py": code, **required}
     environments = {environment.name: environment.python for environment in about.environments}

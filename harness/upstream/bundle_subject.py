@@ -148,7 +148,7 @@ def subject(results: Results) -> Subject:
     ):
         for place in _order_places(results, claim_result):
             if place.outcome not in _NOTHING:
-                candidate = _subject(results, claim_result.claim.of, place.worse, place.better)
+                candidate = _make_subject(results, claim_result.claim.of, place.worse, place.better)
                 if candidate is not None and place.estimate is not None and place.better is not None:
                     candidate = replace(candidate, ratio=place.estimate, level=place.level)
                 if candidate is not None:
@@ -158,12 +158,12 @@ def subject(results: Results) -> Subject:
         if not same_work:
             continue
         compared = max(same_work, key=lambda finding: finding.distance).compared
-        candidate = _subject(results, answer.comparison.of, compared.cell, compared.other)
+        candidate = _make_subject(results, answer.comparison.of, compared.cell, compared.other)
         if candidate is not None:
             candidate = replace(candidate, ratio=compared.ratio, level=compared.level)
             return candidate.turned if candidate.is_turned else candidate
     for cell in results.found.series:
-        candidate = _subject(results, STEP, cell, None)
+        candidate = _make_subject(results, STEP, cell, None)
         if candidate is not None:
             return candidate
     raise NothingSelectedError(
@@ -192,7 +192,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
     filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
         (scenarios, "scenario", lambda cell: cell.scenario),
         (environments, "environment", lambda cell: cell.environment),
-        *((values, f"value of {axis}", partial(_value, axis)) for axis, values in axes.items()),
+        *((values, f"value of {axis}", partial(_get_value, axis)) for axis, values in axes.items()),
     ]
     for patterns, noun, name in filters:
         if patterns:
@@ -204,7 +204,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
             "Select them with -s (scenario), -e (environment) or -a (axis). The first two are:\n    "
             + "\n    ".join(map(str, cells[:2])),
         )
-    sides = [side for cell in cells if (side := _side(results, STEP, cell))]
+    sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
     logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
     about = Subject(
         STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp_limited, logs)]) if logs else None
@@ -212,7 +212,7 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
     return about.turned if about.is_turned else about
 
 
-def _value(axis: str, cell: Cell) -> str:
+def _get_value(axis: str, cell: Cell) -> str:
     return cell.axes.get(axis, "")
 
 
@@ -223,9 +223,9 @@ def move_subject(results: Results, about: Subject, name: str) -> Subject | None:
     """
     cell = replace(about.worse.cell, environment=name)
     if about.better is None:
-        return _subject(results, about.of, cell, None)
+        return _make_subject(results, about.of, cell, None)
     together = about.better.environment == about.worse.environment
-    return _subject(
+    return _make_subject(
         results, about.of, cell, replace(about.better.cell, environment=name) if together else about.better.cell
     )
 
@@ -239,10 +239,10 @@ def find_nightlies(results: Results) -> list[str]:
     ]
 
 
-def _subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
+def _make_subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
     """Return a subject of one or two cells; None if one of them has no result."""
     cells = [cell for cell in (one, other) if cell is not None]
-    sides = [side for cell in cells if (side := _side(results, quantity, cell)) and side.centre]
+    sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.centre]
     if len(sides) < len(cells):
         return None
     if len(sides) == 1:
@@ -254,7 +254,7 @@ def _subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> 
     return Subject(quantity, worse, better, combine([exp_limited(log) for log in logs]) if logs else None)
 
 
-def _side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
+def _make_side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
     launches = results.found.numbers.get(cell, ())
     scenario = next((entry for entry in results.run.scenarios if entry.name == cell.scenario), None)
     environment = next((entry for entry in results.run.environments if entry.name == cell.environment), None)

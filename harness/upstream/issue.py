@@ -70,8 +70,8 @@ def issue(results: Results, about: Subject, code: str, tracker: str, hide: Calla
 
     They are in the attachment. `hide` removes the names of this machine and its user from each field except `code`.
     """
-    fields = {key: hide(text) for key, text in _fields(results, about).items()}
-    long = {"code": make_fenced_block(code, "python"), "log": make_fenced_block(hide(_log(about)), "text")}
+    fields = {key: hide(text) for key, text in _make_fields(results, about).items()}
+    long = {"code": make_fenced_block(code, "python"), "log": make_fenced_block(hide(_format_log(about)), "text")}
     for left_out in ((), ("log",), ("log", "code")):
         shown = {**fields, **long, **dict.fromkeys(left_out, "It is in the attachment, bundle.zip.")}
         shown["code"] += f"\n\n{fields['run']}"
@@ -88,20 +88,20 @@ def sentence(about: Subject) -> str:
 
 def list_commands(run: Run, about: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
-    bases = _bases(run)
+    bases = _find_bases(run)
     device = about.worse.cell.device
     has_digests = all(name_on(environment.name, device, bases) in bases for environment in about.environments)
     return "\n".join(
         [
             "Run it in virtual environments:",
             "",
-            _indent(_virtual_environments(about)),
+            _indent(_list_venv_commands(about)),
             "",
             "In containers:"
             if has_digests
             else "In containers, by tag: the measured image was built on a base without a public digest.",
             "",
-            _indent(_docker(run, about, bases)),
+            _indent(_list_docker_commands(run, about, bases)),
         ]
     )
 
@@ -110,16 +110,16 @@ def _indent(lines: Sequence[str]) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def _virtual_environments(about: Subject) -> list[str]:
+def _list_venv_commands(about: Subject) -> list[str]:
     lines = []
     for environment in about.environments:
-        lines += _environment_lines(environment)
+        lines += _list_environment_commands(environment)
     pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
     lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
     return lines
 
 
-def _environment_lines(environment: Environment) -> list[str]:
+def _list_environment_commands(environment: Environment) -> list[str]:
     name, file = environment.name, f"requirements-{environment.name}.txt"
     return [
         f"uv venv --seed --python {environment.python} {name}",
@@ -133,14 +133,17 @@ def requirements(packages: Mapping[str, str]) -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
 
 
-def _docker(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
+def _list_docker_commands(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
     """Return the commands that run the sides in containers, one for each environment."""
     if len(about.environments) == 1:
-        return [_container(run, about.worse, "python repro.py", bases)]
-    return [_container(run, side, f"python repro.py --only {place}", bases) for place, side in enumerate(about.sides)]
+        return [_format_docker_command(run, about.worse, "python repro.py", bases)]
+    return [
+        _format_docker_command(run, side, f"python repro.py --only {place}", bases)
+        for place, side in enumerate(about.sides)
+    ]
 
 
-def _container(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]) -> str:
+def _format_docker_command(run: Run, side: IssueSide, command: str, bases: Mapping[str, str]) -> str:
     file = f"requirements-{side.environment.name}.txt"
     install = (
         f'pip install -q $(grep -oE "^(setuptools|wheel)==[^ ]+" {file}) && '
@@ -158,7 +161,7 @@ def _is_in_containers(run: Run) -> bool:
     return entry is not None and entry.in_containers
 
 
-def _bases(run: Run) -> dict[str, str]:
+def _find_bases(run: Run) -> dict[str, str]:
     """Return the digest of each environment's public base image, if Docker Engine on this machine knows it."""
     if not _is_in_containers(run) or not run.images:
         return {}
@@ -173,7 +176,7 @@ def _bases(run: Run) -> dict[str, str]:
     return {name: base for name, base in bases.items() if base}
 
 
-def _fields(results: Results, about: Subject) -> dict[str, str]:
+def _make_fields(results: Results, about: Subject) -> dict[str, str]:
     run, environments = results.run, about.environments
     on_gpu = about.worse.cell.device is Device.GPU
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if on_gpu else []
@@ -189,22 +192,22 @@ def _fields(results: Results, about: Subject) -> dict[str, str]:
         "type": "Performance",
         "nightly": _has_problem_in_nightly(results, about),
         "source": "binary",
-        "version": _versions(run, environments, ["tensorflow"]),
-        "versions": _versions(run, environments, ["tensorflow", "keras"]),
+        "version": _format_versions(run, environments, ["tensorflow"]),
+        "versions": _format_versions(run, environments, ["tensorflow", "keras"]),
         "custom": "Yes: the code below.",
         "os": ", ".join(filter(None, [system, kernel, cpu, f"{format.bytes_(memory)} of memory" if memory else ""])),
         "python": ", ".join(dict.fromkeys(environment.python for environment in environments)),
         "cuda": "; ".join(cuda) or _NONE,
         "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
         "not here": _NONE,
-        "current": _current(results, about),
-        "expected": _expected(about),
-        "command": make_fenced_block("\n".join(_virtual_environments(about)), "shell"),
-        "run": _packages(run, about),
+        "current": _describe_current(results, about),
+        "expected": _describe_expected(about),
+        "command": make_fenced_block("\n".join(_list_venv_commands(about)), "shell"),
+        "run": _describe_packages(run, about),
     }
 
 
-def _versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
+def _format_versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
     texts = []
     for environment in environments:
         has = pins(run, environment.name)
@@ -228,7 +231,7 @@ def _has_problem_in_nightly(results: Results, about: Subject) -> str:
     return "No: no nightly was measured."
 
 
-def _current(results: Results, about: Subject) -> str:
+def _describe_current(results: Results, about: Subject) -> str:
     run = results.run
     lines = [sentence(about), ""]
     what = "time per step" if about.of == STEP else about.of
@@ -252,12 +255,12 @@ def _current(results: Results, about: Subject) -> str:
         lines.append("One round isn't enough for an interval. Measure more rounds before you submit this text.")
     elif about.better is not None and not about.is_shown:
         lines.append(f"The measurement doesn't establish that {about.label(about.worse)} takes longer.")
-    lines += ["", *_claimed(about)] if about.claim else []
+    lines += ["", *_describe_claim(about)] if about.claim else []
     lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
     return "\n".join(lines)
 
 
-def _claimed(about: Subject) -> list[str]:
+def _describe_claim(about: Subject) -> list[str]:
     """Return the claim of the issue, and its outcome in each environment."""
     claim_result = about.claim
     assert claim_result
@@ -284,13 +287,13 @@ def _claimed(about: Subject) -> list[str]:
     return lines
 
 
-def _expected(about: Subject) -> str:
+def _describe_expected(about: Subject) -> str:
     if about.better is None:
         return "A smaller value."
     return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
 
 
-def _packages(run: Run, about: Subject) -> str:
+def _describe_packages(run: Run, about: Subject) -> str:
     """Return the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
     parts = [
         "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
@@ -306,7 +309,7 @@ def _packages(run: Run, about: Subject) -> str:
     return "\n\n".join(parts)
 
 
-def _log(about: Subject) -> str:
+def _format_log(about: Subject) -> str:
     """Return the values of each round as lines of text."""
     numbers = sorted({number for side in about.sides for number in side.values})
     return "\n".join(

@@ -69,7 +69,7 @@ class Library:
         """The names of all families."""
         return sorted({family for known_issue in self.issues.values() for family in known_issue.families})
 
-    def chosen(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
+    def select(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
         """Return the issues with the given names, the issues of a family, or all issues.
 
         Raises UsageError for an unknown name.
@@ -93,9 +93,9 @@ class Library:
 
     def document(self, found: Iterable[KnownIssue]) -> str:
         """Return a JSON document with the issues."""
-        return json.dumps([self._values(known_issue) for known_issue in found], indent=2) + "\n"
+        return json.dumps([self._make_row(known_issue) for known_issue in found], indent=2) + "\n"
 
-    def _values(self, known_issue: KnownIssue) -> dict[str, Any]:
+    def _make_row(self, known_issue: KnownIssue) -> dict[str, Any]:
         return {
             "issue": known_issue.issue.short,
             "url": known_issue.issue.url,

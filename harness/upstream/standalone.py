@@ -28,7 +28,7 @@ def make_standalone(
     inlined.
     """
     document = _TEMPLATE.read_text(encoding="utf-8")
-    work = _script(scenario, text) if scenario.script else _work(text, kit)
+    work = _extract_script(scenario, text) if scenario.script else _extract_work(text, kit)
     docstring = (
         "\n\n".join([about, *([] if scenario.script else [ast.get_docstring(ast.parse(text)) or ""])]).strip() + "\n"
     )
@@ -55,7 +55,7 @@ def _parse(text: str) -> ast.Module:
         ) from None
 
 
-def _script(scenario: Scenario, text: str) -> str:
+def _extract_script(scenario: Scenario, text: str) -> str:
     """Return the scenario function for a plain script, which runs the whole script once."""
     tree = _parse(text)
     source = next(
@@ -75,7 +75,7 @@ def _script(scenario: Scenario, text: str) -> str:
     )
 
 
-def _work(text: str, kit: Path) -> str:
+def _extract_work(text: str, kit: Path) -> str:
     """Return the parts of the kit that the scenario uses, and the scenario without its header and its main block."""
     tree = _parse(text)
     kept, taken = [], []
@@ -86,7 +86,7 @@ def _work(text: str, kit: Path) -> str:
                     "The scenario imports from the kit under another name, which can't be copied into a script."
                 )
             taken += [alias.name for alias in node.names if alias.name not in _OWN]
-        elif not _is_main_block(node) and node is not _docstring(tree):
+        elif not _is_main_block(node) and node is not _get_docstring(tree):
             kept.append(node)
     lines = text.splitlines(keepends=True)
     for node in tree.body:
@@ -96,7 +96,7 @@ def _work(text: str, kit: Path) -> str:
     own = header.sub("", "".join(lines), count=1)
     folded = _collect_sources(taken, kit)
     defined = {name for node in kept for name in _defines(node) if not isinstance(node, ast.Import | ast.ImportFrom)}
-    clash = sorted(defined & (folded.keys() | _template_names()))
+    clash = sorted(defined & (folded.keys() | _list_template_names()))
     if clash:
         raise UsageError(
             f"The scenario and the code that runs it both define {clash[0]}, so they can't be in one file."
@@ -104,7 +104,7 @@ def _work(text: str, kit: Path) -> str:
     return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(folded.values()), own.strip("\n")]))
 
 
-def _template_names() -> set[str]:
+def _list_template_names() -> set[str]:
     """Return the names that the template defines, and that a scenario must not define again."""
     return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
 
@@ -154,7 +154,7 @@ def _defines(node: ast.stmt) -> Iterator[str]:
             yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
 
 
-def _docstring(tree: ast.Module) -> ast.stmt | None:
+def _get_docstring(tree: ast.Module) -> ast.stmt | None:
     return tree.body[0] if ast.get_docstring(tree) is not None else None
 
 

@@ -6,14 +6,14 @@ import pytest
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
-from harness.model.environment import Device, Environment, installed, normalise, pins
+from harness.model.environment import Device, Environment, installed, normalize, pins
 from harness.model.errors import UsageError
 
 
 def test_pins_are_read_with_normalised_names() -> None:
     text = "absl_py==0.8.0 \\\n    --hash=sha256:ab\n    # via tensorflow\nGoogle.Pasta==0.1.7 ; python_version < '4'\n"
     assert pins(text) == {"absl-py": "0.8.0", "google-pasta": "0.1.7"}
-    assert normalise("A__b.-C") == "a-b-c"
+    assert normalize("A__b.-C") == "a-b-c"
 
 
 def test_a_nightly_keras_stands_for_keras_but_the_one_beside_tensorflow_2_5() -> None:

@@ -212,7 +212,7 @@ def test_what_the_driver_compiles_outlives_the_container(backend, engine, gpus, 
     assert first.status is Status.OK, (first.error, first.stderr)
     assert first.observations == {"before": [], "owner": 1000}
     assert second.observations["before"] == ["compiled"]
-    name = name_cache(first.image, job.files, backend.gpu_host.chosen(["0"]))
+    name = name_cache(first.image, job.files, backend.gpu_host.select(["0"]))
     assert name in backend.caches()
     assert engine.api.inspect_volume(name)["Labels"] == {code.CODE_LABEL: code.CODE_VALUE}
 

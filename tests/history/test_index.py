@@ -361,9 +361,9 @@ def _add(where: str, night: Summary) -> bool:
 def test_a_process_that_reads_a_history_and_then_runs_ends_without_a_word(tmp_path: Path) -> None:
     text = (
         "from harness.history.index import History\n"
-        "from harness.store.folder import uncollected\n"
+        "from harness.store.folder import pause_garbage_collection\n"
         f"with History.open({str(tmp_path / 'x.duckdb')!r}, writing=True) as history: history.runs()\n"
-        "with uncollected(): pass\n"
+        "with pause_garbage_collection(): pass\n"
     )
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")

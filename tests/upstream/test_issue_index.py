@@ -26,9 +26,9 @@ def names(found: list[KnownIssue]) -> list[str]:
 @pytest.mark.usefixtures("claiming")
 def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
     known = load_library()
-    assert names(known.chosen([], every=True)) == ["K#7", "T#1001"]
-    assert names(known.chosen([], "calls")) == ["K#7", "T#1001"]
-    assert names(known.chosen(["1001", "T#1001"])) == ["T#1001"]
+    assert names(known.select([], every=True)) == ["K#7", "T#1001"]
+    assert names(known.select([], "calls")) == ["K#7", "T#1001"]
+    assert names(known.select(["1001", "T#1001"])) == ["T#1001"]
     assert (known.families, known.newest) == (["calls"], "new")
 
 
@@ -46,13 +46,13 @@ def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
 )
 def test_what_there_is_not_is_told(typed: list[str], options: dict[str, object], told: str) -> None:
     with pytest.raises(UsageError, match=told):
-        load_library().chosen(typed, **options)  # type: ignore[arg-type]
+        load_library().select(typed, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_an_issue_is_told_as_json() -> None:
     known = load_library()
-    (told,) = json.loads(known.document(known.chosen(["T#1001"])))
+    (told,) = json.loads(known.document(known.select(["T#1001"])))
     assert told["issue"] == "T#1001"
     assert told["url"].endswith("/tensorflow/tensorflow/issues/1001")
     assert (told["families"], told["environments"]) == (["calls"], ["old"])
@@ -73,7 +73,7 @@ def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
 
 @pytest.mark.usefixtures("claiming")
 def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_clear() -> None:
-    found = load_library().chosen(["T#1001"])
+    found = load_library().select(["T#1001"])
     planned = plan(repro.request(Request(backend="local"), found, ""))
     assert [str(cell) for cell in planned.cells] == [
         "sums old long",
@@ -93,28 +93,28 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
 
 def test_claims_about_a_leak_have_a_control_of_growth() -> None:
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
-    planned = plan(repro.request(Request(backend="local"), load_library().chosen(["T#33009"]), ""))
+    planned = plan(repro.request(Request(backend="local"), load_library().select(["T#33009"]), ""))
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_what_is_typed_is_taken() -> None:
     asked = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
-    made = repro.request(asked, load_library().chosen(["T#1001"]), "night")
+    made = repro.request(asked, load_library().select(["T#1001"]), "night")
     assert (made.budget, made.warmup, made.measure) == (10.0, 0.0, 1.0)
     assert made.environments == ["new", "night"]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_many_issues_have_a_longer_budget() -> None:
-    found = load_library().chosen([], every=True)
+    found = load_library().select([], every=True)
     assert repro.request(Request(), found, "").budget == 2 * ISSUE_BUDGET
     assert repro.request(Request(), found * 40, "").budget == MOST_ISSUES_BUDGET
 
 
 @pytest.mark.usefixtures("claiming")
 def test_a_claim_of_a_gpu_cannot_be_measured_without_one() -> None:
-    planned = plan(repro.request(Request(backend="local"), load_library().chosen(["K#7"]), ""))
+    planned = plan(repro.request(Request(backend="local"), load_library().select(["K#7"]), ""))
     assert planned.cells == []
     with pytest.raises(CannotRunHereError, match="K#7 is claimed for a GPU") as refused:
         planned.refuse_nothing()

@@ -282,7 +282,7 @@ class DockerBackend(ImageBackend):
                     image=specification.image,
                     artifacts=container.artifacts(worker.ARTIFACTS) if events.artifacts else Artifacts(),
                     requested_at=container.requested_at if self.engine.is_here else None,
-                    cards=self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else (),
+                    cards=self.gpu_host.select(job.limits.gpus) if job.limits.gpus else (),
                     quota=container.quota,
                 )
                 if ended.status is Status.OK:
@@ -365,7 +365,7 @@ class DockerBackend(ImageBackend):
         self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
     ) -> Specification:
         limits = specification.limits
-        cards = self.gpu_host.chosen(limits.gpus)
+        cards = self.gpu_host.select(limits.gpus)
         volume = compiled_code.name_cache(specification.image, files, cards)
         first = compiled_code.name_cache(specification.image, {}, cards)
         saved = {first: gpus.FIRST_FOLDER} if first in self._started and first != volume else {}

@@ -169,7 +169,7 @@ class LocalBackend(RegisteredBackend):
         """Yield a launch in a new folder, which is removed afterwards."""
         python = self._python(requirement)
         self.environments.check(requirement)
-        limits, gpus, code = job.limits, self.gpu_host.chosen(job.limits.gpus) if job.limits.gpus else [], ""
+        limits, gpus, code = job.limits, self.gpu_host.select(job.limits.gpus) if job.limits.gpus else [], ""
         with (
             self._scratch(worker.collect_files(job, die_with_parent=True)) as folder,
             _open_artifacts(folder) as artifacts,

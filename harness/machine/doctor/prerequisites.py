@@ -192,7 +192,7 @@ def _make_setting_result(
     card: Gpu, name: str, value: str, advice: str, *, command: str = "", level: Level = Level.WARN
 ) -> CheckResult:
     """Return the result for one setting of a GPU. The advice ends with a colon if a command follows."""
-    facts = {"index": card.index, **card.settings.told()}
+    facts = {"index": card.index, **card.settings.to_dict()}
     return make_result(f"GPU {card.index} {name}", level, value, facts, advice=advice, command=command)
 
 

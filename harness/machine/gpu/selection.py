@@ -97,7 +97,7 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
                 f"Select an instance (--gpus {one}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
                 f"-mig 0",
             )
-    return host.chosen(names)
+    return host.select(names)
 
 
 def _format_instances(card: Gpu) -> str:
@@ -146,7 +146,7 @@ def _collect_facts(card: Gpu, driver: str, clock: str) -> dict[str, Any]:
         "driver": driver,
         **({"pci": card.pci} if card.pci else {}),
         **({"mig": [instance.profile for instance in card.instances]} if card.is_partitioned else {}),
-        **card.settings.told(),
+        **card.settings.to_dict(),
         # None without locked clocks, so that a difference from another run is visible
         "locked_sm_clock_mhz": int(clock) if clock.isdecimal() else clock or None,
     }

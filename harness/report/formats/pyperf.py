@@ -53,7 +53,7 @@ def _suite(run: Run) -> Metadata:
             "harness_commit": run.commit,
             "harness_clock": run.plan.clock.value if run.plan.clock is Clock.CPU else "",
             **{f"host_{name}": text for name, text in pairs(run.host)},
-            **{f"backend_{name}": text for name, text in pairs(run.backend.told())},
+            **{f"backend_{name}": text for name, text in pairs(run.backend.to_dict())},
         }
     )
 

@@ -61,7 +61,7 @@ def model(facts: MachineFacts) -> str:
     """Return the models of a machine's CPU and GPUs."""
     cards = facts.host.get("gpus")
     gpu_names = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
-    cpu = facts.backend.told().get("architecture") if facts.backend.is_remote else facts.host.get("cpu")
+    cpu = facts.backend.to_dict().get("architecture") if facts.backend.is_remote else facts.host.get("cpu")
     return ", ".join(str(part) for part in (cpu, *gpu_names) if part)
 
 

@@ -175,7 +175,7 @@ def script(scenario: Scenario, text: str) -> Folded:
 def machine(run: Run) -> str:
     """Describe the machine of the launches, which is the engine's machine if the engine is remote; empty if unknown."""
     remote = run.backend.is_remote
-    hardware = run.backend.told() if remote else run.host
+    hardware = run.backend.to_dict() if remote else run.host
     cores = int(hardware.get("cpus" if remote else "cores") or 0)
     memory, cards = hardware.get("memory_bytes"), run.host.get("gpus")
     parts = [
@@ -226,14 +226,14 @@ def _card(card: Mapping[str, Any]) -> str:
 
 def facts(run: Run) -> list[tuple[str, str, str]]:
     """Return the recorded facts about the machine and the backend, each as source, label and value."""
-    by_source = {"machine": run.host, "backend": run.backend.told()}
+    by_source = {"machine": run.host, "backend": run.backend.to_dict()}
     if run.machines:
         by_source = {
             name: values
             for machine_facts in run.machines
             for name, values in (
                 (machine_facts.label, machine_facts.host),
-                (f"{machine_facts.label}: backend", machine_facts.backend.told()),
+                (f"{machine_facts.label}: backend", machine_facts.backend.to_dict()),
             )
         }
     return [(name, label, text) for name, values in by_source.items() for label, text in pairs(values)]

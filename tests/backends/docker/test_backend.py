@@ -60,9 +60,9 @@ def test_the_registry_that_images_have_in_their_names_is_told(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = {"name": "docker", "engine": "Docker Engine 28"}
-    assert backend.facts().told() == told
+    assert backend.facts().to_dict() == told
     monkeypatch.setenv("REGISTRY", "ghcr.io/x/")
-    assert backend.facts().told() == {**told, "registry": "ghcr.io/x/"}
+    assert backend.facts().to_dict() == {**told, "registry": "ghcr.io/x/"}
 
 
 def test_launches_are_moved_between_the_cpus_of_this_machine_alone(

@@ -205,7 +205,7 @@ def test_facts_name_what_is_not_controlled(local, monkeypatch):
     monkeypatch.setattr("harness.machine.cpus.can_pin", lambda: False)
     facts = local.facts()
     assert "Kubernetes container" in facts.engine
-    told = json.dumps(facts.told()["uncontrolled"])
+    told = json.dumps(facts.to_dict()["uncontrolled"])
     assert all(words in told for words in ("CPU pinning", "network access", "--memory", "glibc"))
 
 

@@ -60,7 +60,7 @@ def test_how_a_card_is_set() -> None:
         display=False,
     )
     # what the driver does not tell is not told, and not guessed
-    assert "application_sm_clock_mhz" not in card.settings.told()
+    assert "application_sm_clock_mhz" not in card.settings.to_dict()
 
 
 def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
