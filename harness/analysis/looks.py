@@ -75,7 +75,7 @@ def compute_next_share(first: float | Floats, rounds: float | Floats, total: Flo
 
 
 def compute_settling_share(rounds: int) -> float:
-    """Return the share of the level for a look of `--precision` after `rounds` rounds; 0 if there is no such look."""
+    """Return the share of the level for the check of verdicts after `rounds` rounds with `--precision`, or 0."""
     if rounds not in LOOKS:
         return 0.0
     return SETTLING * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])

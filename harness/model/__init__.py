@@ -1,1 +1,1 @@
-"""The data model as frozen dataclasses. It does no I/O, and imports no other package of harness."""
+"""The data model, as frozen dataclasses. It does no I/O, and doesn't import other packages of harness."""

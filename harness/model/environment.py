@@ -220,7 +220,7 @@ def find_rivals(package: str) -> list[str]:
 def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
     """Return the changes of packages, NumPy first.
 
-    Examples: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 gone`.
+    Examples: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 removed`.
     Both arguments are pins: normalized names to versions.
     """
     changes = []
@@ -233,4 +233,4 @@ def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
             lost -= {rival}
         elif had[name] != version:
             changes.append(f"{shown} instead of {had[name]}")
-    return [*changes, *(f"{name} {had[name]} gone" for name in sorted(lost))]
+    return [*changes, *(f"{name} {had[name]} removed" for name in sorted(lost))]

@@ -1,1 +1,1 @@
-"""Selections and axes to cells, cells to groups, groups to seeded rounds. Pure functions."""
+"""Planning: which cells a selection contains, their groups, and the order of launches in rounds. Pure functions."""

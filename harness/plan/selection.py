@@ -97,7 +97,7 @@ def parse_axes(texts: Sequence[str]) -> dict[str, list[str]]:
     for text in texts:
         axis, equals, values = text.partition("=")
         if not equals or not axis.strip() or not values.strip():
-            raise UsageError(f"--axis {text!r} is not AXIS=VALUE.", "For example: -a call=fit -a mode=graph,eager")
+            raise UsageError(f"Invalid --axis {text!r}: expected AXIS=VALUE.", "Example: -a call=fit -a mode=eager")
         axes.setdefault(axis.strip(), []).extend(value.strip() for value in values.split(",") if value.strip())
     return axes
 

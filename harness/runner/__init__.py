@@ -1,1 +1,1 @@
-"""Executes a plan with a backend: rounds, budget, progress, interruption."""
+"""Execution of a plan with a backend: rounds, budget, stop rules, and continuing after an interruption."""

@@ -34,8 +34,8 @@ ADVICE = {
 
 #: The advice if the driver lost the GPU during the launch. It replaces the advice for the launch's status.
 GPU_LOST = (
-    "The driver lost its GPU during the launch: `sudo dmesg | grep -i xid` shows the reason. The GPU comes back with "
-    "`sudo nvidia-smi --gpu-reset`, or with the machine's next start."
+    "The driver lost its GPU during the launch. For the reason, run `sudo dmesg | grep -i xid`. To make the GPU "
+    "available again, run `sudo nvidia-smi --gpu-reset`, or restart the machine."
 )
 
 

@@ -1,1 +1,1 @@
-"""Reads and writes the folder of a run."""
+"""The folder of a run: reading, writing and checking its files."""

@@ -1,1 +1,1 @@
-"""Upstream issues: their claims, measured again."""
+"""Upstream issues: runs that check their claims, and bundles of files for an issue."""
