@@ -82,7 +82,7 @@ def launches(folder: Path, name: str = "") -> list[Timed]:
         )
         for launches_ in numbers
         for launch in launches_
-        for log, lost in [(math.log(launch.centre), compute_loss(launch))]
+        for log, lost in [(math.log(launch.mean), compute_loss(launch))]
     ]
     groups = {group for group, entry in pairs if entry.lost > 0.0}
     return [entry for group, entry in pairs if group in groups]

@@ -114,7 +114,7 @@ def read_product(launch: Launch) -> Product:
         calls=int(launch.cell.axes["calls"]),
         side=int(launch.cell.axes["side"]),
         tf32=_has_tf32(launch),
-        seconds=launch.centre,
+        seconds=launch.mean,
         capability=launch.gpus[0].capability if launch.gpus else None,
         multiprocessors=device.get("multiprocessors"),
         clock_mhz=clock or None,

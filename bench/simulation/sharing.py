@@ -17,7 +17,7 @@ import numpy.typing as npt
 from bench.simulation.harness_rules import MARGIN, RunEnd, end_run, judge_table
 from bench.simulation.machine import Table, launches
 from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
-from harness.analysis.rounds import OWN_SHARE, centre, compute_taken_share
+from harness.analysis.rounds import OWN_SHARE, compute_mean, compute_subtracted_share
 from harness.analysis.statistics import half_widths
 from harness.analysis.verdicts import Verdict
 from harness.model.defaults import ALPHA
@@ -91,9 +91,9 @@ def simulate_launches(step: Step, load: Load, turns: int, launches: int, seed: i
     logs, by_clock, above = [], [], []
     for _ in range(launches):
         launch, alone = _launch(step, load, turns, draw)
-        logs.append(math.log(centre(launch) / alone))
-        by_clock.append(math.log(launch.centre / alone))
-        above.append(compute_taken_share(launch) - (1.0 - alone / launch.centre))
+        logs.append(math.log(compute_mean(launch) / alone))
+        by_clock.append(math.log(launch.mean / alone))
+        above.append(compute_subtracted_share(launch) - (1.0 - alone / launch.mean))
     ends = np.quantile(above, (0.025, 0.975))
     return CorrectionErrors(
         float(np.mean(logs)), float(np.std(logs)), float(np.mean(by_clock)), float(np.std(by_clock)), *map(float, ends)

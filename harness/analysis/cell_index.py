@@ -16,7 +16,7 @@ from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import (
     Series,
     budget_seconds,
-    centre,
+    compute_mean,
     has_mean,
     pilots,
     references,
@@ -240,7 +240,10 @@ def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dic
         of_rounds = [(launch.round, launch.block) for launch in launches]
         within = {cell: scatter for cell in cells if (scatter := _estimate_mean_error(numbers[cell]))}
         scatters[group.name] = Scatter(
-            [launch.cell for launch in launches], of_rounds, [math.log(centre(launch)) for launch in launches], within
+            [launch.cell for launch in launches],
+            of_rounds,
+            [math.log(compute_mean(launch)) for launch in launches],
+            within,
         )
     return scatters
 

@@ -10,7 +10,7 @@ from harness.analysis.distribution import Shape, Used, summarize_resources
 from harness.analysis.interference import describe_interference
 from harness.analysis.observations import observations
 from harness.analysis.on_device import OnDevice
-from harness.analysis.rounds import centre, compute_taken_share
+from harness.analysis.rounds import compute_mean, compute_subtracted_share
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Status
@@ -158,10 +158,10 @@ def _make_launch_mean(launch: Launch) -> LaunchMean:
         order=launch.order,
         role=launch.role.value,
         started=launch.started,
-        seconds=centre(launch),
+        seconds=compute_mean(launch),
         steps=launch.steps,
         samples=len(launch.samples),
-        taken=compute_taken_share(launch),
+        taken=compute_subtracted_share(launch),
         disturbed=describe_interference(launch),
     )
 

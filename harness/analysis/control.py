@@ -15,7 +15,7 @@ from typing import cast
 import numpy as np
 
 from harness.analysis.moderation import Residual, Scatter, moderate
-from harness.analysis.rounds import centre, has_mean
+from harness.analysis.rounds import compute_mean, has_mean
 from harness.analysis.statistics import Estimate, means, student
 from harness.model.launch import Launch, Role
 from harness.model.scenario import Cell
@@ -67,12 +67,12 @@ def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None =
     `separate_control`. Without them, a group's variance isn't moderated.
     """
     numbers = [launch for launch in counting if has_mean(launch)]
-    measured = {_get_place(launch): math.log(centre(launch)) for launch in numbers if launch.role is Role.MEASURE}
+    measured = {_get_place(launch): math.log(compute_mean(launch)) for launch in numbers if launch.role is Role.MEASURE}
     logs: dict[str, list[float]] = defaultdict(list)
     cells: dict[str, Cell] = {}
     for measurement in numbers:
         if measurement.role is Role.CONTROL and _get_place(measurement) in measured:
-            logs[measurement.group].append(math.log(centre(measurement)) - measured[_get_place(measurement)])
+            logs[measurement.group].append(math.log(compute_mean(measurement)) - measured[_get_place(measurement)])
             cells[measurement.group] = measurement.cell
     by_group = scatters or {}
     residuals = [

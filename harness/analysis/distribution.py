@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
-from harness.analysis.rounds import centre
+from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import variance
 from harness.analysis.trends import Trend, compute_warm_up_step
 from harness.model.launch import BESIDE_STARTS, Launch, Samples
@@ -63,7 +63,7 @@ class Times:
     @cached_property
     def logs(self) -> list[float]:
         """The log of each launch mean, in seconds per step."""
-        return [math.log(centre(launch)) for launch in self.launches]
+        return [math.log(compute_mean(launch)) for launch in self.launches]
 
     @cached_property
     def samples(self) -> list[float]:
@@ -85,7 +85,7 @@ class Times:
         by_length: dict[int, list[tuple[float, list[float]]]] = defaultdict(list)
         for launch, rates in zip(self.launches, self._rates, strict=True):
             if len(rates) > 1:
-                by_length[len(rates)].append((launch.centre, rates))
+                by_length[len(rates)].append((launch.mean, rates))
         deviations: list[float] = []
         for same in by_length.values():
             values = np.array([rates for _, rates in same])
@@ -352,7 +352,7 @@ def is_uneven(launch: Launch, rates: Sequence[float]) -> bool:
     A process often switches between two speeds. Its mean is then far from its median.
     """
     median = statistics.median(rates) if rates else 0.0
-    return median > 0.0 and abs(launch.centre / median - 1.0) > PARTED
+    return median > 0.0 and abs(launch.mean / median - 1.0) > PARTED
 
 
 def find_outliers(logs: Sequence[float]) -> list[bool]:

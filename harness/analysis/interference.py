@@ -2,7 +2,7 @@
 
 Only activity during the timed steps (the steady state) counts. The worker observes the CPUs, and harness observes the
 GPUs from outside; see docs/dev/worker-protocol.md. CPU contention is subtracted from the times (see
-`rounds.compute_taken_share`). `Contention` has the possible error of this subtraction.
+`rounds.compute_subtracted_share`). `Contention` has the possible error of this subtraction.
 """
 
 import math
@@ -15,9 +15,9 @@ from harness.analysis.moderation import residuals
 from harness.analysis.rounds import (
     OWN_SHARE,
     Series,
-    centre,
     compute_loss,
-    compute_taken_share,
+    compute_mean,
+    compute_subtracted_share,
     has_mean,
     select_counted,
     ticks_seconds,
@@ -97,7 +97,7 @@ def _describe(launch: Launch) -> str:
     usage = launch.resources
     on_own = _describe_on_own_cpus(usage)
     if on_own:
-        return f"{on_own} (subtracted from its time)" if compute_taken_share(launch) else on_own
+        return f"{on_own} (subtracted from its time)" if compute_subtracted_share(launch) else on_own
     return _describe_on_other_cpus(usage) or _describe_on_gpus(usage)
 
 
@@ -185,9 +185,9 @@ def find_interference(run: Run, launches: Sequence[Launch]) -> RunInterference:
         ],
         launches=len(numbers),
         taken=sorted(
-            share for launch in numbers if (share := compute_taken_share(launch)) and not was_throttled(launch)
+            share for launch in numbers if (share := compute_subtracted_share(launch)) and not was_throttled(launch)
         ),
-        stopped=sorted(compute_taken_share(launch) for launch in numbers if was_throttled(launch)),
+        stopped=sorted(compute_subtracted_share(launch) for launch in numbers if was_throttled(launch)),
     )
 
 
@@ -223,7 +223,7 @@ def find_contention(launches: Iterable[Launch]) -> Contention | None:
     share = estimate_unchecked_share(
         [launch.cell for launch in all_launches],
         [(launch.round, launch.block) for launch in all_launches],
-        [math.log(centre(launch)) for launch in all_launches],
+        [math.log(compute_mean(launch)) for launch in all_launches],
         taken_off,
     )
     means = {cell: {number: fmean(values) for number, values in rounds.items()} for cell, rounds in losses.items()}

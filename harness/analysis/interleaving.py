@@ -15,7 +15,7 @@ import numpy as np
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.moderation import Residual, moderate, residual
-from harness.analysis.rounds import centre, compute_taken_share
+from harness.analysis.rounds import compute_mean, compute_subtracted_share
 from harness.analysis.statistics import Estimate, half_widths, means
 from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.launch import Launch
@@ -138,8 +138,8 @@ def _compute_shift(launch: Launch) -> float | None:
     """
     steps = sum(sample.steps for sample in launch.alone)
     lengths = [sample.seconds for sample in launch.alone]
-    interleaved = centre(launch)
-    if compute_taken_share(launch):
+    interleaved = compute_mean(launch)
+    if compute_subtracted_share(launch):
         # the contention of the sequential samples isn't known separately
         own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]

@@ -78,7 +78,7 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     Each launch has one entry in `cells`, in `rounds` and in `values`. A launch of the control is a launch of its cell.
     """
     many, few = sorted((_number_labels(cells), _number_labels(rounds)), key=lambda labels: labels.max(), reverse=True)
-    centred = np.asarray(values, np.float64) - np.mean(values)
+    centered = np.asarray(values, np.float64) - np.mean(values)
     counts = np.bincount(many)
 
     def beside(values: Floats) -> Floats:
@@ -89,9 +89,9 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     shared = np.zeros((counts.size, few.max() + 1))
     np.add.at(shared, (many, few), 1.0)
     reduced = np.diag(shared.sum(axis=0)) - shared.T @ (shared / counts[:, None])
-    solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centred)), rcond=None)
-    freedom = float(centred.size - counts.size - rank)
-    return beside(centred - solution[few]), freedom
+    solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centered)), rcond=None)
+    freedom = float(centered.size - counts.size - rank)
+    return beside(centered - solution[few]), freedom
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,8 +26,8 @@ ROUNDS = 100
 #: The largest depth of a flame graph.
 DEEPEST = 250
 
-#: A function is a wrapper of another function if at least this share of the time of both is in calls from the one to
-#: the other.
+#: A function counts as a wrapper of another function if calls of the latter by the former are at least this share of
+#: the cumulative time of both functions.
 HANDED_ON = 0.9
 
 # functions written in C, as cProfile names them

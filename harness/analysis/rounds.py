@@ -119,7 +119,7 @@ def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
             blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
             # if a block has no result of the control cell, its interference is unknown, so nothing is corrected
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
-            logs[launch.cell][launch.round].append(math.log(centre(launch)) + shift)
+            logs[launch.cell][launch.round].append(math.log(compute_mean(launch)) + shift)
     return {
         cell: {number: math.exp(fmean(values)) for number, values in by_round.items()}
         for cell, by_round in logs.items()
@@ -142,12 +142,12 @@ def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, li
     )
     for launch in launches:
         if has_mean(launch):
-            rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(centre(launch)))
+            rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(compute_mean(launch)))
     by_place = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
     return {place: dict(blocks) for place, blocks in by_place.items() if len(blocks) > 1}
 
 
-def compute_taken_share(launch: Launch) -> float:
+def compute_subtracted_share(launch: Launch) -> float:
     """Return the share of the timed part that is subtracted because a launch couldn't run.
 
     The reason may be other processes, the hypervisor (steal time), or a CPU quota. The share contains steal time, and
@@ -272,14 +272,14 @@ def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
     return plan.budget_seconds / find_granted_share(launches)
 
 
-def centre(launch: Launch) -> float:
+def compute_mean(launch: Launch) -> float:
     """Return the judged seconds per step: the launch mean minus the time lost to other processes and CPU quotas."""
-    return launch.centre * (1.0 - compute_taken_share(launch))
+    return launch.mean * (1.0 - compute_subtracted_share(launch))
 
 
 def has_mean(launch: Launch) -> bool:
     """Return whether the launch has a mean: it ended ok, with a time and steps."""
-    return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.centre < math.inf
+    return launch.status is Status.OK and launch.steps > 0 and 0.0 < launch.mean < math.inf
 
 
 def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:

@@ -240,8 +240,8 @@ def _make_both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
         both = [series(restrict_steps(side, steps))[cell] for side in launches]
     return _Both(
         cell=cell,
-        first=[math.log(centre) for centre in both[0].values()],
-        second=[math.log(centre) for centre in both[1].values()],
+        first=[math.log(seconds) for seconds in both[0].values()],
+        second=[math.log(seconds) for seconds in both[1].values()],
         work=work_equivalence.compare(*launches),
         same_software=same,
         changes=changes,

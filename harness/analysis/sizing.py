@@ -19,7 +19,7 @@ from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.comparisons import half_widths_of, open_widths
 from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
 from harness.analysis.quantities import growths, launches_of
-from harness.analysis.rounds import Series, apply_clock, centre, find_granted_share, has_mean
+from harness.analysis.rounds import Series, apply_clock, compute_mean, find_granted_share, has_mean
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import compute_shown_alpha
@@ -96,7 +96,7 @@ def samplings(
         wishes[pilot.group].append(suggest_lengths(pilot, between))
     filled = {group: _fill(planned, wishes[group]) for group in groups}
     for group in filled.keys() & set(single_steps):
-        slowest = max((centre(pilot) for pilot in pilots if pilot.group == group), default=0.0)
+        slowest = max((compute_mean(pilot) for pilot in pilots if pilot.group == group), default=0.0)
         longer = _clamp(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
         fixed = planned.measure_seconds is not None
         filled[group] = _use_single_steps(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
@@ -201,7 +201,7 @@ def _estimate_between(pilots: Sequence[Launch]) -> float:
     """Return the variance between launches, from the assumed variance and from cells with two pilots."""
     twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
-        twins[launch.group, launch.cell].append(math.log(centre(launch)))
+        twins[launch.group, launch.cell].append(math.log(compute_mean(launch)))
     shown = [statistics.variance(logs) for logs in twins.values() if len(logs) > 1]
     return (WEIGHT * BELIEVED**2 + math.fsum(shown)) / (WEIGHT + len(shown))
 

@@ -123,13 +123,13 @@ class Logs:
         return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
 
 
-def combine(centres: Sequence[float]) -> Estimate:
+def combine(launch_means: Sequence[float]) -> Estimate:
     """Return the geometric mean of a cell's launch means (at least one), with its t interval.
 
     The result is exp(m), with the interval exp(m ± t·s/√n). Here m and s are the mean and the standard deviation of n
     logs, and t has n - 1 degrees of freedom. With fewer than FEWEST_FOR_INTERVAL values, there is no interval.
     """
-    logs = [math.log(centre) for centre in centres]
+    logs = [math.log(mean) for mean in launch_means]
     n = len(logs)
     if n < FEWEST_FOR_INTERVAL:
         return Estimate.from_log(fmean(logs), n)

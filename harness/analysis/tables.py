@@ -19,7 +19,7 @@ from harness.analysis.distribution import (
     summarize_spread,
 )
 from harness.analysis.quantities import growth_estimate, is_time
-from harness.analysis.rounds import centre
+from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Estimate, combine
 from harness.analysis.work_equivalence import steps
 from harness.model.environment import Device
@@ -180,7 +180,7 @@ def find_measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
         if value.shape:
             cell = table.cell(row, head.side)
             launches = lookup.numbers[cell]
-            step = summarize_spread([centre(launch) for launch in launches])
+            step = summarize_spread([compute_mean(launch) for launch in launches])
             cells.append(MeasuredCell(cell, row, head.side, step, value.shape, summarize_resources(launches)))
     return cells
 
@@ -226,16 +226,16 @@ def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     if quantity == GROWTH:
         grown = growth_estimate(lookup.numbers.get(cell, ()))
         return Value(grown, None if grown else Status.NOT_AVAILABLE)
-    centres = lookup.series.get(cell)
-    return Value(combine(list(centres.values()))) if centres else Value(None, lookup.status(cell))
+    means = lookup.series.get(cell)
+    return Value(combine(list(means.values()))) if means else Value(None, lookup.status(cell))
 
 
 def _find_time(cell: Cell, lookup: Lookup) -> Value:
-    centres = lookup.series.get(cell)
-    if not centres:
+    means = lookup.series.get(cell)
+    if not means:
         return Value(None, lookup.status(cell))
     launches = lookup.numbers[cell]
     undone = next(filter(None, map(steps, launches)), "")
     return Value(
-        combine(list(centres.values())), shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone
+        combine(list(means.values())), shape=describe_distribution(launches, lookup.trends.get(cell)), undone=undone
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.interference import describe_interference
-from harness.analysis.rounds import centre, has_mean
+from harness.analysis.rounds import compute_mean, has_mean
 from harness.analysis.sizing import first_look, samplings
 from harness.analysis.tables import ScenarioTable
 from harness.model.launch import Launch, Role, Sampling
@@ -93,7 +93,7 @@ def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -
             launch=launch,
             place=place,
             mean=means[launch.cell],
-            factor=centre(launch) / means[launch.cell],
+            factor=compute_mean(launch) / means[launch.cell],
             counts=id(launch) in counting,
             disturbed=bool(describe_interference(launch)),
         )

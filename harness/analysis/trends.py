@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.analysis.distributions import Floats
-from harness.analysis.rounds import compute_taken_share
+from harness.analysis.rounds import compute_subtracted_share
 from harness.analysis.statistics import RESOLUTION, Interval, exp_limited, student, variance
 from harness.analysis.work_equivalence import CALLED
 from harness.model.launch import Launch, Sample, Samples
@@ -438,7 +438,7 @@ def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
         seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
         # contention is subtracted here, because one sample can't show it; a coarse clock may measure no time
-        length = max(seconds * (1.0 - compute_taken_share(launch)), RESOLUTION) * count
+        length = max(seconds * (1.0 - compute_subtracted_share(launch)), RESOLUTION) * count
         # contention isn't subtracted again from a sample whose CPU time equals its wall-clock time
         replaced.append(replace(launch, samples=[Sample(length, count, length)]))
     return replaced
@@ -452,7 +452,7 @@ def _average_stages(launches: Sequence[Launch]) -> list[TrendStage]:
         starts, ends = spans(launch)
         edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
         at.append([float(starts[first] + ends[last - 1]) / 2.0 for first, last in pairwise(edges)])
-        left = 1.0 - compute_taken_share(launch)
+        left = 1.0 - compute_subtracted_share(launch)
         step_seconds = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
         logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, edges[:-1]) / np.diff(edges), 1e-300)))
     return [
@@ -478,14 +478,14 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
     warm = [step for launch in launches if (step := compute_warm_up_step(launch))]
     if not warm or len(warm) < len(launches):
         return None
-    grown = [math.log(launch.centre / warm_up) for launch, warm_up in zip(launches, warm, strict=True)]
+    grown = [math.log(launch.mean / warm_up) for launch, warm_up in zip(launches, warm, strict=True)]
     if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
         return None
     middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is only known for the samples
     return middle, exp_limited(
         fmean(
-            math.log(warm_up * (1.0 - compute_taken_share(launch)))
+            math.log(warm_up * (1.0 - compute_subtracted_share(launch)))
             for launch, warm_up in zip(launches, warm, strict=True)
         )
     )

@@ -113,7 +113,7 @@ def describe(launch: Launch, clock: Clock = Clock.WALL) -> str:
             else words
         )
     if launch.samples:
-        return f"{format_step(launch.centre, clock)} per step"
+        return f"{format_step(launch.mean, clock)} per step"
     return counted(len(launch.observations), "observation") if launch.only_observed else "ok"
 
 
@@ -344,10 +344,10 @@ class LiveLaunches(LaunchCounter):
         (judged,) = apply_clock(self._measured, [launch])
         cell.last = "" if judged.status is Status.OK else judged.status.value
         if judged.samples:
-            cell.last = cell.last or format_step(judged.centre, self._measured)
+            cell.last = cell.last or format_step(judged.mean, self._measured)
             if launch.round:
                 # a new dict, because another thread may be drawing the old one
-                cell.seconds = {**cell.seconds, launch.round: judged.centre}
+                cell.seconds = {**cell.seconds, launch.round: judged.mean}
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Store the expected numbers of launches and rounds."""

@@ -243,7 +243,7 @@ def _compute_mean(launches: Sequence[Launch]) -> float:
         raise CannotRunHereError(
             f"The measured cell has no result: {reason}.", "Choose another cell with -s, -a and -e."
         )
-    return statistics.exp_limited(fmean(math.log(rounds.centre(launch)) for launch in numbers))
+    return statistics.exp_limited(fmean(math.log(rounds.compute_mean(launch)) for launch in numbers))
 
 
 def _launch_in_slots(

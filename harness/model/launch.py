@@ -314,9 +314,9 @@ class Numbers(Mapping[str, float]):
 class _Computed:
     """Slots for values that are computed once per launch. Those without an underscore are for the analysis."""
 
-    __slots__ = ("_centre", "_steps", "interference", "timed_part")
+    __slots__ = ("_mean", "_steps", "interference", "timed_part")
 
-    _centre: float
+    _mean: float
     _steps: int
     interference: str
     timed_part: Any
@@ -424,9 +424,9 @@ class Launch(Seen):
             return self.store("_steps", sum(Samples.of(self.samples).steps))
 
     @property
-    def centre(self) -> float:
+    def mean(self) -> float:
         """Seconds per step: all measured time over all steps. Only for a launch that has samples."""
         try:
-            return self._centre
+            return self._mean
         except AttributeError:
-            return self.store("_centre", sum(Samples.of(self.samples).seconds) / self.steps)
+            return self.store("_mean", sum(Samples.of(self.samples).seconds) / self.steps)

@@ -14,7 +14,7 @@ from harness.catalog.project import Project
 from harness.catalog.requirement_files import PackageFile, is_package_file, read
 from harness.catalog.scenarios import find_scenario_files, load_scenario
 from harness.model.defaults import ROUNDS, SCRIPT_BUDGET
-from harness.model.environment import Device, Environment, unmet
+from harness.model.environment import Device, Environment, find_unmet
 from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
@@ -146,7 +146,7 @@ def _add_packages(base: str, joint: str, files: Sequence[PackageFile], project: 
         python = environments[name].python
     packages = [text for file in files for text in file.list_requirements(python)]
     if base in catalog:
-        packages = unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
+        packages = find_unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
     return joint.join([base, *packages])
 
 

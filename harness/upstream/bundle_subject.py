@@ -36,7 +36,7 @@ class IssueSide:
     scenario: Scenario
     environment: Environment
     values: Mapping[int, float]
-    centre: Estimate | None
+    mean: Estimate | None
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Subject:
     @property
     def has_results(self) -> bool:
         """Whether each side has a value."""
-        return all(side.centre for side in self.sides)
+        return all(side.mean for side in self.sides)
 
     @property
     def is_shown(self) -> bool:
@@ -120,10 +120,10 @@ class Subject:
         worse, ratio = self.label(self.worse), self.ratio
         takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
         what = "" if self.of == STEP else f" {self.of}:"
-        if self.worse.centre is None:
+        if self.worse.mean is None:
             return f"no result for {worse}"
         if self.better is None or ratio is None:
-            return f"{worse}{what} {self.amount(self.worse.centre.value)}"
+            return f"{worse}{what} {self.amount(self.worse.mean.value)}"
         better = self.label(self.better)
         if isinstance(ratio, Difference):
             span = ratio.interval
@@ -242,7 +242,7 @@ def find_nightlies(results: Results) -> list[str]:
 def _make_subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
     """Return a subject of one or two cells; None if one of them has no result."""
     cells = [cell for cell in (one, other) if cell is not None]
-    sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.centre]
+    sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.mean]
     if len(sides) < len(cells):
         return None
     if len(sides) == 1:
@@ -262,8 +262,8 @@ def _make_side(results: Results, quantity: str, cell: Cell) -> IssueSide | None:
         return None
     if quantity == GROWTH:
         values: Mapping[int, float] = growths(launches)
-        centre: Estimate | None = growth_estimate(launches)
+        mean: Estimate | None = growth_estimate(launches)
     else:
         values = series(launches_of(quantity, launches, results.run.plan.clock)).get(cell, {})
-        centre = combine(list(values.values())) if values else None
-    return IssueSide(cell, scenario, environment, values, centre)
+        mean = combine(list(values.values())) if values else None
+    return IssueSide(cell, scenario, environment, values, mean)

@@ -237,15 +237,15 @@ def _describe_current(results: Results, about: Subject) -> str:
     what = "time per step" if about.of == STEP else about.of
     lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
     for side in about.sides:
-        if side.centre is None:
+        if side.mean is None:
             continue
-        interval = side.centre.interval
+        interval = side.mean.interval
         between = (
             f" ({format.level(LEVEL)}: {about.amount(interval.low)} to {about.amount(interval.high)})"
             if interval
             else ""
         )
-        lines.append(f"| {about.label(side)} | {about.amount(side.centre.value)}{between} | {len(side.values)} |")
+        lines.append(f"| {about.label(side)} | {about.amount(side.mean.value)}{between} | {len(side.values)} |")
     lines += [
         "",
         "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "

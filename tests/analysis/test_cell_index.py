@@ -120,7 +120,7 @@ def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tel
     launches = [each for each in rounds(dict.fromkeys(members, 0.01), 4) if each.group == loud or each.round < 2]
     found = lookup(run(members), launches)
     made = [each for of in members for each in launches if each.cell == of and each.group == loud and each.round]
-    logs = [math.log(each.centre) for each in made]
+    logs = [math.log(each.mean) for each in made]
     whole = residual([each.cell for each in made], [each.round for each in made], logs)
     for group in groups(members):
         assert found.residual(*group.cells[:2]) == (whole if group.name == loud else None)

@@ -225,7 +225,7 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by(controlled):
     found = lookup(run(members, controlled=controlled), launches)
     (compared,) = compare([(members[1], members[0])], found, 0.03)
     made = [each for each in launches if each.round]
-    scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.centre) for x in made])
+    scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.mean) for x in made])
     assert scatter.freedom == (9.0 if controlled else 6.0)
     own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
     # the control's cell has two launches a round: half a launch's variance, and a whole one of the other

@@ -76,7 +76,7 @@ def test_a_round_in_which_either_launch_gave_no_number_does_not_count():
         broken(ONE, Status.OOM, 5),
         launch(ONE, 0.01, 5, role=Role.CONTROL),
     ]
-    moved = [launch(ONE, made.centre, made.round, role=made.role) for made in whole]
+    moved = [launch(ONE, made.mean, made.round, role=made.role) for made in whole]
     assert control([*moved, *torn]) == control(moved)
 
 
@@ -124,7 +124,7 @@ def group_of(logs, others):
     numbers = {cell: [each for each in made if each.cell == cell] for cell in (ONE, OTHER)}
     every = [each for cell in numbers for each in numbers[cell]]
     scatter = Scatter(
-        [each.cell for each in every], [each.round for each in every], [math.log(each.centre) for each in every], {}
+        [each.cell for each in every], [each.round for each in every], [math.log(each.mean) for each in every], {}
     )
     return made, separate_control(scatter, numbers)
 

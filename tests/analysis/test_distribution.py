@@ -121,7 +121,7 @@ def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
     launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
     found = describe_distribution(launches)
     assert (found.uneven, found.outliers) == (Share(1, 6), Share(1, 6))
-    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(each.centre for each in launches))
+    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(each.mean for each in launches))
 
 
 def test_samples_count_by_their_time_a_step_however_many_steps_they_hold():

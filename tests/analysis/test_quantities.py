@@ -19,7 +19,7 @@ from harness.analysis.quantities import (
     slope,
     value,
 )
-from harness.analysis.rounds import centre, compute_taken_share, has_mean
+from harness.analysis.rounds import compute_mean, compute_subtracted_share, has_mean
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.launch import Clock, Role, Sample, Status
@@ -68,7 +68,7 @@ SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 def test_a_percentile_is_that_of_a_launchs_single_steps(quantity, clock, expected):
     (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
     assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)]
-    assert compute_taken_share(made) == 0.0
+    assert compute_subtracted_share(made) == 0.0
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_a_broken_launch_and_a_pilot_keep_what_they_are():
 def test_nothing_is_taken_off_a_value_that_is_not_of_the_timed_steps():
     busy = {**RESOURCES, "steady_cpu_seconds": 0.5}
     launched = launch(GRAPH, phases=PHASES, resources=busy)
-    assert compute_taken_share(launched) > 0.0
+    assert compute_subtracted_share(launched) > 0.0
     (made,) = launches_of("import", [launched])
-    assert (compute_taken_share(made), centre(made)) == (0.0, PHASES["import"])
+    assert (compute_subtracted_share(made), compute_mean(made)) == (0.0, PHASES["import"])
 
 
 def test_launches_that_took_turns_have_no_turns_in_another_value():

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from harness.analysis.rounds import (
     apply_clock,
-    centre,
     compute_loss,
-    compute_taken_share,
+    compute_mean,
+    compute_subtracted_share,
     pilots,
     seconds_per_round,
     select_counted,
@@ -197,24 +197,24 @@ def shared(without=(), **changes):
 )
 def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree(changes, share):
     made = shared(**changes)
-    assert compute_taken_share(made) == pytest.approx(share)
-    assert centre(made) == pytest.approx(0.01 * (1.0 - share))
+    assert compute_subtracted_share(made) == pytest.approx(share)
+    assert compute_mean(made) == pytest.approx(0.01 * (1.0 - share))
 
 
 @pytest.mark.parametrize("name", [name for name in SHARED if not name.endswith("steal_seconds")])
 def test_without_what_it_rests_on_nothing_was_taken(name):
-    assert compute_taken_share(shared(without=[name])) == 0.0
-    assert compute_taken_share(launch(cell())) == 0.0
+    assert compute_subtracted_share(shared(without=[name])) == 0.0
+    assert compute_subtracted_share(launch(cell())) == 0.0
 
 
 def test_where_stolen_time_is_not_known_what_others_used_still_tells():
-    assert compute_taken_share(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
+    assert compute_subtracted_share(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
 def test_undisturbed_launches_keep_their_times_to_the_last_digit(rates):
     made = launch(cell(), rates, resources=RESOURCES)
-    assert centre(made) == made.centre
+    assert compute_mean(made) == made.mean
 
 
 seconds = st.floats(0.0, 20.0)
@@ -223,21 +223,21 @@ seconds = st.floats(0.0, 20.0)
 @given(st.floats(0.01, 20.0), seconds, seconds, seconds)
 def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own, busy, steal):
     made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal)
-    assert 0.0 < centre(made) <= made.centre
-    assert centre(made) == made.centre or timed - own > 0.03 * timed
+    assert 0.0 < compute_mean(made) <= made.mean
+    assert compute_mean(made) == made.mean or timed - own > 0.03 * timed
 
 
 @given(st.floats(0.0, 9.0))
 def test_a_loss_is_the_log_of_what_the_correction_divides_by(waited):
     made = shared(cpu_seconds=10.0 - waited, busy=10.0, waited_seconds=waited)
-    assert math.log(made.centre) - compute_loss(made) == pytest.approx(math.log(centre(made)))
+    assert math.log(made.mean) - compute_loss(made) == pytest.approx(math.log(compute_mean(made)))
     assert compute_loss(launch(cell(), resources=RESOURCES)) == 0.0
 
 
 @given(st.floats(0.01, 20.0), st.floats(0.0, 1.0))
 def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(timed, share):
     alone = shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed)
-    assert centre(alone) == alone.centre
+    assert compute_mean(alone) == alone.mean
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
     ],
 )
 def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
-    assert compute_taken_share(shared(**changes)) == pytest.approx(share)
+    assert compute_subtracted_share(shared(**changes)) == pytest.approx(share)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_cont
 ):
     made = shared(**changes)
     made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
-    assert compute_taken_share(made) == pytest.approx(share)
+    assert compute_subtracted_share(made) == pytest.approx(share)
     assert was_throttled(made) == (share > 0.0)
     assert compute_loss(made) == pytest.approx(-math.log1p(-contended))
 
@@ -305,15 +305,15 @@ def beside(idle, waited, **changes):
 
 
 def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():
-    assert compute_taken_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
+    assert compute_subtracted_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
     # half of what ticks may be off allows no more
-    assert compute_taken_share(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
+    assert compute_subtracted_share(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
     # what it waits for by itself stays, and so does all of a step that waits in most samples
-    assert compute_taken_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
-    assert compute_taken_share(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
+    assert compute_subtracted_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
+    assert compute_subtracted_share(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
     # a few samples say nothing of most
     few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)
-    assert compute_taken_share(replace(few, samples=few.samples[-4:])) == 0.0
+    assert compute_subtracted_share(replace(few, samples=few.samples[-4:])) == 0.0
 
 
 def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
@@ -331,13 +331,13 @@ def test_of_a_launch_in_turns_that_is_alone_nothing_is_taken_however_its_threads
     off = 0.005 * math.sqrt(pieces) * data.draw(st.floats(-3.0, 3.0))
     waited = data.draw(st.floats(0.0, 10 * timed))
     alone = shared(seconds=timed, cpu_seconds=own, busy=own + off, waited_seconds=waited, pieces=float(pieces))
-    assert centre(alone) == alone.centre
+    assert compute_mean(alone) == alone.mean
 
 
 @given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
 def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own, busy, steal, waited):
     made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal, waited_seconds=waited)
-    share = compute_taken_share(made)
+    share = compute_subtracted_share(made)
     most = min(timed - own, waited + steal, busy - own + steal + 0.04)
     assert share == 0.0 or 0.03 < share <= most / timed + 1e-9
 
@@ -349,7 +349,11 @@ def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off
     (found,) = apply_clock(Clock.CPU, [made])
     assert [sample.seconds for sample in found.samples] == [0.1, 0.0]
     assert [sample.seconds for sample in found.alone] == [0.1]
-    assert (compute_taken_share(made), compute_taken_share(found), centre(found)) == (pytest.approx(0.2), 0.0, 0.005)
+    assert (compute_subtracted_share(made), compute_subtracted_share(found), compute_mean(found)) == (
+        pytest.approx(0.2),
+        0.0,
+        0.005,
+    )
     assert apply_clock(Clock.CPU, [found]) == [found]
 
 

@@ -21,7 +21,7 @@ ONE = CELLS[2]
 
 def with_fingerprints(stored, **fingerprint):
     asked, launches = stored
-    return asked, [launch(each.cell, each.centre, each.round, fingerprint=fingerprint) for each in launches]
+    return asked, [launch(each.cell, each.mean, each.round, fingerprint=fingerprint) for each in launches]
 
 
 def test_runs_that_agree_are_the_same_in_every_cell():

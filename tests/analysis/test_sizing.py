@@ -270,7 +270,7 @@ def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
     one, planned = pilot(), replace(OPEN, turns=15)
     found = samplings(planned, [one.group, "other"], [one], [one.group])
     assert (found[one.group].calls_per_sample, found[one.group].turns) == (1, None)
-    assert found[one.group].measure_seconds == min(5.0, max(suggest_lengths(one, BETWEEN).measure, 1000 * one.centre))
+    assert found[one.group].measure_seconds == min(5.0, max(suggest_lengths(one, BETWEEN).measure, 1000 * one.mean))
     assert found["other"] == samplings(planned, ["other"], [one])["other"]
     fixed = Sampling(warmup_seconds=0.1, measure_seconds=0.3, turns=5)
     assert samplings(fixed, [one.group], [], [one.group])[one.group] == replace(fixed, calls_per_sample=1, turns=None)
@@ -320,7 +320,7 @@ def only(one):
 
 
 def of_times(of, launches):
-    logs = [math.log(each.centre) for each in launches if each.cell == of]
+    logs = [math.log(each.mean) for each in launches if each.cell == of]
     mean = math.fsum(logs) / len(logs)
     deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
     return student(len(logs) - 1) * deviation / math.sqrt(len(logs))
@@ -411,7 +411,7 @@ def test_by_cpu_time_widths_are_of_it():
     cpu = replace(asked, plan=replace(asked.plan, clock=Clock.CPU))
     quiet, noisy = rounds(times, 8, spread=0.01), rounds(times, 8, spread=0.3, seed=2)
     both = [
-        replace(one, samples=[Sample(other.centre * 10, 10, cpu_seconds=one.centre * 10)])
+        replace(one, samples=[Sample(other.mean * 10, 10, cpu_seconds=one.mean * 10)])
         for one, other in zip(quiet, noisy, strict=True)
     ]
     assert widths(cpu, both) == widths(asked, quiet)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from harness.analysis.cell_index import lookup
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre
+from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Interval
 from harness.analysis.trends import (
     change,
@@ -261,7 +261,7 @@ def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way(
 def test_contention_is_subtracted_in_a_range():
     of = launch(FLAT, samples=[Sample(0.1, 10, 0.0995)] * 10, resources={**contended(0.08), "warmup_steps": 0.0})
     (part,) = restrict_steps([of], Interval(0.0, 30.0))
-    assert centre(part) == pytest.approx(centre(of)) == pytest.approx(0.0092)
+    assert compute_mean(part) == pytest.approx(compute_mean(of)) == pytest.approx(0.0092)
 
 
 def test_samples_of_cpu_time_stay_so_in_a_range():

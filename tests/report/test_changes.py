@@ -99,7 +99,7 @@ def test_another_machine_is_told_before_all_else():
 
 def test_different_work_has_no_ratio():
     one, other = (
-        (asked, [launch(each.cell, each.centre, each.round, fingerprint={"parameters": n}) for each in launches])
+        (asked, [launch(each.cell, each.mean, each.round, fingerprint={"parameters": n}) for each in launches])
         for n, (asked, launches) in enumerate((first(), second()))
     )
     line = lines(one, other)[0]["tf1.14, a"]

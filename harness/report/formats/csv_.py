@@ -9,7 +9,7 @@ from harness.analysis.distribution import TIMED, order_phases
 from harness.analysis.interference import describe_interference
 from harness.analysis.quantities import growth
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, compute_taken_share, select_counted
+from harness.analysis.rounds import compute_mean, compute_subtracted_share, select_counted
 from harness.model.launch import Clock, Launch
 from harness.report.escape import escape_terminal
 
@@ -54,7 +54,10 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
         *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
         *(cell(subject.scenario), cell(subject.environment), subject.device.value),
         *(cell(subject.axes.get(axis, "")) for axis in axes),
-        *(launch.status.value, *((centre(launch), compute_taken_share(launch)) if launch.steps else ("", ""))),
+        *(
+            launch.status.value,
+            *((compute_mean(launch), compute_subtracted_share(launch)) if launch.steps else ("", "")),
+        ),
         *(launch.steps, len(launch.samples)),
         *(cell(describe_interference(launch)), cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),

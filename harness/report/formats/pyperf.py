@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.analysis.cells import CellResult
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, compute_taken_share
+from harness.analysis.rounds import compute_mean, compute_subtracted_share
 from harness.model.environment import Environment, name_on
 from harness.model.launch import Clock, Launch
 from harness.model.run import Run
@@ -82,11 +82,11 @@ def _run(launch: Launch) -> dict[str, Any]:
         "harness_round": launch.round,
         "harness_role": launch.role.value,
         "date": _date(launch.started),
-        "harness_taken": compute_taken_share(launch) or None,
+        "harness_taken": compute_subtracted_share(launch) or None,
         "duration": launch.seconds if launch.seconds > 0.0 else None,
         "mem_max_rss": int(memory) if memory >= 1.0 else None,
     }
-    return {"values": [centre(launch)], "metadata": _metadata(metadata)}
+    return {"values": [compute_mean(launch)], "metadata": _metadata(metadata)}
 
 
 def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:

@@ -13,7 +13,7 @@ from harness.analysis.cells import Computed, cell_name
 from harness.analysis.distribution import step_seconds
 from harness.analysis.interference import describe_interference
 from harness.analysis.results import Results
-from harness.analysis.rounds import centre, has_mean
+from harness.analysis.rounds import compute_mean, has_mean
 from harness.model.launch import Launch, Role
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 from harness.report import blocks, format
@@ -269,7 +269,7 @@ def _launch(launch: Launch, rates: Sequence[float], counted: bool, began: float 
         started=_count_seconds(began, _instant(launch.started)),
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=escape_terminal(launch.error),
-        centre=_round(centre(launch)) if has_mean(launch) else None,
+        centre=_round(compute_mean(launch)) if has_mean(launch) else None,
         of=len(rates),
         samples=[round(rate / unit) for rate in rates[::step]],
     )
