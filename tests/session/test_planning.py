@@ -182,7 +182,7 @@ def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, mon
     asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
     planned = make_plan(Request(**asked, gpu=True))
     assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)
-    with pytest.raises(CannotRunHereError, match=r"--gpus 1: containers get all of this machine's 2 GPUs or none"):
+    with pytest.raises(CannotRunHereError, match=r"--gpus 1: as on WSL2, containers get all of this machine's 2 GPUs or none"):
         make_plan(Request(**asked, gpus="1"))
 
 
@@ -252,7 +252,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan) -> None:
         CannotRunHereError, match=r"none of the 2 cells is available\. ways old fine fast: CUDA 10"
     ) as no:
         plan(H100, environments=["old"], gpu=True, axes={"way": ["fine", "raises"]}).refuse_nothing()
-    assert no.value.message.endswith(" NVIDIA H100 runs nvidias and new.")
+    assert no.value.message.endswith(" Environments that run on NVIDIA H100: nvidias and new.")
     assert no.value.advice == "Use nvidias."
     with pytest.raises(
         CannotRunHereError,
