@@ -68,11 +68,11 @@ def resolve_ends(request: BisectRequest) -> BisectRequest:
     """Return the request with exact versions if its ends are release lines. Raises the errors of a release line."""
     environments = load_environments(Project.find())
 
-    def exact(text: str) -> str:
+    def resolve_exact(text: str) -> str:
         line = None if parse_source(text) else parse_line(text)
         return line.resolve(environments)[0] if line else text
 
-    return replace(request, good=exact(request.good), bad=exact(request.bad))
+    return replace(request, good=resolve_exact(request.good), bad=resolve_exact(request.bad))
 
 
 def _find_better_release(claim: Claim) -> str:

@@ -29,7 +29,7 @@ from harness.model.scenario import STEP, Cell
 from harness.plan.selection import resolve
 from harness.session.planning import UNPILOTED
 from harness.session.request import Request
-from harness.session.sources import with_asked
+from harness.session.sources import resolve_requested
 from harness.store.folder import RunFolder
 
 #: With at least this many CPUs, environments are built during a measurement. A build uses two CPUs, and a launch one.
@@ -161,7 +161,7 @@ class Probe:
     def _load_requirement(
         self, text: str, lock: Callable[[], AbstractContextManager[None]] = nullcontext
     ) -> Requirement:
-        environments, (name,) = with_asked(
+        environments, (name,) = resolve_requested(
             self._project,
             load_environments(self._project),
             [text],

@@ -32,7 +32,7 @@ _HASH = re.compile(r"-g([0-9a-f]{7,40})(?:-dirty)?$")
 _ROWS, _SKIPPED = 60, 5
 
 
-def sections(
+def build_sections(
     request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
 ) -> list[Section]:
     """Return the report of a search in its current state. `package` is the changing package; empty for releases."""
@@ -257,29 +257,33 @@ def _make_table(search: Search) -> Iterator[Block]:
     shares = {last: part for (_, last), part in pairs}
     origin = search.scanned.get(search.low)
 
-    def compared(at: int) -> str:
+    def format_compared(at: int) -> str:
         measured = search.measured(at)
         if at == search.low or measured is None:
             return "first end" if at == search.low else ""
         return f"{search.format_value(measured[0])} ({counted(measured[1], 'round')})"
 
-    def scanned(at: int) -> str:
+    def format_scanned(at: int) -> str:
         value = search.scanned.get(at)
         return "" if value is None or origin is None else search.format_value(value - origin)
 
-    def probability(at: int) -> str:
+    def format_probability(at: int) -> str:
         return search.unknown.get(at) or (f"{format_plain(round(100.0 * shares[at], 1))} %" if at in shares else "")
 
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
         Column("date", lambda at: search.candidates[at].date),
         Column("message", lambda at: search.candidates[at].title, is_optional=True),
-        Column("compared with the first end", compared),
-        Column("scan, one round", scanned),
-        Column("change right before it", probability),
+        Column("compared with the first end", format_compared),
+        Column("scan, one round", format_scanned),
+        Column("change right before it", format_probability),
     ]
     numbers = range(len(search.candidates))
-    rows = [at for at in numbers if compared(at) or scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005]
+    rows = [
+        at
+        for at in numbers
+        if format_compared(at) or format_scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005
+    ]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
     if left := len(numbers) - len(rows[:_ROWS]):
         yield Text(f"{left} more candidates are not listed.", where=FILES)

@@ -77,7 +77,7 @@ def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, 
                 advice = error.advice or f"To resume: {report.make_resume_command(request, folder)}"
                 raise EqualEndpointsError(error.message, advice) from None
             finally:
-                sections = report.sections(request, search, probe, package, exchanges)
+                sections = report.build_sections(request, search, probe, package, exchanges)
                 if probe.runs:
                     write_atomically(folder / "report.md", markdown.render_full(sections))
             commits = [text for text in report.find_commits(search, package, probe.commits()) if text]

@@ -175,7 +175,7 @@ def keep(environment: Environment) -> Environment:
     """Save an environment, so that it can be found by its name later."""
     # if the file can't be written, the next command queries the index again
     with contextlib.suppress(OSError):
-        write_atomically(file(environment.name), json.dumps(asdict(environment), indent=2))
+        write_atomically(get_file(environment.name), json.dumps(asdict(environment), indent=2))
     return environment
 
 
@@ -212,7 +212,7 @@ def load_saved(name: str) -> Environment | None:
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
         return None
     try:
-        environment = Environment(**parse_json(read_text(file(name))))
+        environment = Environment(**parse_json(read_text(get_file(name))))
     except (OSError, ValueError, TypeError):
         return None
     return environment if all(isinstance(value, str) for value in asdict(environment).values()) else None
@@ -223,14 +223,14 @@ def _load_saved_for(spec: RequirementSpec) -> Environment | None:
     return environment if environment is not None and environment.asked == str(spec) else None
 
 
-def folder() -> Path:
+def get_folder() -> Path:
     """Return the folder of ad-hoc environments and their locks."""
     return get_cache_dir() / "locks"
 
 
-def file(name: str) -> Path:
+def get_file(name: str) -> Path:
     """Return the path of the saved environment of this name."""
-    return folder() / f"{name}.json"
+    return get_folder() / f"{name}.json"
 
 
 def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:

@@ -55,7 +55,7 @@ _CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
     """Return the path of an environment's lock: in the project, or in the user's cache if it is ad hoc."""
-    return (adhoc.folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
+    return (adhoc.get_folder() if environment.asked else project.locks) / f"{environment.name}-{device.value}.txt"
 
 
 def load_lock(project: Project, environment: Environment, device: Device) -> Requirement:
@@ -247,7 +247,7 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
     if environment.wheel and environment.wheel.partition("/")[0] not in text:
         return True
     name = f"{environment.base}-{device.value}.txt"
-    bases = [folder / name for folder in (project.locks, adhoc.folder()) if (folder / name).is_file()]
+    bases = [folder / name for folder in (project.locks, adhoc.get_folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
     made_of = _describe_base(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())

@@ -143,7 +143,7 @@ def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], obj
             engine.load(folder / name, image["reference"])
             say(f"loaded {image['reference']}")
     for name in sorted(file for file in manifest.files if file.startswith("locks/")):  # unlisted files aren't checked
-        write_atomically(adhoc.folder() / Path(name).name, file_bytes(Path(name), within=folder))
+        write_atomically(adhoc.get_folder() / Path(name).name, file_bytes(Path(name), within=folder))
     return (folder / "wheels").resolve()
 
 
@@ -184,7 +184,7 @@ def _copy_locks(requirements: Sequence[Requirement], folder: Path) -> dict[str, 
     for requirement in requirements:
         if not requirement.environment.asked:
             continue
-        for path in (requirement.lock.path, adhoc.file(requirement.environment.name)):
+        for path in (requirement.lock.path, adhoc.get_file(requirement.environment.name)):
             target = folder / "locks" / path.name
             write_atomically(target, file_bytes(path))
             files[f"locks/{path.name}"] = hash_file(target)

@@ -8,7 +8,7 @@ import typer
 from harness.cli import completion, options
 from harness.cli.messages import say
 from harness.plan.selection import parse_axes
-from harness.session.request import names
+from harness.session.request import split_names
 
 
 def bundle(
@@ -38,7 +38,7 @@ def bundle(
     """
     from harness.upstream import bundle as bundles  # noqa: PLC0415 - `harness --help` needs none of it
 
-    selection = names(scenarios or [], "-s"), names(environments or [], "-e"), parse_axes(axes or [])
+    selection = split_names(scenarios or [], "-s"), split_names(environments or [], "-e"), parse_axes(axes or [])
     text, archive = bundles.write(run, tracker, *selection)
     typer.echo(text)
     say(f"Attach this file to the issue. It has the script, a notebook and the package versions: {archive}")

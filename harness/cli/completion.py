@@ -96,9 +96,9 @@ def complete_families() -> list[str]:
 
 def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
     """Return `AXIS=` for each axis of the scenarios on the command line (or of all), and after `=`, its values."""
-    from harness.session.request import names  # noqa: PLC0415 - only this completion needs it
+    from harness.session.request import split_names  # noqa: PLC0415 - only this completion needs it
 
-    typed = names(context.params.get("scenarios") or (), "-s")
+    typed = split_names(context.params.get("scenarios") or (), "-s")
     values = session.names.list_axes(typed, context.params.get("suite") or "")
     axis, equals, begun = incomplete.partition("=")
     if not equals:

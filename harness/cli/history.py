@@ -190,7 +190,7 @@ def report(
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         selection = _find_series(history, request)
-    searched = ChangeCache.of_user()
+    searched = ChangeCache.load_user_cache()
     now = [judge_series(series, decisions, known=searched) for series in selection]
     if kind == "html":
         text = page.render(now, runs, notes, MARGIN, cache=get_cache_dir())
@@ -317,7 +317,7 @@ def digest(
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
         found = _find_series(history, SeriesRequest())
-    searched = ChangeCache.of_user()
+    searched = ChangeCache.load_user_cache()
     text = page.render(
         [judge_series(each, decisions, known=searched) for each in found], runs, rules, _read_today(today), days
     )

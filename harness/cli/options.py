@@ -11,7 +11,7 @@ import typer
 
 from harness.backends.registry import CHOICES
 from harness.cli import completion
-from harness.session.request import FieldOption, OptionPanel, Request, options, read_whole, shared
+from harness.session.request import FieldOption, OptionPanel, Request, get_shared_option, options, read_whole
 
 RequestType = TypeVar("RequestType")
 
@@ -105,7 +105,7 @@ def make_option(name: str, **changes: Any) -> Any:
 
     The command receives the text from the command line, or the value that typer converts it to.
     """
-    return _make_typer_option(replace(options(Request)[name], option=shared(name, **changes)))
+    return _make_typer_option(replace(options(Request)[name], option=get_shared_option(name, **changes)))
 
 
 def find_passed_names(context: typer.Context) -> list[str]:

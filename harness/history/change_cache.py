@@ -72,7 +72,7 @@ class ChangeCache:
                 self._found = {name: CachedChanges(*map(_load_changes, pair)) for name, pair in kept.items()}
 
     @classmethod
-    def of_user(cls) -> "ChangeCache":
+    def load_user_cache(cls) -> "ChangeCache":
         """Load the cache in the user's cache folder."""
         return cls(get_cache_dir() / "history" / "changes.json")
 

@@ -82,7 +82,7 @@ def render(
     `before` are the series as of that run (empty without a run), and `after` are the current series. `entries` are the
     runs of the history. The last line names the last run.
     """
-    text = markdown.render_full(sections(before, after, since, entries, notes))
+    text = markdown.render_full(build_sections(before, after, since, entries, notes))
     if len(text) > LIMIT:
         text = (
             text[:LIMIT].rpartition("\n")[0]
@@ -91,7 +91,7 @@ def render(
     return f"{text}\n<!-- harness history: up to {entries[-1].run} -->\n" if entries else text
 
 
-def sections(
+def build_sections(
     before: Sequence[JudgedSeries],
     after: Sequence[JudgedSeries],
     since: HistoryEntry | None,
@@ -113,7 +113,7 @@ def sections(
     later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     ratios = {judged.series.key: _format_newest(judged) for judged in after}
 
-    def table(members: Sequence[SeriesFinding], caption: str) -> Block:
+    def make_table(members: Sequence[SeriesFinding], caption: str) -> Block:
         columns: list[Column[SeriesFinding]] = [
             Column("series", lambda finding: names.texts[finding.key]),
             Column("time", phrases.format_change, is_number=True),
@@ -140,8 +140,8 @@ def sections(
 
     all_sections = [
         Section(_format_title(since), "changes", list(_make_head(after, later))),
-        Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, table))),
-        Section("Unchanged findings", "standing", [table(same, "Found before")] if same else []),
+        Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, make_table))),
+        Section("Unchanged findings", "standing", [make_table(same, "Found before")] if same else []),
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, later, notes))),
     ]
     return [section for section in all_sections if section.blocks]
@@ -165,7 +165,7 @@ def _find_changed_blocks(
     changed: Sequence[SeriesFinding],
     gone: Sequence[SeriesFinding],
     names: SeriesNames,
-    table: Callable[[Sequence[SeriesFinding], str], Block],
+    make_table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
     """Yield the changed findings by cause, and the findings that no longer exist."""
     by_cause: dict[str, list[SeriesFinding]] = {}
@@ -178,7 +178,7 @@ def _find_changed_blocks(
                 f" {phrases.describe_suspects(members)} {phrases.explain_state(members[0].state)}",
             ]
         )
-        yield table(members, "Series")
+        yield make_table(members, "Series")
     if gone:
         descriptions = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
         yield Text(f"No longer found: {list_names(descriptions)}.")

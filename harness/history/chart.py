@@ -43,7 +43,7 @@ _DATE = (
 _RUN = "datum.value % 1 ? '' : utcFormat(dates[datum.value], datum.index === 0 ? '%-d %b %Y' : '%-d %b')"
 
 
-def _decimals(span: str, ticks: int) -> str:
+def _set_decimals(span: str, ticks: int) -> str:
     """Return a Vega expression for a number format with enough decimals for `ticks` round numbers in a span."""
     return f"',.' + max(0, ceil(-log(({span}) / {ticks}) / LN10)) + 'f'"
 
@@ -54,12 +54,12 @@ _IS_BETWEEN = "high > 12 * low && indexof('125', substring(format(datum.value, '
 
 _RATIO = (
     f"{_IS_BETWEEN} ? '' : high > 12 * low ? format(datum.value, ',.3~r') + '×' "
-    f": format(datum.value, {_decimals('high - low', _RATIO_TICKS)}) + '×'"
+    f": format(datum.value, {_set_decimals('high - low', _RATIO_TICKS)}) + '×'"
 )
 
 #: The labels of the time axis. The longest time determines the unit.
 _SECONDS = " : ".join(
-    f"{condition}format(datum.value * {factor}, {_decimals(f'(most - least) * {factor}', _TIME_TICKS)}) + ' {unit}'"
+    f"{condition}format(datum.value * {factor}, {_set_decimals(f'(most - least) * {factor}', _TIME_TICKS)}) + ' {unit}'"
     for condition, factor, unit in (("most >= 1 ? ", "1", "s"), ("most >= 1e-4 ? ", "1e3", "ms"), ("", "1e6", "µs"))
 )
 
@@ -67,52 +67,54 @@ _SECONDS = " : ".join(
 _SEGMENTS = {"detail": {"field": "segment", "type": "nominal"}}
 
 
-def specifications() -> Mapping[Along, Specification]:
+def make_specifications() -> Mapping[Along, Specification]:
     """Return the chart over dates and over runs, as Vega-Lite without data and width."""
-    return {"date": _specification("date"), "run": _specification("run")}
+    return {"date": _make_specification("date"), "run": _make_specification("run")}
 
 
-def _specification(along: Along) -> Specification:
+def _make_specification(along: Along) -> Specification:
     return {
         "config": PAGE_CONFIG,
-        "vconcat": [_ratios(along), _times(along)],
+        "vconcat": [_make_ratio_plot(along), _make_time_plot(along)],
         "resolve": {"scale": {"x": "shared"}},
         "bounds": "flush",
         "spacing": 66,
     }
 
 
-def _ratios(along: Along) -> Specification:
+def _make_ratio_plot(along: Along) -> Specification:
     """Return the upper plot: levels, segment boundaries, notes, ratios with their intervals, and changes."""
-    scale = {"type": "log", **_ends("low", "high")}
-    axis = _vertical(_RATIO, _RATIO_TICKS)
+    scale = {"type": "log", **_make_domain("low", "high")}
+    axis = _make_vertical(_RATIO, _RATIO_TICKS)
     axis["gridOpacity"] = {"condition": {"test": _IS_BETWEEN, "value": 0}, "value": 1}
 
     def y(field: str) -> Specification:
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
-    x, at = _horizontal(along, "start"), _horizontal(along, "at")
+    x, at = _make_horizontal(along, "start"), _make_horizontal(along, "at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
-    color = _by("moved", {"slower": VERMILION, "faster": BLUE})
-    tip = _by("moved", {"slower": "triangle-up", "faster": "triangle-down"})
+    color = _encode_by("moved", {"slower": VERMILION, "faster": BLUE})
+    tip = _encode_by("moved", {"slower": "triangle-up", "faster": "triangle-down"})
     has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
     return {
         "height": RATIOS,
         # boundaries, notes and dates have separate axes
         "resolve": {"axis": {"x": "independent"}},
         "layer": [
-            _layer("zone", "levels", "rect", {}, **level, **interval),
-            _layer("level", "levels", "rule", {"strokeDash": [2, 3]}, **level, y=y("level")),
-            _flags("breaks", at, y("low"), tick=4),
-            _flags("notes", at, y("low"), tick=20),
-            _layer("band", "points", "area", {}, x=at, **interval, **_SEGMENTS),
+            _make_layer("zone", "levels", "rect", {}, **level, **interval),
+            _make_layer("level", "levels", "rule", {"strokeDash": [2, 3]}, **level, y=y("level")),
+            _make_flags("breaks", at, y("low"), tick=4),
+            _make_flags("notes", at, y("low"), tick=20),
+            _make_layer("band", "points", "area", {}, x=at, **interval, **_SEGMENTS),
             {
-                **_layer("course", "points", "line", {}, x={**at, "axis": _axis(along)}, y=y("ratio"), **_SEGMENTS),
-                "params": [_zoom(), _brush()],
+                **_make_layer(
+                    "course", "points", "line", {}, x={**at, "axis": _make_axis(along)}, y=y("ratio"), **_SEGMENTS
+                ),
+                "params": [_make_zoom(), _make_brush()],
             },
-            _dots("dots", x=at, y=y("ratio")),
-            _layer(
+            _make_dots("dots", x=at, y=y("ratio")),
+            _make_layer(
                 "change",
                 "changes",
                 "rule",
@@ -122,7 +124,7 @@ def _ratios(along: Along) -> Specification:
                 y2={"field": "after"},
                 color=color,
             ),
-            _layer(
+            _make_layer(
                 "tip",
                 "changes",
                 "point",
@@ -133,7 +135,7 @@ def _ratios(along: Along) -> Specification:
                 color=color,
                 shape=tip,
             ),
-            _layer(
+            _make_layer(
                 "size",
                 "changes",
                 "text",
@@ -147,22 +149,22 @@ def _ratios(along: Along) -> Specification:
                 y=y("middle"),
                 text={"field": "size"},
             ),
-            _points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=at, y=y("ratio")),
+            _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=at, y=y("ratio")),
         ],
     }
 
 
-def _times(along: Along) -> Specification:
+def _make_time_plot(along: Along) -> Specification:
     """Return the lower plot: the time per step."""
-    x = {**_horizontal(along, "at"), "axis": _axis(along)}
-    y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_ends("least", "most")}}
-    y["axis"] = _vertical(_SECONDS, _TIME_TICKS)
+    x = {**_make_horizontal(along, "at"), "axis": _make_axis(along)}
+    y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_make_domain("least", "most")}}
+    y["axis"] = _make_vertical(_SECONDS, _TIME_TICKS)
     return {
         "height": TIMES,
         "title": {"text": TITLE, "color": FAINT, "fontSize": 13, "fontWeight": "normal", "offset": 8},
         "layer": [
-            _layer("times", "points", "line", {"color": FAINT, "strokeWidth": 1.25}, x=x, y=y, **_SEGMENTS),
-            _dots("timed", x=x, y=y),
+            _make_layer("times", "points", "line", {"color": FAINT, "strokeWidth": 1.25}, x=x, y=y, **_SEGMENTS),
+            _make_dots("timed", x=x, y=y),
         ],
     }
 
@@ -170,27 +172,27 @@ def _times(along: Along) -> Specification:
 # Marks.
 
 
-def _layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+def _make_layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
     """Return marks, one per row of `data`."""
     styled = {"type": mark, "clip": True, **style}
     return {"name": name, "data": {"name": data}, "mark": styled, "encoding": encoding}
 
 
-def _points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+def _make_points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
     """Return marks for the runs for which the expression `shown` is true."""
     mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
     filtered = [{"filter": shown}]
     return {"name": name, "data": {"name": "points"}, "transform": filtered, "mark": mark, "encoding": encoding}
 
 
-def _dots(name: str, **encoding: Any) -> Specification:
+def _make_dots(name: str, **encoding: Any) -> Specification:
     # only dots are filtered, because Vega draws a whole line again for each point that is removed from it
     shown = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
     style = {"filled": True, "size": {"expr": "visible > 100 ? 14 : 40"}, "strokeWidth": 0}
-    return _points(name, shown, style, **encoding)
+    return _make_points(name, shown, style, **encoding)
 
 
-def _flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:
+def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:
     """Return lines for segment boundaries or notes, with labels above the plot. Overlapping labels are hidden."""
     axis = {
         "orient": "top",
@@ -207,39 +209,39 @@ def _flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification,
         "grid": False,
         "domain": False,
     }
-    dash = _by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
+    dash = _encode_by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
     # without a vertical field in two layers with an axis, Vega-Lite's chart would be invalid
     ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
     across = {"y": y, "y2": {"field": "high"}}
-    layer = _layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
+    layer = _make_layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
     return {**layer, "transform": ends}
 
 
 # Channels.
 
 
-def _by(field: str, values: Mapping[str, Any]) -> Specification:
+def _encode_by(field: str, values: Mapping[str, Any]) -> Specification:
     scale = {"domain": list(values), "range": list(values.values())}
     return {"field": field, "type": "nominal", "scale": scale, "legend": None}
 
 
-def _ends(first: str, last: str) -> Specification:
+def _make_domain(first: str, last: str) -> Specification:
     """Return the domain of a scale, from the value of the parameter `first` to the value of the parameter `last`."""
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 
-def _horizontal(along: Along, field: str) -> Specification:
+def _make_horizontal(along: Along, field: str) -> Specification:
     is_date = along == "date"
-    scale = {**({"type": "utc"} if is_date else {"zero": False}), **_ends("from", "to")}
+    scale = {**({"type": "utc"} if is_date else {"zero": False}), **_make_domain("from", "to")}
     return {"field": field, "type": "temporal" if is_date else "quantitative", "scale": scale, "axis": None}
 
 
-def _axis(along: Along) -> Specification:
+def _make_axis(along: Along) -> Specification:
     label = {"labelExpr": _DATE} if along == "date" else {"labelExpr": _RUN, "tickMinStep": 1}
     return {"title": None, "grid": False, "labelFontSize": FONT, "labelSeparation": 8, "tickCount": _TICKS, **label}
 
 
-def _vertical(label: str, ticks: int) -> Specification:
+def _make_vertical(label: str, ticks: int) -> Specification:
     """Return a vertical axis. All vertical axes have the same width."""
     width = {"minExtent": LEFT, "maxExtent": LEFT}
     plain = {"title": None, "domain": False, "ticks": False}
@@ -249,7 +251,7 @@ def _vertical(label: str, ticks: int) -> Specification:
 # Selections. Drag to select a part; drag with Shift to move the plot; pinch, or scroll with Ctrl, to zoom.
 
 
-def _zoom() -> Specification:
+def _make_zoom() -> Specification:
     drag = "[pointerdown[event.shiftKey], window:pointerup] > window:pointermove!"
     select = {
         "type": "interval",
@@ -261,7 +263,7 @@ def _zoom() -> Specification:
     return {"name": "zoom", "bind": "scales", "select": select}
 
 
-def _brush() -> Specification:
+def _make_brush() -> Specification:
     start = "pointerdown[!event.shiftKey && event.button === 0 && event.pointerType !== 'touch']"
     drag = f"[{start}, window:pointerup] > window:pointermove!"
     select = {"type": "interval", "encodings": ["x"], "on": drag, "translate": False, "zoom": False}

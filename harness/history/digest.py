@@ -112,7 +112,7 @@ def _list_rules(
     if not rules:
         return
 
-    def matched(rule: SuppressionRule) -> str:
+    def count_matches(rule: SuppressionRule) -> str:
         count = sum(rule.selects(each.series.key, machines[each.series.key]) for each in judged)
         return f"{count:,}" if count else "none: check the name"
 
@@ -122,7 +122,7 @@ def _list_rules(
         Column("change of", lambda each: each.since, is_optional=True),
         Column("until", lambda each: f"{each.until}{' (ended)' if each.until < now.date() else ''}"),
         Column("reason", lambda each: each.reason),
-        Column("series matched", matched, is_number=True),
+        Column("series matched", count_matches, is_number=True),
     ]
     yield tabulate("Rules in nightly.toml", columns, rules, noun="rule")
 

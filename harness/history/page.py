@@ -127,7 +127,7 @@ def render(
     jinja.filters.update(filters)
     shown = {judged.series.key for judged in kept}
     return jinja.get_template("history.html.j2").render(
-        title=title(entries),
+        title=format_title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=phrases.describe_counts(series),
         causes=[_make_item(cause, names, shown) for cause in causes[:CAUSES]],
@@ -135,7 +135,7 @@ def render(
         margin=format.share(margin),
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(kept, names, notes, margin, length)),
-        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.specifications()}),
+        charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
         policy=assets.policy([first, vega, last]),
         style=assets.style(STYLES),
         first=first,
@@ -144,7 +144,7 @@ def render(
     )
 
 
-def title(entries: Sequence[HistoryEntry]) -> str:
+def format_title(entries: Sequence[HistoryEntry]) -> str:
     """Return the title, such as `History of 7 runs on 1 machine, 16 Nov 2026 to 22 Nov 2026`."""
     if not entries:
         return "A history without runs"

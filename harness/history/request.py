@@ -11,15 +11,15 @@ from typing import Annotated
 
 from harness.model.defaults import BISECT_BUDGET, CONFIRM_ROUNDS, MARGIN
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, format_length, format_seconds, names, read_seconds
+from harness.session.request import Option, OptionPanel, format_length, format_seconds, read_seconds, split_names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeriesRequest:
     """A selection of series. Without any option, it selects all series."""
 
-    scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), names)] = ()
-    environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), names)] = ()
+    scenarios: Annotated[Sequence[str], Option("Scenarios or globs.", ("-s", "--scenario"), split_names)] = ()
+    environments: Annotated[Sequence[str], Option("Environments or globs.", ("-e", "--environment"), split_names)] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(

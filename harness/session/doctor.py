@@ -24,7 +24,7 @@ from harness.model.errors import CannotRunHereError
 from harness.plan.availability import describe_gpu_support, list_gpu_rows
 from harness.plan.selection import resolve
 from harness.report.escape import escape_terminal
-from harness.session.request import names, read_seconds
+from harness.session.request import read_seconds, split_names
 
 
 def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     gpu_names = selection.parse_requested(gpu, gpus)
     project = Project.find()
     host = registry.open_image_backend(project.root).gpu_host
-    catalog, selected = add_requested(load_environments(project), names(typed, "-e"))
+    catalog, selected = add_requested(load_environments(project), split_names(typed, "-e"))
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
     # other environments have no image for the device

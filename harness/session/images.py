@@ -16,7 +16,7 @@ from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.plan.gpus import describe
 from harness.plan.selection import resolve
-from harness.session.sources import with_asked
+from harness.session.sources import resolve_requested
 
 #: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.
 _LOCKS_AT_A_TIME = 2
@@ -25,7 +25,7 @@ _LOCKS_AT_A_TIME = 2
 def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
-    environments, typed = with_asked(project, load_environments(project), names or ["*"])
+    environments, typed = resolve_requested(project, load_environments(project), names or ["*"])
     return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
 
 

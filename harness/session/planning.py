@@ -133,13 +133,13 @@ class Planned:
     def first_starts(self) -> list[str]:
         """Sentences about environments whose GPU code the driver must compile first."""
 
-        def those(way: Support) -> str:
+        def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        at_start, some = find_first_starts(self.plan), those(Support.PARTLY)
+        at_start, some = find_first_starts(self.plan), join_names(Support.PARTLY)
         lazily = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
         whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
-        unread, older = those(Support.UNREAD), those(Support.OLDER)
+        unread, older = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *([f"The driver compiles {lazy} in parts, when each is first needed. It takes minutes."] if lazy else []),
             *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
@@ -388,7 +388,7 @@ def _resolve_requested(
     The last name is the baseline's, or empty.
     """
     impossible: dict[str, HarnessError] = {}
-    selection = sources.with_asked(
+    selection = sources.resolve_requested(
         project,
         load_environments(project),
         [*request.environments, request.reference],
@@ -500,12 +500,12 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
             seconds[launch.cell].append(launch.seconds)
     usual = {cell: statistics.median(times) for cell, times in seconds.items()}
 
-    def of_round(planned_group: Group) -> float | None:
+    def average_round(planned_group: Group) -> float | None:
         times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
         # assume that a cell without a result takes as long as the other cells of its group
         return statistics.fmean(times) * len(planned_group.slots) if times else None
 
-    by_name = {planned_group.name: of_round(planned_group) for planned_group in groups}
+    by_name = {planned_group.name: average_round(planned_group) for planned_group in groups}
     if groups and not any(by_name.values()):
         raise UsageError(
             f"--balance {path}: the run has no launches of this plan's groups.", "Omit --balance, or pass another run."
@@ -521,7 +521,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
     """
     ends = suite if not (request.rounds or request.precision or request.budget) else None
 
-    def length(key: SuiteLength, source: Suite | None = suite) -> float | None:
+    def get_length(key: SuiteLength, source: Suite | None = suite) -> float | None:
         value: float | None = getattr(request, key)
         return read_suite_seconds(source, key) if value is None and source else value
 
@@ -532,9 +532,9 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
         )
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
-    budget, measure = length("budget", ends), length("measure")
+    budget, measure = get_length("budget", ends), get_length("measure")
     interleave = _choose_interleaving(request, plan.limits)
-    sampling = Sampling(protocol=request.sampling, warmup_seconds=length("warmup"), measure_seconds=measure)
+    sampling = Sampling(protocol=request.sampling, warmup_seconds=get_length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
     usual = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(

@@ -89,7 +89,7 @@ class Option:
     panel: OptionPanel = OptionPanel.WHAT
 
 
-def names(typed: Sequence[str], option: str) -> list[str]:
+def split_names(typed: Sequence[str], option: str) -> list[str]:
     """Split texts at commas into names, globs and files: `tf2.12,tf2.13`.
 
     Requirements can contain commas: `tf2.0,tensorflow==2.0.0,keras==2.3.1` are two environments, and
@@ -106,7 +106,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
             before = apart[-1] if apart else ""
             if _PYTHON.fullmatch(part) and "@py" in before:
                 apart.append(f"{before.partition('@')[0]}@{part}")
-            elif _OPERATOR.match(part) or (_continues(before, text) and not re.match(r"[^<>=~!]+\+", part)):
+            elif _OPERATOR.match(part) or (_has_more_requirements(before, text) and not re.match(r"[^<>=~!]+\+", part)):
                 apart[-1:] = [f"{before},{part}" if before else part]
             else:
                 apart.append(part)
@@ -114,7 +114,7 @@ def names(typed: Sequence[str], option: str) -> list[str]:
     return texts
 
 
-def _continues(before: str, text: str) -> bool:
+def _has_more_requirements(before: str, text: str) -> bool:
     """Return whether the requirements in the text `before` a comma continue after the comma."""
     is_requirements = _OPERATOR.search(before) or (before.startswith("tf-nightly") and _OPERATOR.search(text))
     return bool(is_requirements) and "+" not in before
@@ -267,12 +267,12 @@ class LaunchRequest:
             "Environments or globs, such as tf1.14,tf2.*; the first is the baseline. Default: the suite's; with --gpu, "
             "other environments replace those that the GPU can't run.",
             ("-e", "--environment"),
-            names,
+            split_names,
             metavar="NAME,...",
         ),
     ] = ()
     scenarios: Annotated[
-        Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), names, metavar="NAME,...")
+        Sequence[str], Option("Scenarios, globs or files.", ("-s", "--scenario"), split_names, metavar="NAME,...")
     ] = ()
     axes: Annotated[
         Mapping[str, Sequence[str]],
@@ -357,7 +357,7 @@ class LaunchRequest:
             "Measure only the cells for the claims of these issues, such as T#40261: in the claimed environments, in "
             "the newest one, and in the environments of -e.",
             ("--claim",),
-            names,
+            split_names,
             metavar="ISSUE,...",
         ),
     ] = ()
@@ -618,7 +618,7 @@ class ProfileRequest(LaunchRequest):
     ] = PROFILED_CALLS
 
 
-def shared(name: str, **changes: Any) -> Option:
+def get_shared_option(name: str, **changes: Any) -> Option:
     """Return the option of the field `name` of `Request`, with these changes."""
     return replace(options(Request)[name].option, **changes)
 

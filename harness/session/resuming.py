@@ -103,7 +103,7 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
     gpu_host = registry.find_gpu_host(name, project.root) if limits.gpus else CPU_ALONE
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    differing = host.find_differing(begun.host, machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
+    differing = host.find_differing(begun.host, read_machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
         changes = "; ".join(run_info.change(*difference) for difference in differing)
         raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
@@ -185,7 +185,7 @@ def make_changed_error(path: Path, what: str) -> UsageError:
     return UsageError(f"{what} has changed since {path} was started.", "Start a new run.")
 
 
-def machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
+def read_machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts about this machine for run.json, with its GPUs and locked clocks if launches use GPUs."""
     of_gpus = gpus.collect_facts(cards, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned

@@ -55,7 +55,7 @@ from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned, replace_fallbacks
 from harness.session.reporting import Written, load_results, report
-from harness.session.resuming import Earlier, find_slot, load_earlier, machine_facts, make_changed_error
+from harness.session.resuming import Earlier, find_slot, load_earlier, make_changed_error, read_machine_facts
 from harness.session.slot_plans import limit_to_slot
 from harness.store.folder import RunFolder
 
@@ -279,7 +279,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             environments=planned.environments,
             scenarios=list(planned.scenarios.values()),
             backend=replace(facts, why=why),
-            host=machine_facts(limits, planned.cards, planned.gpu_host, clock),
+            host=read_machine_facts(limits, planned.cards, planned.gpu_host, clock),
             folder=str(folder.path),
             commit="" if planned.project.is_installed else _find_commit(root),
             suite=planned.suite,

@@ -35,7 +35,7 @@ _RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
 _KEPT = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
 
 
-def with_asked(
+def resolve_requested(
     project: Project,
     known: Mapping[str, Environment],
     typed: Sequence[str],
@@ -65,7 +65,7 @@ def with_asked(
 
 @dataclass(frozen=True, slots=True)
 class _EnvironmentMaker:
-    """Creates environments with packages from sources. The fields are the arguments of `with_asked`."""
+    """Creates environments with packages from sources. The fields are the arguments of `resolve_requested`."""
 
     project: Project
     known: Mapping[str, Environment]
@@ -183,7 +183,7 @@ def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
     if match is None:
         return None
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
-    names = [path.stem for path in adhoc.folder().glob(f"{base.name}-{spec.package}-*.json")]
+    names = [path.stem for path in adhoc.get_folder().glob(f"{base.name}-{spec.package}-*.json")]
     saved = [
         environment
         for environment in map(adhoc.load_saved, names)

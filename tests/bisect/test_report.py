@@ -7,7 +7,7 @@ from rich.console import Console
 
 from harness.bisect.candidates import Candidate
 from harness.bisect.exchange import Exchange
-from harness.bisect.report import sections
+from harness.bisect.report import build_sections
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
 from harness.report import markdown, terminal
@@ -49,7 +49,7 @@ def searched(seconds, *, budget=1e9, first=scan, dated=True, **changes):
 
 
 def told(search, package="", runs=None, request=REQUEST, exchanges=()):
-    return Shown(sections(request, search, runs or Runs(), package, exchanges))
+    return Shown(build_sections(request, search, runs or Runs(), package, exchanges))
 
 
 class Shown:

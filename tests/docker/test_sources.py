@@ -13,7 +13,7 @@ from harness.machine import git
 from harness.model.backend import WheelRecipe
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.session.sources import with_asked
+from harness.session.sources import resolve_requested
 from tests.sources import SourceRepository
 
 PROJECT = Project(Path(__file__).parents[2])
@@ -53,7 +53,7 @@ def repository(engine: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def requirement(text: str) -> Requirement:
-    environments, (name,) = with_asked(PROJECT, load_environments(PROJECT), [text], backend="docker")
+    environments, (name,) = resolve_requested(PROJECT, load_environments(PROJECT), [text], backend="docker")
     return load_lock(PROJECT, environments[name], Device.CPU)
 
 

@@ -17,7 +17,7 @@ FLAGS: dict[str, list[str]] = {"places": [], "labels": []}
 def test_every_signal_has_one_definition(along: chart.Along) -> None:
     values = {**PARAMETERS, "dates": [0], "breaks": FLAGS, "notes": FLAGS}
     complete = {
-        **chart.specifications()[along],
+        **chart.make_specifications()[along],
         "datasets": {name: [] for name in ("points", "levels", "breaks", "notes", "changes")},
         "params": [{"name": name, "value": value} for name, value in values.items()],
     }
@@ -29,7 +29,7 @@ def test_every_signal_has_one_definition(along: chart.Along) -> None:
 
 
 def test_the_style_sheet_names_layers_that_exist() -> None:
-    parts = chart.specifications()["date"]["vconcat"]
+    parts = chart.make_specifications()["date"]["vconcat"]
     layers = {layer["name"] for part in parts for layer in part["layer"]}
     styled = set(re.findall(r"\.(\w+)_marks", assets.style(["history/history.css"])))
     assert styled

@@ -13,7 +13,6 @@ from harness.model.launch import Protocol
 from harness.model.run import Shard
 from harness.session import ProfileRequest, Request
 from harness.session.request import (
-    names,
     options,
     read_clock,
     read_devices,
@@ -23,6 +22,7 @@ from harness.session.request import (
     read_share,
     read_size,
     read_slots,
+    split_names,
 )
 
 
@@ -45,18 +45,18 @@ from harness.session.request import (
     ],
 )
 def test_several_names_stand_in_one_text_and_requirements_keep_their_commas(typed: list[str], meant: list[str]) -> None:
-    assert names(typed, "-e") == meant
+    assert split_names(typed, "-e") == meant
 
 
 def test_a_file_may_have_a_comma_in_its_name(tmp_path: Path) -> None:
     path = tmp_path / "one,two.py"
     path.touch()
-    assert names([str(path)], "-s") == [str(path)]
+    assert split_names([str(path)], "-s") == [str(path)]
 
 
 def test_requirements_can_be_longer_than_a_file_name() -> None:
     requirements = ",".join(["tensorflow==2.0.0", *(f"package{number}==1.{number}" for number in range(30))])
-    assert names([requirements], "-e") == [requirements]
+    assert split_names([requirements], "-e") == [requirements]
 
 
 ASKED = Request(
