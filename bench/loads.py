@@ -23,7 +23,7 @@ from unittest import mock
 from harness import session
 from harness.backends.docker.backend import DockerBackend
 from harness.model.launch import Launch
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.runner.schedule import RunEstimate
 
 GROUPS = Path("/sys/fs/cgroup")
@@ -86,7 +86,7 @@ def measure(name: str, request: session.Request) -> float:
     with LOADS[name](planned.plan.limits.cpus or os.sched_getaffinity(0)):
         ended = session.run(planned, progress)
     wall = time.monotonic() - began
-    verdicts = Counter(line.verdict for table in ended.results.tables for line in lines(table))
+    verdicts = Counter(line.verdict for table in ended.results.tables for line in list_lines(table))
     rounds = sorted({stop.rounds for stop in ended.results.run.stops.values()})
     announced = [f"{seconds:.0f} s" for seconds in progress.announced] + ["", ""]
     cells = [

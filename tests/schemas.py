@@ -62,5 +62,5 @@ def with_defaults(text: str) -> str:
 if __name__ == "__main__":
     page = DEFAULTS_PAGE.read_text(encoding="utf-8")
     DEFAULTS_PAGE.write_text(with_defaults(page), encoding="utf-8")
-    for name, document in {**schemas(), **json_.schemas()}.items():
+    for name, document in {**schemas(), **json_.make_schemas()}.items():
         (FOLDER / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")

@@ -57,9 +57,9 @@ def compare(
         say_torn(path)
     pair = session.compare(first, second, margin=request.margin, any_host=request.any_host)
     if json:
-        typer.echo(escape.dump_json(changes.document(pair)), nl=False)
+        typer.echo(escape.dump_json(changes.make_document(pair)), nl=False)
     else:
-        terminal.show(changes.sections(pair))
+        terminal.show(changes.make_sections(pair))
     if fail_on:
         # failures take precedence over slower cells
         is_broken = bool(pair.changes.broken)

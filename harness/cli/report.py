@@ -12,7 +12,7 @@ from harness.cli import completion
 from harness.cli.messages import say, say_torn
 from harness.files import write_atomically
 from harness.model.errors import CannotRunHereError, Exit, UsageError
-from harness.report.formats import names
+from harness.report.formats import list_formats
 
 if TYPE_CHECKING:
     from harness.analysis.results import Results
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def _check_format(format: str | None) -> str | None:
     """Return the value of --format. Raises UsageError for an unknown format."""
-    if format and format not in names():
-        raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(names())}.")
+    if format and format not in list_formats():
+        raise UsageError(f"Unknown format: {format!r}.", f"Use one of {', '.join(list_formats())}.")
     return format
 
 
@@ -39,9 +39,9 @@ def report(
         str | None,
         typer.Option(
             "--format",
-            metavar=f"[{'|'.join(names())}]",
+            metavar=f"[{'|'.join(list_formats())}]",
             callback=_check_format,
-            autocompletion=names,
+            autocompletion=list_formats,
             help="Print the report in this format. Default: write report.md, details.md, report.html and charts/.",
         ),
     ] = None,
@@ -95,7 +95,7 @@ def show(
     early = run_info.describe_early_end(results.run, results.launches)
     if early and end:
         # the table above ends with a command to continue
-        is_above = tables and summary.rounds_to_settle(results) is not None
+        is_above = tables and summary.find_rounds_to_settle(results) is not None
         command = "" if is_above else summary.command_to_continue(results)
         # on a separate line, so that the user can copy it
         say(f"{early} To continue the run:\n    {command}" if command else early)

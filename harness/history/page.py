@@ -27,7 +27,7 @@ from harness.model.texts import counted
 from harness.report import escape, format
 from harness.report.escape import escape_terminal
 from harness.report.html import assets
-from harness.report.templates import environment
+from harness.report.templates import make_environment
 
 #: The page stores log ratios in units of 1 / LOG, as short whole numbers.
 LOG = 100_000
@@ -118,8 +118,8 @@ def render(
     kept, length = limit_series(series)
     causes = phrases.group_by_cause(series)
     names = phrases.make_names([judged.series.key for judged in series], entries)
-    first, vega, last = assets.script(assets.FIRST), assets.vega(cache), assets.script(SCRIPTS)
-    jinja = environment(_escape_text)
+    first, vega, last = assets.make_script(assets.FIRST), assets.make_vega_script(cache), assets.make_script(SCRIPTS)
+    jinja = make_environment(_escape_text)
     filters: Mapping[str, Callable[..., Any]] = {
         "trusted": Markup,
         "lines": lambda text: Markup(escape.escape_entities(text)),
@@ -136,8 +136,8 @@ def render(
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(kept, names, notes, margin, length)),
         charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
-        policy=assets.policy([first, vega, last]),
-        style=assets.style(STYLES),
+        policy=assets.make_policy([first, vega, last]),
+        style=assets.read_files(STYLES),
         first=first,
         vega=vega,
         last=last,

@@ -18,8 +18,8 @@ from harness.report.comparisons import HOLM, count_verdicts, describe_deciding
 from harness.report.format import Unit
 from harness.report.phrases import capitalize, join_remarks, list_names
 from harness.report.sections import run_info
-from harness.report.sections.scenarios import describe_equal_steps, levels
-from harness.report.sections.summary import control
+from harness.report.sections.scenarios import describe_equal_steps, describe_levels
+from harness.report.sections.summary import describe_control
 
 #: The version of `--json`.
 SCHEMA = 3
@@ -37,10 +37,10 @@ _ORDER = (
 _OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
 
 
-def sections(pair: Pair) -> list[Section]:
+def make_sections(pair: Pair) -> list[Section]:
     """Return the sections of a comparison of the runs A and B."""
-    tables = [block for quantity in pair.others for block in table(pair, quantity)]
-    blocks = [*describe_runs(pair), *table(pair), *tables, *list_absent(pair), *list_differing(pair)]
+    tables = [block for quantity in pair.others for block in make_table(pair, quantity)]
+    blocks = [*describe_runs(pair), *make_table(pair), *tables, *list_absent(pair), *list_differing(pair)]
     return [Section("B vs A", "compare", blocks)]
 
 
@@ -63,7 +63,7 @@ def describe_runs(pair: Pair) -> Iterator[Block]:
     )
     yield Text(describe_shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
-        yield Text(f"{name}: {control(results, pair.margin)}", where=REPORT)
+        yield Text(f"{name}: {describe_control(results, pair.margin)}", where=REPORT)
 
 
 def describe_shift(pair: Pair) -> str:
@@ -77,10 +77,10 @@ def describe_shift(pair: Pair) -> str:
         )
     whose = "whose software is the same in both runs" if common.unchanged else "that are judged"
     moved = f"Shift: {describe_ratio(common.change)}, the median change of the {common.cells} cells {whose}"
-    return f"{moved}{_meaning(common, margin)}"
+    return f"{moved}{_explain_shift(common, margin)}"
 
 
-def _meaning(common: Shift, margin: str) -> str:
+def _explain_shift(common: Shift, margin: str) -> str:
     match common.change.verdict:
         case Verdict.SAME:
             return f": the same within {margin}, so changes of single cells have other causes than the machine."
@@ -94,14 +94,14 @@ def _meaning(common: Shift, margin: str) -> str:
     )
 
 
-def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
+def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     """Yield the table of one quantity, with one row per cell, changes first, and an explanation of its numbers."""
     changes = pair.changes if quantity == STEP else pair.others[quantity]
     unit = format.unit_of_quantity(quantity, [cell.first.value for cell in changes.cells], pair.clock)
     named = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
     ordered = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
     caption = "Cells" if quantity == STEP else f"Cells: {names.measure_of(quantity, pair.clock)}"
-    listing = tabulate(caption, columns(pair, changes, quantity, unit, named), ordered, where=REPORT, noun="cell")
+    listing = tabulate(caption, make_columns(pair, changes, quantity, unit, named), ordered, where=REPORT, noun="cell")
     if quantity != STEP:
         yield Heading(names.measure_of(quantity, pair.clock), where=REPORT)
     yield listing
@@ -128,10 +128,10 @@ def table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
         )
     shown = [cell.change for cell in changes.cells if cell.change.ratio.interval]
     if shown:
-        yield Text(levels(shown, FEWEST_ROUNDS), True, where=REPORT)
+        yield Text(describe_levels(shown, FEWEST_ROUNDS), True, where=REPORT)
 
 
-def columns(
+def make_columns(
     pair: Pair, changes: Changes, quantity: str, unit: Unit, named: dict[Cell, list[str]]
 ) -> list[Column[CellChange]]:
     """Return the columns of the table of cells."""
@@ -146,7 +146,7 @@ def columns(
         Column("B / A", lambda cell: _ratio(cell, cell.change), is_number=True),
         Column("without the shift", lambda cell: _ratio(cell, cell.without_shift), is_number=True, is_optional=True),
         Column("verdict", lambda cell: cell.change.verdict or "", is_verdict=True, is_optional=True),
-        Column("remarks", lambda cell: remark(changes, cell), is_optional=True),
+        Column("remarks", lambda cell: make_remark(changes, cell), is_optional=True),
     ]
 
 
@@ -161,7 +161,7 @@ def _ratio(cell: CellChange, judged: Judgement | None) -> Entry:
     return Entry(describe_ratio(judged), order=judged.ratio.value)
 
 
-def remark(changes: Changes, cell: CellChange) -> str:
+def make_remark(changes: Changes, cell: CellChange) -> str:
     """Return the remark of one cell."""
     change, corrected = cell.change, cell.without_shift
     shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
@@ -203,10 +203,10 @@ def list_differing(pair: Pair) -> Iterator[Block]:
         yield Text(f"Nothing else differs: {nothing}.", where=REPORT)
         return
     yield Text("Other differences, A → B:", where=REPORT)
-    yield Items([_differing(part, subjects, facts) for (part, facts), subjects in alike.items()], where=REPORT)
+    yield Items([_describe_differing(part, subjects, facts) for (part, facts), subjects in alike.items()], where=REPORT)
 
 
-def _differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
+def _describe_differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
     left = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
     whose = ", ".join(filter(None, subjects))
     return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*facts[:PACKAGES], *left])}"
@@ -219,15 +219,15 @@ def format_fact(difference: RunDifference) -> str:
     if difference.name == "source":
         return "its file, or the kit, has changed"
     called = _OF_A_LAUNCH.get(difference.name, "") if difference.part is Aspect.MEASUREMENT else ""
-    return run_info.change(difference.name, difference.first, difference.second, called)
+    return run_info.format_change(difference.name, difference.first, difference.second, called)
 
 
-def document(pair: Pair) -> dict[str, Any]:
+def make_document(pair: Pair) -> dict[str, Any]:
     """Return the pair as JSON values: times in seconds per step, ratios as time(second) / time(first)."""
     return {
         "schema": SCHEMA,
-        "first": _head(pair.first),
-        "second": _head(pair.second),
+        "first": _make_head(pair.first),
+        "second": _make_head(pair.second),
         "margin": pair.margin,
         "other_machine": [asdict(difference) for difference in pair.machines],
         **asdict(pair.changes),
@@ -236,7 +236,7 @@ def document(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _head(results: Results) -> dict[str, Any]:
+def _make_head(results: Results) -> dict[str, Any]:
     run, noise = results.run, results.control
     return {
         "id": run.id,

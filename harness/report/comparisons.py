@@ -69,7 +69,7 @@ class ComparisonLine:
         return self.compared.verdict or NO_VERDICT
 
 
-def lines(table: ScenarioTable) -> list[ComparisonLine]:
+def list_lines(table: ScenarioTable) -> list[ComparisonLine]:
     """Return the table's comparisons, in the order of its rows and of its columns."""
     return [
         ComparisonLine(head.comparison, table, row, names.name_comparison(table, head), value.compared)

@@ -47,7 +47,7 @@ def _render_pages(results: Results, sections: Sequence[Section], full: bool, cac
     if full:
         texts = {"report.md": markdown.render_full(sections)}
     else:
-        files = markdown.files(sections, results.run.shown_folder)
+        files = markdown.split_report(sections, results.run.shown_folder)
         texts = {"report.md": files.report, **({"details.md": files.details} if files.details else {})}
     pages = {name: text.encode() for name, text in texts.items()}
     return {**pages, "report.html": page.encode(results, sections, cache=cache)}
@@ -55,11 +55,11 @@ def _render_pages(results: Results, sections: Sequence[Section], full: bool, cac
 
 def list_profile_files(report: "ProfileReport") -> dict[str, str]:
     """Return the files of a profile report by name. One file contains the sampled stacks in speedscope's format."""
-    from harness.report.profiles import speedscope  # noqa: PLC0415 - only reports of profiles need it
+    from harness.report.profiles import make_speedscope  # noqa: PLC0415 - only reports of profiles need it
 
     sections = report.sections()
     return {
         "profile.md": markdown.render_full(sections),
         "profile.html": page.render_plain(report.run, sections),
-        "profile.speedscope.json": speedscope(report),
+        "profile.speedscope.json": make_speedscope(report),
     }

@@ -50,7 +50,7 @@ class ReportFiles:
     details: str
 
 
-def files(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> ReportFiles:
+def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -> ReportFiles:
     """Return the report with at most `limit` characters, and the details: other parts, and parts that didn't fit.
 
     A sentence in the report names `folder`, the run's folder, as the place of the details. The first section is at the
@@ -200,7 +200,7 @@ def _grid(block: Table) -> str:
         ]
         for line in shown.lines
     ]
-    return table([escape.markdown(head.text) for head in shown.heads], rows, right)
+    return format_table([escape.markdown(head.text) for head in shown.heads], rows, right)
 
 
 def _entry(entry: Entry) -> str:
@@ -210,7 +210,7 @@ def _entry(entry: Entry) -> str:
     return f"**{text}**" if entry.stands_out and text else text
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
+def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """Return a Markdown table of escaped cells with aligned columns. Columns in `right` are aligned to the right."""
     widths = [
         max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)

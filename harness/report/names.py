@@ -27,7 +27,7 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
     return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
 
 
-def labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
+def list_labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
     """Return the labels of these values by axis. Settings with their default value are left out."""
     shown = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
     return [label(scenario, *pair) for pair in shown]
@@ -52,7 +52,7 @@ def distinguish_cells(
             *([cell.scenario] if several else []),
             cell.environment,
             *([cell.device.value] if devices and DEVICE not in cell.axes else []),
-            *labels(
+            *list_labels(
                 by_name[cell.scenario],
                 {
                     axis: value
@@ -89,12 +89,12 @@ def name_values(table: ScenarioTable) -> str:
     return measure(table) + units.get(table.quantity, "")
 
 
-def title(table: ScenarioTable) -> str:
+def name_table(table: ScenarioTable) -> str:
     """Return the scenario's title, followed by the table's quantity if this isn't the time per step."""
     return table.scenario.title if table.quantity == STEP else f"{table.scenario.title}: {measure(table)}"
 
 
-def suffix(table: ScenarioTable) -> str:
+def make_suffix(table: ScenarioTable) -> str:
     """Return the suffix of the file names of a table's charts; empty for the time per step."""
     return "" if table.quantity == STEP else "-".join(re.findall(r"[A-Za-z0-9]+", table.quantity)) or "other"
 
@@ -104,7 +104,7 @@ def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
     return _place(table, row.device, row.axes, axes)
 
 
-def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
+def name_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> str:
     """Return the name of a sweep: the values that its cells share; empty if the table has only one sweep."""
     return _place(
         table, sweep.device, sweep.shared, [axis for axis in find_varying_axes(table) if axis in sweep.shared]
@@ -113,7 +113,7 @@ def sweep_place(table: ScenarioTable, sweep: MeasuredSweep) -> str:
 
 def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
     parts = [device.value] if table.several_devices else []
-    return ", ".join([*parts, *labels(table.scenario, {axis: facts[axis] for axis in axes})])
+    return ", ".join([*parts, *list_labels(table.scenario, {axis: facts[axis] for axis in axes})])
 
 
 def find_varying_axes(table: ScenarioTable) -> list[str]:
@@ -121,71 +121,71 @@ def find_varying_axes(table: ScenarioTable) -> list[str]:
     return [axis for axis in table.row_axes if len({row.axes[axis] for row in table.rows}) > 1]
 
 
-def side_name(table: ScenarioTable, side: Side) -> str:
+def name_side(table: ScenarioTable, side: Side) -> str:
     """Return the name of a column's cells: `tf1.14 graph`."""
-    return " ".join(filter(None, [side.environment, values(table, side)]))
+    return " ".join(filter(None, [side.environment, name_side_values(table, side)]))
 
 
-def values(table: ScenarioTable, side: Side) -> str:
+def name_side_values(table: ScenarioTable, side: Side) -> str:
     """Return a column's values of the compared axes, such as `graph`; empty if only environments are compared."""
-    return " ".join(labels(table.scenario, {axis: side.axes[axis] for axis in table.column_axes}))
+    return " ".join(list_labels(table.scenario, {axis: side.axes[axis] for axis in table.column_axes}))
 
 
-def cell_name(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
+def name_cell(table: ScenarioTable, row: Row, side: Side, axes: Sequence[str]) -> str:
     """Return the name of a cell: `fit, tf1.14 graph`. `axes` are the axes that distinguish the rows."""
-    return ", ".join(part for part in (place(table, row, axes), side_name(table, side)) if part)
+    return ", ".join(part for part in (place(table, row, axes), name_side(table, side)) if part)
 
 
-def measured(table: ScenarioTable, cell: MeasuredCell) -> str:
+def name_measured(table: ScenarioTable, cell: MeasuredCell) -> str:
     """Return the name of a measured cell of the table: `fit, tf1.14 graph`."""
-    return cell_name(table, cell.row, cell.side, find_varying_axes(table))
+    return name_cell(table, cell.row, cell.side, find_varying_axes(table))
 
 
 def name_comparison(table: ScenarioTable, head: ScenarioColumn) -> str:
     """Return the name of a comparison: `graph vs eager, tf1.14`. For `pick`, it starts with the entry's name."""
     assert head.comparison is not None, "a column with two sides has a comparison"
-    entry, (subject, base, shared) = head.comparison, sides(table, head)
+    entry, (subject, base, shared) = head.comparison, name_sides(table, head)
     if entry.pick:
         # the entry's name already describes the other differences
-        subject, base = (label(table.scenario, entry.along, _facts(side)[entry.along]) for side in _both(head))
+        subject, base = (label(table.scenario, entry.along, _get_facts(side)[entry.along]) for side in _get_sides(head))
     text = f"{subject} vs {base}"
     return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared]))
 
 
-def sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
+def name_sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
     """Return the names of the two sides of a comparison, and what they share: `graph`, `eager`, `tf1.14`."""
-    one, other = map(_facts, _both(head))
+    one, other = map(_get_facts, _get_sides(head))
     axes = (ENVIRONMENT, *table.column_axes)
     differing = [axis for axis in axes if one[axis] != other[axis]]
     subject, base = (
-        " ".join(labels(table.scenario, {axis: facts[axis] for axis in differing})) or AS_IT_COMES
+        " ".join(list_labels(table.scenario, {axis: facts[axis] for axis in differing})) or AS_IT_COMES
         for facts in (one, other)
     )
     shared = {axis: one[axis] for axis in axes if axis not in differing}
-    return subject, base, ", ".join(labels(table.scenario, shared))
+    return subject, base, ", ".join(list_labels(table.scenario, shared))
 
 
-def change(scenario: Scenario, of: LevelChange) -> str:
+def name_change(scenario: Scenario, of: LevelChange) -> str:
     """Return the name of a change along one axis, from a base value to another value: `tf2.0 vs tf1.14`."""
-    return " vs ".join(ends(scenario, of))
+    return " vs ".join(name_ends(scenario, of))
 
 
-def ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
+def name_ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
     """Return the names of a change's new value and base value: `tf2.0` and `tf1.14`."""
     return label(scenario, of.axis, of.level), label(scenario, of.axis, of.base)
 
 
-def effect(scenario: Scenario, of: Effect) -> str:
+def name_effect(scenario: Scenario, of: Effect) -> str:
     """Return the name of an effect: of one change, `tf2.0 vs tf1.14`, or of an interaction, `tf2.0 × eager`."""
     if of.parts is None:
-        return change(scenario, of.changes[0])
+        return name_change(scenario, of.changes[0])
     return " × ".join(label(scenario, part.axis, part.level) for part in of.changes)
 
 
-def _both(head: ScenarioColumn) -> tuple[Side, Side]:
+def _get_sides(head: ScenarioColumn) -> tuple[Side, Side]:
     assert head.other is not None, "a column with a comparison has two sides"
     return head.side, head.other
 
 
-def _facts(side: Side) -> dict[str, str]:
+def _get_facts(side: Side) -> dict[str, str]:
     return {ENVIRONMENT: side.environment, **side.axes}

@@ -59,7 +59,7 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def environments(known: Sequence[Environment]) -> str:
+def name_environments(known: Sequence[Environment]) -> str:
     """Return the names of a run's environments, or their number if there are many."""
     if len(known) > SIDE_BY_SIDE:
         return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
@@ -73,11 +73,11 @@ def describe_overrides(run: Run, environment: Environment) -> str:
     if environment.source:
         return f"{environment.base} with {environment.source}"
     has_pins = environment.base in run.pins
-    changed = changed_packages(run, environment.name, environment.base) if has_pins else ""
+    changed = list_changed_packages(run, environment.name, environment.base) if has_pins else ""
     return f"{environment.base} with {changed or joined(environment.asked.split('+')[1:])}"
 
 
-def changed_packages(run: Run, one: str, other: str) -> str:
+def list_changed_packages(run: Run, one: str, other: str) -> str:
     """Return the package versions that differ between two environments: `NumPy 1.21.6 instead of 1.17.3`."""
     changes = differences(pins(run, one), pins(run, other))
     more = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []

@@ -136,7 +136,9 @@ class ProfileReport:
             yield Text(_NESTED, True, where=FILES)
         cpu = self.run.host.get("cpu")
         on = f", on {cpu}" if cpu else ""
-        yield Text(f"Run {run_info.origin(self.run)}, {timeline.describe_pinning(self.run)}{on}.", True, where=FILES)
+        yield Text(
+            f"Run {run_info.describe_origin(self.run)}, {timeline.describe_pinning(self.run)}{on}.", True, where=FILES
+        )
 
     def _columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
@@ -364,7 +366,7 @@ def _count(calls: float) -> str:
     return f"{calls:,.0f}" if calls >= 9.95 or calls == round(calls) else f"{calls:.1f}"
 
 
-def speedscope(report: ProfileReport) -> str:
+def make_speedscope(report: ProfileReport) -> str:
     """Return the sampled stacks of all cells in speedscope's format. Weights are in seconds.
 
     Source: https://github.com/jlfwong/speedscope/wiki/Importing-from-custom-sources

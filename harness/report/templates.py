@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLDER = package_data.FOLDER / "templates"
 
 
-def environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
+def make_environment(escape: Callable[[str], str], folder: Path | None = None) -> "Environment":
     """Return a Jinja environment in which every value that a template prints is escaped with `escape`.
 
     Autoescape is on so that macros and functions of harness return Markup, which isn't escaped again. Other values are

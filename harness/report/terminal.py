@@ -69,7 +69,7 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
                 continue
             case Table():
                 # rich's box starts with an empty line
-                yield from tables(block, width)
+                yield from split_table(block, width)
                 continue
             case Heading():
                 parts: list[RenderableType] = [Styled(escape_terminal(block.title), "bold")]
@@ -127,7 +127,7 @@ class Widths:
     least: Sequence[int]
 
 
-def tables(block: Table, width: int) -> "Iterator[RenderableType]":
+def split_table(block: Table, width: int) -> "Iterator[RenderableType]":
     """Yield the table, in one piece if it fits into `width` characters with its longest texts wrapped.
 
     Otherwise, the plots are left out. If the table is still too wide, its columns are split into several tables, and
@@ -143,8 +143,8 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
             yield _table(shown, kept, widths, width)
             return
     values = [at for at in every if at not in plots and at not in labels]
-    beside = cut(widths.least, labels, values, width)
-    above = cut(widths.least, (), values, width - GAP)
+    beside = split_columns(widths.least, labels, values, width)
+    above = split_columns(widths.least, (), values, width - GAP)
     if labels and len(above) < len(beside):
         for part in above:
             yield _table(shown, part, widths, width, labels)
@@ -153,7 +153,7 @@ def tables(block: Table, width: int) -> "Iterator[RenderableType]":
             yield _table(shown, [*labels, *part], widths, width)
 
 
-def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
+def split_columns(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
     """Split the columns into as few parts as possible that fit next to the labels, with at least one column each."""
     parts: list[list[int]] = []
     for at in values:
@@ -164,7 +164,7 @@ def cut(least: Sequence[int], labels: Sequence[int], values: Sequence[int], widt
     return parts or [[]]
 
 
-def fit(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+def fit_widths(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
     """Return the widths of columns: the preferred widths, or an equal share of the available width."""
     room = width - GAP * len(whole) - sum(least)
     result = list(least)
@@ -204,7 +204,7 @@ def _table(
     from rich.text import Text as Styled
 
     indent = GAP if above else 0
-    fitted = fit([widths.whole[at] for at in columns], [widths.least[at] for at in columns], width - indent)
+    fitted = fit_widths([widths.whole[at] for at in columns], [widths.least[at] for at in columns], width - indent)
     heads = [(table.heads[at], wide) for at, wide in zip(columns, fitted, strict=True)]
     lines = [[line.entries[at] for at in columns] for line in table.lines]
     if not above:

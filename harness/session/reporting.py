@@ -129,8 +129,8 @@ def load_results(run: Run, launches: Sequence[Launch]) -> Results:
 
 def _format_html(results: Results) -> str:
     """Return the main table of the report as HTML."""
-    blocks = [block for block in summary.first_screen(results) if isinstance(block, Table)]
-    return "".join(map(_format_table, blocks)) or f"<p>{escape.html(summary.no_answer(results))}</p>"
+    blocks = [block for block in summary.make_first_screen(results) if isinstance(block, Table)]
+    return "".join(map(_format_table, blocks)) or f"<p>{escape.html(summary.explain_no_answer(results))}</p>"
 
 
 def _format_table(table: Table) -> str:

@@ -105,7 +105,7 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     cards = gpus.select_gpus(limits.gpus, gpu_host)
     differing = host.find_differing(begun.host, read_machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
     if differing:
-        changes = "; ".join(run_info.change(*difference) for difference in differing)
+        changes = "; ".join(run_info.format_change(*difference) for difference in differing)
         raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
     moved = [scenario for scenario, digest in sources.items() if begun.sources.get(scenario) != digest]
     if moved:

@@ -33,7 +33,7 @@ from harness.model.errors import CannotRunHereError, FileError, Problem, Unavail
 from harness.model.scenario import ENVIRONMENT, Cell, Scenario, Suite
 from harness.plan.availability import split
 from harness.plan.selection import Catalog, check_suites, make_unknown_error, resolve
-from harness.report.templates import environment
+from harness.report.templates import make_environment
 from harness.session.request import SUITE_LENGTHS, read_suite_seconds
 
 #: A program for any Python version. It compiles files in memory, and prints the index, line and message of each error.
@@ -258,5 +258,5 @@ def _make_from_script(name: str, title: str, path: Path, project: Project) -> st
 
 def _render_skeleton(name: str, title: str) -> str:
     # a JSON string is also a valid TOML string
-    template = environment(str).get_template("scenario.py.j2")
+    template = make_environment(str).get_template("scenario.py.j2")
     return template.render(name=name, title=json.dumps(title, ensure_ascii=False))

@@ -28,20 +28,20 @@ def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
 
 
 def test_what_xla_compiles_is_said_where_it_differs() -> None:
-    (told,) = settings.sentences(by_release(OFF, OPTIMIZER))
+    (told,) = settings.describe_settings(by_release(OFF, OPTIMIZER))
     assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; to make it equal, pass -a xla=off.")
 
 
 def test_the_same_settings_are_not_told() -> None:
-    assert settings.sentences(by_release(OPTIMIZER, OPTIMIZER)) == []
+    assert settings.describe_settings(by_release(OPTIMIZER, OPTIMIZER)) == []
 
 
 def test_what_one_release_does_not_tell_is_no_difference() -> None:
-    assert settings.sentences(by_release({**OFF, "tf32": "on"}, OFF)) == []
+    assert settings.describe_settings(by_release({**OFF, "tf32": "on"}, OFF)) == []
 
 
 def test_tf32_precision_and_determinism_are_said_too() -> None:
-    told = settings.sentences(
+    told = settings.describe_settings(
         by_release(
             {**OFF, "tf32": "off"}, {"xla": [], "tf32": "on", "precision": "mixed_float16", "deterministic": "on"}
         )
@@ -63,7 +63,7 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
         scenarios=[with_settings(scenario(), {"deterministic": ["on", "off"]})],
         reference="tf2.0",
     )
-    assert settings.sentences(made) == [
+    assert settings.describe_settings(made) == [
         "XLA compiles Keras's optimizer with deterministic off and nothing with deterministic on; to make it equal, "
         "pass -a xla=off."
     ]
@@ -71,8 +71,8 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
 
 def test_the_sentence_follows_the_first_screen_and_is_in_the_report_as_data() -> None:
     made = by_release(OFF, OPTIMIZER)
-    (sentence,) = settings.sentences(made)
-    _, section = summary.sections(made)
+    (sentence,) = settings.describe_settings(made)
+    _, section = summary.make_sections(made)
     assert any(getattr(block, "words", "") == sentence for block in section.blocks)
     (hidden,) = json_.build(made).settings
     assert hidden.text[0].lower() + hidden.text[1:] == sentence[0].lower() + sentence[1:]
@@ -86,7 +86,7 @@ def faulting(counts: dict[Cell, list[float]], **changes: Any) -> list[str]:
         for of, told in counts.items()
         for number, each in enumerate(told, 1)
     ]
-    return settings.page_faults(Results(run(counts, **changes), launches))
+    return settings.describe_page_faults(Results(run(counts, **changes), launches))
 
 
 def test_page_faults_that_differ_between_launches_say_which_setting_is_without_them() -> None:
@@ -116,4 +116,4 @@ def test_page_faults_that_take_no_time_are_not_told() -> None:
 
 def test_runs_of_before_tell_nothing() -> None:
     launches = [launch(each, number=number) for each in cells() for number in range(6)]
-    assert settings.sentences(Results(run(), launches)) == []
+    assert settings.describe_settings(Results(run(), launches)) == []

@@ -263,7 +263,9 @@ def test_without_scripts_what_was_found_is_there(opened: Opener) -> None:
 
 
 def test_a_page_without_vega_has_no_charts_and_says_so(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assets, "vega", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();"))
+    monkeypatch.setattr(
+        assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
+    )
     page = opened(history.render(*season(), 0.03))
     expect(page.get_by_text("This page has no charts")).to_be_visible()
     page.get_by_role("button", name="Next series").click()

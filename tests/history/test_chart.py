@@ -31,6 +31,6 @@ def test_every_signal_has_one_definition(along: chart.Along) -> None:
 def test_the_style_sheet_names_layers_that_exist() -> None:
     parts = chart.make_specifications()["date"]["vconcat"]
     layers = {layer["name"] for part in parts for layer in part["layer"]}
-    styled = set(re.findall(r"\.(\w+)_marks", assets.style(["history/history.css"])))
+    styled = set(re.findall(r"\.(\w+)_marks", assets.read_files(["history/history.css"])))
     assert styled
     assert styled <= layers

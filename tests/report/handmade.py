@@ -38,16 +38,16 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
     values = [{"name": each, "verdict": "slower", "ratio": place} for place, each in enumerate(names, 1)]
     x = {"field": "ratio", "type": "quantitative", "axis": {"title": words.axis}, "scale": {"domain": [0, 3]}}
     looks = {"domain": ["slower", "faster"], "range": [layout.VERMILION, layout.BLUE]}
-    y = layout.rows(names)
+    y = layout.make_row_channel(names)
     told = [{"name": each, "told": "1.23× (1.20 to 1.26)"} for each in names]
     colour = {"field": "verdict", "type": "nominal", "scale": looks}
     layers = [
-        layout.layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
-        layout.layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
+        layout.make_layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
+        layout.make_layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
         *layout.make_heading_layers(told, free=130, y=y),
         layout.make_end_layer(told, y=y),
     ]
-    return layout.picture(name, words, layers)
+    return layout.make_picture(name, words, layers)
 
 
 def panels(count: int = 3) -> Picture:
@@ -57,7 +57,7 @@ def panels(count: int = 3) -> Picture:
         "x": {"field": "size", "type": "quantitative", "axis": {"title": "size"}},
         "y": {"field": "time", "type": "quantitative", "axis": {"title": "time per step, ms"}},
     }
-    panel = {"width": 300, "height": 200, "layer": [layout.layer({"type": "point"}, values, **axes)]}
+    panel = {"width": 300, "height": 200, "layer": [layout.make_layer({"type": "point"}, values, **axes)]}
     words = Words("Panels", [], "", f"Chart of {count} panels")
     return Picture("panels", words, {"concat": [panel] * count, "columns": 2})
 

@@ -19,7 +19,7 @@ ONE = CELLS[2]
 
 def words(one, other):
     """The paragraphs and items, one after the other."""
-    (section,) = changes.sections(pair(one, other))
+    (section,) = changes.make_sections(pair(one, other))
     told = []
     for block in section.blocks:
         told += [block.words] if isinstance(block, Text) else list(block.items) if isinstance(block, Items) else []
@@ -28,7 +28,7 @@ def words(one, other):
 
 def lines(one, other):
     """The table's lines as text, by the cell's name, and its headings."""
-    (section,) = changes.sections(pair(one, other))
+    (section,) = changes.make_sections(pair(one, other))
     (table,) = (block for block in section.blocks if isinstance(block, Table))
     rows = [[entry.text for entry in line.entries] for line in table.lines]
     return {row[0]: row[1:] for row in rows}, [head.text for head in table.heads]
@@ -144,7 +144,7 @@ def test_nothing_of_an_untrusted_script_reaches_markdown():
     asked, launches = second()
     evil = "evil\x1b[31m\x07<b>"
     stored = replace(asked, folder=evil, host={**asked.host, "kernel": evil}), launches
-    text = markdown.render_full(changes.sections(pair(first(), stored)))
+    text = markdown.render_full(changes.make_sections(pair(first(), stored)))
     assert not {"\x1b", "\x07"} & set(text)
     assert "evil" in text
     assert "<b>" not in text
@@ -152,7 +152,7 @@ def test_nothing_of_an_untrusted_script_reaches_markdown():
 
 def made(one, other):
     # what is not JSON raises here
-    return json.loads(json.dumps(changes.document(pair(one, other))))
+    return json.loads(json.dumps(changes.make_document(pair(one, other))))
 
 
 def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
@@ -197,9 +197,9 @@ def test_as_json_it_tells_all_that_differs():
 def test_each_other_quantity_has_a_table_of_its_own():
     asked = quantified_run("first call", "peak memory")
     both = Pair(Results(asked, quantified()), Results(asked, quantified(spread=0.02)), MARGIN)
-    (section,) = changes.sections(both)
+    (section,) = changes.make_sections(both)
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert [table.caption for table in tables] == ["Cells", "Cells: first call time", "Cells: peak memory"]
     assert [table.heads[1].text for table in tables[1:]] == ["A, s", "A, MiB"]
     assert "above 1, B takes more" in tables[2].legend
-    assert set(json.loads(json.dumps(changes.document(both)))["quantities"]) == {"first call", "peak memory"}
+    assert set(json.loads(json.dumps(changes.make_document(both)))["quantities"]) == {"first call", "peak memory"}

@@ -14,7 +14,7 @@ from harness.model.launch import Clock, Launch, Sample, Status
 from harness.model.run import Run
 from harness.report import changes, markdown, sections
 from harness.report.blocks import Section
-from harness.report.formats import names, render
+from harness.report.formats import list_formats, render
 from harness.report.html import data
 from harness.report.markdown import render_full
 from tests import swept, two_runs
@@ -49,7 +49,7 @@ def swept_example() -> tuple[Run, list[Launch]]:
     return swept.swept_run(swept.seconds(swept.CROSSING))
 
 
-@pytest.mark.parametrize("format", [name for name in names() if name != "html"])
+@pytest.mark.parametrize("format", [name for name in list_formats() if name != "html"])
 @pytest.mark.parametrize("stored", [example, swept_example])
 def test_every_format_says_cpu_and_has_its_numbers(format, stored) -> None:
     asked, launches = stored()
@@ -136,7 +136,7 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
         "The launch did not record the CPU time of its samples.",
     ]
     assert set(reasons.values()) == {"Measure wall-clock time: omit --clock cpu."}
-    for format in names():
+    for format in list_formats():
         assert render(format, results)
     assert render("csv", Results(asked, launches[6:]))
     assert "used no CPU time" in render_full(sections.build(Results(asked, launches[6:])))
@@ -144,13 +144,13 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
 
 def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
     pair = two_runs.pair(*(by_cpu(each()) for each in (two_runs.first, two_runs.second)))
-    told = render_full([Section("B vs A", "compare", changes.sections(pair)[0].blocks)])
+    told = render_full([Section("B vs A", "compare", changes.make_sections(pair)[0].blocks)])
     assert "A, CPU ms" in told
     assert "CPU time per step in CPU ms. A ratio is the CPU time in B divided by the CPU time in A" in told
     assert offending(told) == []
-    assert changes.document(pair)["first"]["clock"] == "cpu"
+    assert changes.make_document(pair)["first"]["clock"] == "cpu"
 
 
 def test_time_by_the_clock_is_not_called_cpu_time() -> None:
-    for format in names():
+    for format in list_formats():
         assert "CPU time" not in re.sub(r"CPU time of the|CPU seconds", "", render(format, Results(*example())))

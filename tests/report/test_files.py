@@ -26,8 +26,8 @@ def test_the_markdown_names_the_folder_of_the_details() -> None:
     told = sections.build(results)
     made = files.render_files(results, told)
     assert {name: made[name].decode() for name in ("report.md", "details.md")} == {
-        "report.md": markdown.files(told, results.run.shown_folder).report,
-        "details.md": markdown.files(told, results.run.shown_folder).details,
+        "report.md": markdown.split_report(told, results.run.shown_folder).report,
+        "details.md": markdown.split_report(told, results.run.shown_folder).details,
     }
     assert "results/2026-11-21T04-10-00Z-3f2a/details.md" in made["report.md"].decode()
 

@@ -22,7 +22,7 @@ from rich.console import Console
 from harness.analysis.results import Results
 from harness.report import sections, terminal
 from harness.report.blocks import find_pictures
-from harness.report.formats import names, render
+from harness.report.formats import list_formats, render
 from tests.report.formats.examples import HOSTILE, hostile
 
 #: More characters than this of a run of six cells are no report.
@@ -52,7 +52,7 @@ def _terminal() -> str:
 
 
 #: The page has tests of its own, in a browser.
-EVERY = [*(format for format in names() if format != "html"), "terminal"]
+EVERY = [*(format for format in list_formats() if format != "html"), "terminal"]
 
 
 def test_the_run_is_hostile() -> None:

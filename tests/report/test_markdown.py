@@ -24,7 +24,7 @@ from harness.report.blocks import (
     Text,
     Where,
 )
-from harness.report.markdown import LIMIT, files, render_full, table
+from harness.report.markdown import LIMIT, format_table, render_full, split_report
 
 HOSTILE = "a|b <script> \x1b[2J`x`\n# y @you"
 HARMLESS = "a\\|b &lt;script&gt; \\`x\\` # y @\u200byou"
@@ -44,7 +44,7 @@ def sections(*blocks):
 
 
 def report(*blocks):
-    return files(sections(*blocks), "results/RUN").report
+    return split_report(sections(*blocks), "results/RUN").report
 
 
 def test_sections_have_headings_and_their_blocks():
@@ -80,7 +80,7 @@ def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
 
 
 def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
-    made = files(sections(Text("Pasted.", where=REPORT), Text("The rest.", where=REST)), "results/RUN")
+    made = split_report(sections(Text("Pasted.", where=REPORT), Text("The rest.", where=REST)), "results/RUN")
     assert "The rest." not in made.report
     assert "These parts are in results/RUN/details.md and in report.html: Middle." in made.report
     assert made.report.index("## Not in this file") < made.report.index("## Again")
@@ -90,11 +90,11 @@ def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
 
 
 def test_without_a_rest_there_are_no_details():
-    assert files(sections(Text("Pasted.", where=REPORT)), "results/RUN").details == ""
+    assert split_report(sections(Text("Pasted.", where=REPORT)), "results/RUN").details == ""
 
 
 def test_what_has_no_room_is_counted_and_named_and_in_the_details():
-    made = files(sections(long_table(9000, "Times"), long_table(3, "Short", width=3)), "results/RUN")
+    made = split_report(sections(long_table(9000, "Times"), long_table(3, "Short", width=3)), "results/RUN")
     assert len(made.report) < LIMIT
     assert "Left out here because comments on GitHub have a size limit: Times (9,000 rows)." in made.report
     assert "| 8999 |" in re.sub(" +", " ", made.details)
@@ -104,7 +104,7 @@ def test_what_has_no_room_is_counted_and_named_and_in_the_details():
 
 
 def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
-    made = files(sections(*(long_table(1500, f"T{number}") for number in range(30))), "results/RUN")
+    made = split_report(sections(*(long_table(1500, f"T{number}") for number in range(30))), "results/RUN")
     assert re.search(r"T\d+ \(1,500 rows\) and \d+ more\.", made.report)
 
 
@@ -120,7 +120,7 @@ def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
     )
 )
 def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_section(blocks):
-    made = files(sections(*blocks), "results/RUN")
+    made = split_report(sections(*blocks), "results/RUN")
     assert len(made.report) < LIMIT
     assert made.report.startswith("# Title\n\nThe answer.\n")
     assert made.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
@@ -136,7 +136,7 @@ def test_all_in_one_file_has_everything():
 
 
 def test_columns_align():
-    assert table(["a", "number"], [["x", "1"], ["本", "22"]], right=[1]).splitlines() == [
+    assert format_table(["a", "number"], [["x", "1"], ["本", "22"]], right=[1]).splitlines() == [
         "| a   | number |",
         "| --- | -----: |",
         "| x   |      1 |",

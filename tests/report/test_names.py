@@ -3,7 +3,7 @@
 from harness.analysis.cell_index import lookup
 from harness.analysis.tables import tables
 from harness.model.environment import Device
-from harness.report.names import cell_name, find_varying_axes, label, name_comparison
+from harness.report.names import find_varying_axes, label, name_cell, name_comparison
 from tests.factories import cell, cells, launch, rounds, run, scenario
 
 
@@ -26,16 +26,16 @@ def test_a_value_that_two_axes_have_is_named_by_its_axis():
 
 def test_a_cell_is_named_by_what_tells_it_from_the_others():
     one = table(run(), rounds(dict.fromkeys(cells(), 0.01)))
-    assert cell_name(one, one.rows[0], one.columns[0].side, find_varying_axes(one)) == "tf1.14 graph"
+    assert name_cell(one, one.rows[0], one.columns[0].side, find_varying_axes(one)) == "tf1.14 graph"
     members = cells(calls=("fit", "train_on_batch"))
     two = table(run(members), rounds(dict.fromkeys(members, 0.01)))
-    assert cell_name(two, two.rows[1], two.columns[1].side, find_varying_axes(two)) == "train_on_batch, tf1.14 eager"
+    assert name_cell(two, two.rows[1], two.columns[1].side, find_varying_axes(two)) == "train_on_batch, tf1.14 eager"
 
 
 def test_a_cell_has_its_device_in_its_name_where_there_are_several():
     members = [cell(), cell(device=Device.GPU)]
     found = table(run(members), [launch(member) for member in members])
-    assert cell_name(found, found.rows[1], found.columns[0].side, find_varying_axes(found)) == "gpu, tf1.14 graph"
+    assert name_cell(found, found.rows[1], found.columns[0].side, find_varying_axes(found)) == "gpu, tf1.14 graph"
 
 
 def test_a_comparison_says_what_is_compared():

@@ -10,7 +10,7 @@ from harness.model.profile import Part
 from harness.report import markdown
 from harness.report.blocks import Drawing, Items, Table, Where
 from harness.report.flamegraphs import draw
-from harness.report.profiles import ProfileReport, speedscope
+from harness.report.profiles import ProfileReport, make_speedscope
 from tests.factories import broken, cell, launch, run, scenario
 from tests.profiles import first, function, profile
 
@@ -135,7 +135,7 @@ def hostile():
 
 def test_hostile_names_come_out_harmless():
     told = text(hostile())
-    for made in (told, blocks(Drawing, hostile())[0].svg, speedscope(ProfileReport(RUN, [hostile()]))):
+    for made in (told, blocks(Drawing, hostile())[0].svg, make_speedscope(ProfileReport(RUN, [hostile()]))):
         assert "<script" not in made
         assert "\x1b" not in made
     lines = [line for line in told.splitlines() if "alert" in line and line.startswith("|")]
@@ -144,7 +144,7 @@ def test_hostile_names_come_out_harmless():
 
 
 def test_speedscope_has_the_sampled_stacks_of_every_cell():
-    document = json.loads(speedscope(ProfileReport(RUN, BOTH)))
+    document = json.loads(make_speedscope(ProfileReport(RUN, BOTH)))
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     first, second = document["profiles"]
     assert (first["name"], first["type"], first["unit"]) == ("tf1.14 graph, steady", "sampled", "seconds")

@@ -4,15 +4,15 @@ import pytest
 from jinja2 import UndefinedError
 
 from harness.report.escape import html
-from harness.report.templates import environment
+from harness.report.templates import make_environment
 
 
 def test_values_are_escaped_once_and_what_we_made_is_left_alone(tmp_path):
     (tmp_path / "t").write_text("{% macro m(x) %}<i>{{ x }}</i>{% endmacro %}{{ m('<') }}{{ [1, '>'] | join(', ') }}")
-    assert environment(html, tmp_path).get_template("t").render() == "<i>&lt;</i>1, &gt;"
+    assert make_environment(html, tmp_path).get_template("t").render() == "<i>&lt;</i>1, &gt;"
 
 
 def test_a_misspelt_name_raises(tmp_path):
     (tmp_path / "t").write_text("{{ nothing }}")
     with pytest.raises(UndefinedError):
-        environment(html, tmp_path).get_template("t").render()
+        make_environment(html, tmp_path).get_template("t").render()

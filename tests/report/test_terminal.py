@@ -8,7 +8,7 @@ from rich.console import Console
 from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.blocks import REPORT, Block, Column, Entry, Head, Line, Section, Table, Text, tabulate
-from harness.report.terminal import cut, fit, show
+from harness.report.terminal import fit_widths, show, split_columns
 from tests.factories import cells, rounds, run
 from tests.report.handmade import compared, everything
 
@@ -103,17 +103,17 @@ def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
 
 
 def test_every_column_is_in_one_part_however_narrow() -> None:
-    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 40) == [[1, 2], [3, 4]]
-    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 10) == [[1], [2], [3], [4]]
-    assert cut([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 68) == [[1, 2, 3, 4]]
-    assert cut([10], [0], [], 66) == [[]]
+    assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 40) == [[1, 2], [3, 4]]
+    assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 10) == [[1], [2], [3], [4]]
+    assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 68) == [[1, 2, 3, 4]]
+    assert split_columns([10], [0], [], 66) == [[]]
 
 
 def test_texts_share_what_room_there_is() -> None:
-    assert fit([10, 40, 60], [10, 20, 20], 200) == [10, 40, 60]
-    assert fit([10, 40, 60], [10, 20, 20], 76) == [10, 30, 30]
-    assert fit([10, 22, 60], [10, 20, 20], 76) == [10, 22, 38]
-    assert fit([10, 40, 60], [10, 20, 20], 40) == [10, 20, 20]
+    assert fit_widths([10, 40, 60], [10, 20, 20], 200) == [10, 40, 60]
+    assert fit_widths([10, 40, 60], [10, 20, 20], 76) == [10, 30, 30]
+    assert fit_widths([10, 22, 60], [10, 20, 20], 76) == [10, 22, 38]
+    assert fit_widths([10, 40, 60], [10, 20, 20], 40) == [10, 20, 20]
 
 
 @pytest.mark.parametrize("width", [60, 200])

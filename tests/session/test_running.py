@@ -24,7 +24,7 @@ from harness.model.errors import CannotRunHereError, Exit, UnavailableError, Usa
 from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Status
 from harness.model.run import Shard, Stop, StopReason
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.runner.rounds import RoundLog
 from harness.session.forecast import CUDA, FIRST_START, PACKAGES
 from harness.session.reporting import Written
@@ -540,7 +540,7 @@ def test_both_devices_are_measured_one_after_the_other_and_compared(
     assert set(run.images) == set(run.pins) == {"there", "there:gpu"}
     assert len(set(run.images.values())) == 2
     (table,) = results.tables
-    (line,) = lines(table)
+    (line,) = list_lines(table)
     compared = line.compared
     assert line.what == "gpu vs cpu, there"
     assert (compared.cell.device, compared.other.device, compared.ratio.rounds) == (Device.GPU, Device.CPU, 3)

@@ -72,7 +72,7 @@ def clip_interval(interval: Interval, shown: Interval, factor: float = 1.0) -> B
     return Bar(low, high, [factor * end for end in ends if end in shown])
 
 
-def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[float]:
+def choose_ratio_ticks(shown: Interval, width: float, apart: float = APART) -> list[float]:
     """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
     Ticks have a distance of at least `apart` pixels. If there is enough space, the outermost ticks are within a factor
@@ -88,7 +88,7 @@ def ratio_marks(shown: Interval, width: float, apart: float = APART) -> list[flo
     return next(covering, choices[0] if choices else [1.0])
 
 
-def time_marks(shown: Interval) -> list[float]:
+def choose_time_ticks(shown: Interval) -> list[float]:
     """Return the ticks of a log axis of times: 1, 2 and 5 of each decade, or only decades if there are many."""
     first, last = math.floor(math.log10(shown.low)), math.ceil(math.log10(shown.high))
     decades = range(first, last + 1, -(-(last - first) // 8))

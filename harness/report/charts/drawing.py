@@ -70,7 +70,7 @@ class Drawer:
             return answer
 
 
-def _started() -> Drawer:
+def _start() -> Drawer:
     if not is_installed():
         raise DrawingError(f"{PACKAGE} is not installed")
     try:
@@ -80,7 +80,7 @@ def _started() -> Drawer:
 
 
 #: Returns the drawing process, which is started only once, because the start takes half a second. Raises DrawingError.
-drawer: Callable[[], Drawer] = cache(_started)
+drawer: Callable[[], Drawer] = cache(_start)
 
 
 def _main() -> None:

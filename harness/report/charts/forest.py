@@ -19,7 +19,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 from harness.report.comparisons import NO_VERDICT, ComparisonLine
 
 #: Shape, outline and fill of each verdict. They also differ in black and white.
@@ -79,7 +79,7 @@ class ForestPlot:
     @property
     def cut(self) -> str:
         """The number of intervals that extend beyond the axis."""
-        return layout.cut([row.takes for row in self.rows], self.shown)
+        return layout.note_cut([row.takes for row in self.rows], self.shown)
 
     @property
     def ends(self) -> str:
@@ -87,7 +87,7 @@ class ForestPlot:
         return layout.describe_extremes(self.rows, lambda row: row.takes.value, str)
 
 
-def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
+def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """Yield the chart of the comparisons that are farthest from 1; nothing if no compared cells did equal work."""
     if table.quantity == GROWTH:
         return
@@ -109,7 +109,7 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
     measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
     longer = "takes longer" if is_time(table.quantity) else "takes more"
     words = layout.escape_texts(
-        f"{names.title(table)}: which {which}, and by how much",
+        f"{names.name_table(table)}: which {which}, and by how much",
         [
             f"{chart.bars}{dotted}",
             layout.note_partial(len(rows), len(same), "comparison", "those farthest from 1"),
@@ -120,18 +120,18 @@ def comparisons(results: Results, table: ScenarioTable, compared: Sequence[Compa
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
         f"second: {chart.ends}.",
     )
-    name = file_name(results, "ratios", scenario, names.suffix(table))
-    yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
+    name = make_file_name(results, "ratios", scenario, names.make_suffix(table))
+    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)))
 
 
-def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
+def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
     """Yield a chart of the effects in one scenario on one device that are farthest from 1."""
     scenario = attribution.scenario
     table = next(table for table in results.tables if table.scenario.name == scenario.name)
     device = attribution.device.value if table.several_devices else ""
     on = f" on {device}" if device else ""
     ratios = [
-        Ratio(names.effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
+        Ratio(names.name_effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
         for effect in attribution.displayed_effects
     ]
     chart = ForestPlot(_select_farthest(ratios), results.run.plan.margin)
@@ -147,8 +147,8 @@ def effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
         f"Chart of effects of each change in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: {chart.ends}.",
     )
-    name = file_name(results, "effects", scenario, device)
-    yield layout.picture(name, words, _layers(chart, layout.axis_title(words)))
+    name = make_file_name(results, "effects", scenario, device)
+    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)))
 
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
@@ -160,10 +160,10 @@ def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     ]
 
 
-def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
+def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
     shown, rows = chart.shown, chart.rows
-    x = layout.ratios(shown, title, layout.NARROW)
-    y = layout.rows([row.name for row in rows])
+    x = layout.make_ratio_channel(shown, title, layout.NARROW)
+    y = layout.make_row_channel([row.name for row in rows])
     occurring = {row.verdict for row in rows}
     by_verdict = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
     looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
@@ -174,8 +174,8 @@ def _layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
         return {"y": y, "x": {"field": field, **x}}
 
     return [
-        *layout.band(chart.margin, shown, "x", x),
-        layout.layer(
+        *layout.make_band(chart.margin, shown, "x", x),
+        layout.make_layer(
             {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
             [{"at": end} for end in dotted],
             x={"field": "at", **x},

@@ -109,12 +109,12 @@ def escape_texts(title: str, notes: Sequence[str], axis: str, alt: str) -> Words
     )
 
 
-def axis_title(words: Words) -> list[str]:
+def wrap_axis_title(words: Words) -> list[str]:
     """Return the lines of an axis title, with a new line after each semicolon."""
     return [line for part in words.axis.split("; ") for line in textwrap.wrap(part, AXIS_LETTERS)]
 
 
-def specification(words: Words, **drawn: Any) -> Specification:
+def make_specification(words: Words, **drawn: Any) -> Specification:
     """Return the Vega-Lite specification of a chart with its texts. `drawn` are its other parts."""
     return {
         "$schema": SCHEMA,
@@ -128,7 +128,7 @@ def specification(words: Words, **drawn: Any) -> Specification:
     }
 
 
-def picture(
+def make_picture(
     name: str, words: Words, layers: Sequence[Specification], height: float | Specification | None = None
 ) -> Picture:
     """Return a chart with one plot. With its axes, it is WIDTH pixels wide, or as wide as the page makes it."""
@@ -136,31 +136,37 @@ def picture(
     return Picture(
         name,
         words,
-        specification(words, width=WIDTH, autosize=fitted, height=height or {"step": ROW}, layer=list(layers)),
+        make_specification(words, width=WIDTH, autosize=fitted, height=height or {"step": ROW}, layer=list(layers)),
     )
 
 
 # Channels.
 
 
-def quantity(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
+def make_quantity_channel(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
     """Return the channel for numbers from `shown.low` to `shown.high`. The caller sets its field."""
     kind = "log" if log else "linear"
     bounds = {"type": kind, "domain": [shown.low, shown.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
 
 
-def ratios(shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART) -> Specification:
+def make_ratio_channel(
+    shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART
+) -> Specification:
     """Return the channel for ratios: a log axis, `width` pixels wide, with ticks at least `apart` pixels apart."""
-    marks = axes.ratio_marks(shown, width, apart)
-    return quantity(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
+    marks = axes.choose_ratio_ticks(shown, width, apart)
+    return make_quantity_channel(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
 
 
-def times(shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any) -> Specification:
+def make_time_channel(
+    shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any
+) -> Specification:
     """Return the channel for times in a unit; `shown` is in seconds."""
     scaled = Interval(shown.low * unit.factor, shown.high * unit.factor)
     axis = {"title": title, "format": ",.3~g" if scaled.high < 1e3 else ",.3~r"}
-    return quantity(scaled, axis | ({"values": axes.time_marks(scaled)} if log else {}), log=log, **scale)
+    return make_quantity_channel(
+        scaled, axis | ({"values": axes.choose_time_ticks(scaled)} if log else {}), log=log, **scale
+    )
 
 
 def make_looks(
@@ -179,7 +185,7 @@ def make_looks(
     }
 
 
-def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
+def make_row_channel(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
     """Return the vertical channel: one row per name, from top to bottom. Names are unique.
 
     `apart` is the gap between two rows as a share of a row.
@@ -189,7 +195,7 @@ def rows(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Spec
     return {"field": "name", "type": "nominal", "scale": scale, "axis": axis}
 
 
-def legend(names: Sequence[str], width: float | None = None) -> Specification | None:
+def make_legend(names: Sequence[str], width: float | None = None) -> Specification | None:
     """Return the legend of a channel with these names, in as many columns as fit; None for a single name.
 
     Without a `width` in pixels, the legend is as wide as the plot.
@@ -206,18 +212,18 @@ def legend(names: Sequence[str], width: float | None = None) -> Specification | 
 # Marks.
 
 
-def layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encoding: Any) -> Specification:
+def make_layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **encoding: Any) -> Specification:
     """Return a layer with marks of one kind, one mark per value."""
     return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
 
 
-def band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
+def make_band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
     """Return layers with the margin as a gray band across the plot, and with a line at 1."""
     ends = {"low": max(shown.low, 1.0 / (1.0 + margin)), "high": min(shown.high, 1.0 + margin)}
     across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
     return [
-        layer({"type": "rect", "color": BAND}, [ends], **across),
-        layer({"type": "rule", "color": FAINT}, [{"at": 1.0}], **{along: {"field": "at", **ratio}}),
+        make_layer({"type": "rect", "color": BAND}, [ends], **across),
+        make_layer({"type": "rule", "color": FAINT}, [{"at": 1.0}], **{along: {"field": "at", **ratio}}),
     ]
 
 
@@ -245,19 +251,19 @@ def make_estimate_layers(
         (datum, axes.clip_interval(estimate.interval, shown, factor)) for datum, estimate in points if estimate.interval
     ]
     return [
-        layer(
+        make_layer(
             {"type": "rule", "strokeWidth": 1.5},
             [{**datum, "low": bar.low, "high": bar.high} for datum, bar in bars],
             **at("low"),
             **{f"{along}2": {"field": "high"}, line: looks[line]},
         ),
-        layer(
+        make_layer(
             {"type": "tick", "orient": upright, "size": cap, "thickness": 1.5},
             [{**datum, end: number} for datum, bar in bars for number in bar.caps],
             **at(end),
             color=looks[line],
         ),
-        layer(
+        make_layer(
             {"type": "point"} | point,
             [{**datum, field: estimate.value * factor} for datum, estimate in points],
             **at(field),
@@ -277,7 +283,8 @@ def make_heading_layers(
     mark |= {"limit": {"expr": f"width - {free:.0f}"}}
     border = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
     return [
-        layer({**mark, **more}, values, x={"value": 0}, text={"field": "name"}, **encoding) for more in (border, {})
+        make_layer({**mark, **more}, values, x={"value": 0}, text={"field": "name"}, **encoding)
+        for more in (border, {})
     ]
 
 
@@ -286,7 +293,7 @@ def make_end_layer(
 ) -> Specification:
     """Return a layer with the text `told` of each row. It ends `left` pixels before the right edge."""
     mark = {"type": "text", "align": "right", "baseline": "middle", "dx": -left, "dy": -up}
-    return layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
+    return make_layer(mark, values, x={"value": "width"}, text={"field": "told"}, **encoding)
 
 
 def measure_room(texts: Sequence[str]) -> float:
@@ -305,7 +312,7 @@ def select_farthest(rows: Sequence[Row], distance: Callable[[Row], float], most:
 
 def make_distinct_names(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
     """Return short and unique names of rows, each on one line of plain text."""
-    return number_names((_short(escape_terminal(name), longest) for name in names), "{} ({})")
+    return number_names((_shorten(escape_terminal(name), longest) for name in names), "{} ({})")
 
 
 def map_to_picture_names(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
@@ -314,7 +321,7 @@ def map_to_picture_names(names: Iterable[str], longest: int = NAME_CHARACTERS) -
     return dict(zip(once, make_distinct_names(once, longest), strict=True))
 
 
-def _short(text: str, longest: int) -> str:
+def _shorten(text: str, longest: int) -> str:
     if len(text) <= longest:
         return text
     tail = longest // 2
@@ -335,7 +342,7 @@ def note_partial(drawn: int, total: int, noun: str, which: str) -> str:
     return f"Only {drawn:,} of {counted(total, noun)} are drawn: {which}." if drawn < total else ""
 
 
-def cut(estimates: Sequence[Estimate], shown: Interval) -> str:
+def note_cut(estimates: Sequence[Estimate], shown: Interval) -> str:
     """Return a note on the number of intervals that extend beyond the axis."""
     count = sum(
         len(axes.clip_interval(estimate.interval, shown).caps) < 2 for estimate in estimates if estimate.interval

@@ -12,7 +12,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 from harness.report.format import Unit
 
 #: The color of each phase. Light and dark colors alternate, so that adjacent phases differ in black and white.
@@ -45,7 +45,7 @@ class PhaseStack:
     total: float
 
 
-def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the phases of a table's cells that start slowest; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
@@ -55,7 +55,7 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     stacks = [
         PhaseStack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
         for called, (cell, cold) in zip(
-            layout.make_distinct_names([names.measured(table, cell) for cell, _ in kept]), kept, strict=True
+            layout.make_distinct_names([names.name_measured(table, cell) for cell, _ in kept]), kept, strict=True
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario
@@ -75,37 +75,39 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, most "
         f"of it {longest}: {ends} in all.",
     )
-    yield layout.picture(
-        file_name(results, "phases", scenario), words, _layers(stacks, ordered, unit, layout.axis_title(words))
+    yield layout.make_picture(
+        make_file_name(results, "phases", scenario),
+        words,
+        _make_layers(stacks, ordered, unit, layout.wrap_axis_title(words)),
     )
 
 
-def _layers(
+def _make_layers(
     stacks: Sequence[PhaseStack], ordered: Sequence[str], unit: Unit, title: Sequence[str]
 ) -> list[Specification]:
     # the sum of the medians can differ from the median of the sums
     end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
     called = layout.map_to_picture_names(ordered, layout.SERIES_CHARACTERS)
-    parts = [part for stack in stacks for part in _parts(stack, unit, called, end)]
+    parts = [part for stack in stacks for part in _make_parts(stack, unit, called, end)]
     totals = [{"name": stack.name, "told": _format_time(stack.total, unit)} for stack in stacks]
     x = {
         "type": "quantitative",
         "scale": {"domain": [0.0, end * unit.factor], "nice": False},
         "axis": {"title": title},
     }
-    y = layout.rows([stack.name for stack in stacks], grid=False)
+    y = layout.make_row_channel([stack.name for stack in stacks], grid=False)
     colours = {called[phase]: [COLOURS.get(phase, OTHER)] for phase in ordered}
     return [
-        layout.layer(
+        layout.make_layer(
             {"type": "bar", "stroke": "white", "strokeWidth": 1, "height": BAR},
             parts,
             y=y,
             x={"field": "start", **x},
             x2={"field": "end"},
-            **layout.make_looks("phase", colours, ["color"], layout.legend(list(colours))),
+            **layout.make_looks("phase", colours, ["color"], layout.make_legend(list(colours))),
         ),
         *(
-            layout.layer(
+            layout.make_layer(
                 {"type": "text", "baseline": "middle", "fontSize": 10, "color": ink},
                 [part for part in parts if part["letters"] == ink and part["pixels"] <= layout.WIDTH],
                 y=y,
@@ -126,7 +128,7 @@ def _layers(
     ]
 
 
-def _parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
+def _make_parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
     """Yield the start and the end of each phase of the stack, and the plot width at which its name fits."""
     start = 0.0
     for phase, seconds in stack.phases.items():

@@ -16,7 +16,7 @@ from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.times import LOOKS
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 from harness.report.comparisons import ComparisonLine
 
 #: The smallest number of releases in a line, including the baseline.
@@ -106,7 +106,7 @@ class Lines:
             ReleaseChange(name if several else "", before, after)
             for name, points in self.curves.items()
             for before, after in pairwise(points)
-            if _have_space(before.takes, after.takes)
+            if _are_apart(before.takes, after.takes)
         ]
 
 
@@ -118,7 +118,7 @@ def select_drawn_pairs(
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
 
 
-def pictures(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """Yield the chart of a table that compares at least RELEASES releases with the baseline."""
     series = _series(results, table, compared)
     if not series:
@@ -134,20 +134,20 @@ def pictures(results: Results, table: ScenarioTable, compared: Sequence[Comparis
     bars = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
     hollow = "" if all(point.is_shown for point in chart.points) else " Hollow: unclear."
     words = layout.escape_texts(
-        f"{names.title(table)}: {measure} ratio to {base}, release by release",
+        f"{names.name_table(table)}: {measure} ratio to {base}, release by release",
         [
             steps or "From one release to the next, no change is larger than the intervals.",
             f"{bars}{hollow} Grey band: differences below {format.share(chart.margin)} aren't reported.",
             layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
-            layout.cut(takes, chart.shown),
+            layout.note_cut(takes, chart.shown),
         ],
         f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
         f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
     )
-    name = file_name(results, "releases", table.scenario, names.suffix(table))
-    yield layout.picture(name, words, _layers(chart, words.axis), HEIGHT)
+    name = make_file_name(results, "releases", table.scenario, names.make_suffix(table))
+    yield layout.make_picture(name, words, _make_layers(chart, words.axis), HEIGHT)
 
 
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
@@ -176,7 +176,7 @@ def _series(
         if line.compared.verdict is Verdict.DIFFERENT_WORK:
             continue
         shared = {axis: one.axes[axis] for axis in table.column_axes if one.axes[axis] == other.axes[axis]}
-        way = line.entry.name if line.entry.pick else " ".join(names.labels(table.scenario, shared))
+        way = line.entry.name if line.entry.pick else " ".join(names.list_labels(table.scenario, shared))
         points = by_line.setdefault(", ".join(filter(None, [line.place, way])), {})
         points[one.environment] = ReleasePoint(one.environment, line.compared.ratio, line)
     lines: dict[str, Sequence[ReleasePoint]] = {}
@@ -195,7 +195,7 @@ def _order(results: Results) -> list[str]:
     ]
 
 
-def _have_space(one: Estimate, other: Estimate) -> bool:
+def _are_apart(one: Estimate, other: Estimate) -> bool:
     (low, high), (least, most) = (
         (estimate.interval.low, estimate.interval.high) if estimate.interval else (estimate.value, estimate.value)
         for estimate in (one, other)
@@ -203,10 +203,10 @@ def _have_space(one: Estimate, other: Estimate) -> bool:
     return (one.interval or other.interval) is not None and (high < least or most < low)
 
 
-def _layers(chart: Lines, title: str) -> list[Specification]:
+def _make_layers(chart: Lines, title: str) -> list[Specification]:
     shown, series = chart.shown, list(chart.curves)
     by_series = dict(zip(series, LOOKS, strict=False))
-    looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.legend(series))
+    looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(series))
     angle = -90 if len(chart.order) >= UPRIGHT else -45
     x = {
         "field": "environment",
@@ -214,7 +214,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
         "scale": {"type": "point", "domain": list(chart.order), "padding": 0.5},
         "axis": {"title": None, "grid": True, "labelAngle": angle, "labelOverlap": "parity", "labelFlush": False},
     }
-    y = layout.ratios(shown, title.split("; "), HEIGHT, APART)
+    y = layout.make_ratio_channel(shown, title.split("; "), HEIGHT, APART)
     drawn = [
         (
             {
@@ -236,8 +236,8 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
     ups = [change.after for change in chart.changes if change.factor > 1.0]
     labelled = [*ups, chart.points[-1]] if len(series) == 1 else []
     return [
-        *layout.band(chart.margin, shown, "y", y),
-        layout.layer(
+        *layout.make_band(chart.margin, shown, "y", y),
+        layout.make_layer(
             {"type": "line", "strokeWidth": 1.5}, [datum for datum, _ in drawn], **at("ratio"), color=looks["stroke"]
         ),
         *layout.make_estimate_layers(
@@ -249,7 +249,7 @@ def _layers(chart: Lines, title: str) -> list[Specification]:
             point=POINT,
             field="ratio",
         ),
-        layout.layer(
+        layout.make_layer(
             {"type": "text", "align": "center", "baseline": "bottom", "dy": -6},
             [
                 {

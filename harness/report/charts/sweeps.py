@@ -18,7 +18,7 @@ from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
 from harness.report.charts.times import LOOKS, POINT
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 from harness.report.escape import escape_terminal
 from harness.report.format import Unit
 
@@ -60,16 +60,16 @@ class SweepPanel:
     marks: Sequence[CrossingMark]
 
 
-def pictures(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Iterator[Picture]:
     """Yield one chart for each numeric axis of a table: the curves along the axis, with their crossovers."""
     for number, axis in enumerate(dict.fromkeys(sweep.axis for sweep in swept), 1):
-        name = file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
-        yield _picture(name, table, [sweep for sweep in swept if sweep.axis == axis])
+        name = make_file_name(results, "sweeps", table.scenario, str(number) if number > 1 else "")
+        yield _draw_axis(name, table, [sweep for sweep in swept if sweep.axis == axis])
 
 
-def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
+def _draw_axis(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) -> Picture:
     """Return the chart of a table's sweeps (at least one) along one axis: panels with the same axes and one legend."""
-    all_panels = [panel for sweep in swept for panel in _panels(table, sweep)]
+    all_panels = [panel for sweep in swept for panel in _make_panels(table, sweep)]
     called = layout.map_to_picture_names(
         (name for panel in all_panels for name in panel.curves), layout.SERIES_CHARACTERS
     )
@@ -94,15 +94,15 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
             f"{intervals}{f' Rings: crossings{spans}.' if marks else ''}",
             layout.note_partial(len(panels), len(all_panels), "panel", "the first"),
             layout.note_partial(len(series), len(called), "curve", "the first"),
-            layout.cut(estimates, shown),
+            layout.note_cut(estimates, shown),
         ],
         f"{step}, {unit.symbol} (log scale)",
         f"Chart of the {step} of {scenario.name} by {axis}, {counted(len(panels), 'panel')} with "
         f"{', '.join(series)}{marked}.",
     )
-    legend = layout.legend(series, layout.WIDTH // COLUMNS)
+    legend = layout.make_legend(series, layout.WIDTH // COLUMNS)
     looks = layout.make_looks("series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), legend)
-    x, y = _sizes(swept), layout.times(shown, unit, words.axis)
+    x, y = _make_size_channel(swept), layout.make_time_channel(shown, unit, words.axis)
 
     def at(field: str) -> Specification:
         return {"x": {"field": "size", **x}, "y": {"field": field, **y}}
@@ -113,30 +113,30 @@ def _picture(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) ->
             **({} if alone and not panel.name else {"title": {"text": panel.name, "fontSize": 11, "offset": 6}}),
             "width": layout.WIDTH // (1 if alone else COLUMNS) - AXIS,
             "height": ALONE if alone else BESIDE,
-            "layer": _layers(panel, at, looks, shown, unit),
+            "layer": _make_layers(panel, at, looks, shown, unit),
         }
         for panel in panels
     ]
     shared = {"scale": {"color": "shared", "shape": "shared"}}
-    return Picture(name, words, layout.specification(words, concat=drawn, columns=COLUMNS, resolve=shared))
+    return Picture(name, words, layout.make_specification(words, concat=drawn, columns=COLUMNS, resolve=shared))
 
 
-def _panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
+def _make_panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
     """Yield the panels of a sweep: one per environment if curves differ in another axis, and otherwise one."""
-    apart = len({names.values(table, curve.side) for curve in sweep.curves}) > 1
+    apart = len({names.name_side_values(table, curve.side) for curve in sweep.curves}) > 1
     environments = list(dict.fromkeys(curve.side.environment for curve in sweep.curves))
     for environment in environments if apart else [""]:
         members = [curve for curve in sweep.curves if environment in ("", curve.side.environment)]
         points = {_series(table, curve.side, apart=apart): curve.points for curve in members}
         yield SweepPanel(
-            name=", ".join(filter(None, [names.sweep_place(table, sweep), environment])),
+            name=", ".join(filter(None, [names.name_sweep(table, sweep), environment])),
             curves=points,
             marks=list(_list_crossings(table, sweep, environment, points, apart=apart)),
         )
 
 
 def _series(table: ScenarioTable, side: Side, *, apart: bool) -> str:
-    return names.values(table, side) if apart else side.environment
+    return names.name_side_values(table, side) if apart else side.environment
 
 
 def _list_crossings(
@@ -172,7 +172,7 @@ def _interpolate_curve(points: Sequence[SweepPoint]) -> Iterator[tuple[float, fl
         yield float(at), _interpolate_height(at, points)
 
 
-def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
+def _make_size_channel(swept: Sequence[MeasuredSweep]) -> Specification:
     """Return the channel of the sizes, with a log axis if all sizes are above zero."""
     sizes = sorted({size for sweep in swept for size in sweep.sizes})
     axis, unit = swept[0].axis, swept[0].unit
@@ -188,10 +188,10 @@ def _sizes(swept: Sequence[MeasuredSweep]) -> Specification:
         "labelExpr": "abs(datum.value) < 1e5 ? format(datum.value, ',') : format(datum.value, '.3~s')",
         **({"values": sizes} if len(sizes) <= 12 else {}),
     }
-    return layout.quantity(reach, labels, log=least > 0.0)
+    return layout.make_quantity_channel(reach, labels, log=least > 0.0)
 
 
-def _layers(
+def _make_layers(
     panel: SweepPanel,
     at: Callable[[str], Specification],
     looks: Mapping[str, Specification],
@@ -215,22 +215,22 @@ def _layers(
         if mark.interval
     ]
     layers = [
-        layout.layer({"type": "line", "strokeWidth": 1.5}, lines, **at("time"), color=looks["color"]),
+        layout.make_layer({"type": "line", "strokeWidth": 1.5}, lines, **at("time"), color=looks["color"]),
         *layout.make_estimate_layers(
             points, shown, "y", at, looks, point=POINT, field="time", factor=unit.factor, end="time"
         ),
-        layout.layer(
+        layout.make_layer(
             {"type": "rule", "strokeWidth": 5, "opacity": 0.35, "color": layout.INK},
             spans,
             **at("time"),
             x2={"field": "end"},
         ),
-        layout.layer(
+        layout.make_layer(
             {"type": "point", "shape": "circle", "size": 130, "strokeWidth": 1.5, "color": layout.INK, "opacity": 1},
             marks,
             **at("time"),
         ),
-        layout.layer(
+        layout.make_layer(
             {"type": "text", "dy": -14, "baseline": "bottom"},
             marks,
             **at("time"),

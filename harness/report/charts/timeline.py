@@ -13,7 +13,7 @@ from harness.model.texts import counted
 from harness.report import format
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 
 #: The largest number of drawn launches.
 LAUNCHES = 200
@@ -31,7 +31,7 @@ LOOKS = {
 _MEASURED, _CONTROL, _DISTURBED, _REPEATED = LOOKS
 
 
-def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the launches that are farthest from their cells' means; nothing for fewer than 2 launches."""
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
@@ -50,35 +50,35 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         f"Chart of {counted(len(kept), 'launch')} of {scenario.name} in order of time: {apart or 'none'} "
         f"more than {within} from the mean of its cell, {disturbed or 'none'} disturbed.",
     )
-    yield layout.picture(
-        file_name(results, "course", scenario),
+    yield layout.make_picture(
+        make_file_name(results, "course", scenario),
         words,
-        _layers(kept, len(moments), margin, layout.axis_title(words), table.clock),
+        _make_layers(kept, len(moments), margin, layout.wrap_axis_title(words), table.clock),
         HEIGHT,
     )
 
 
-def _layers(
+def _make_layers(
     moments: Sequence[Moment], total: int, margin: float, title: Sequence[str], clock: Clock
 ) -> list[Specification]:
-    samples = [_samples(moment) for moment in moments]
+    samples = [_compute_range(moment) for moment in moments]
     drawn = [Estimate(moment.factor, 1, within) for moment, within in zip(moments, samples, strict=True)]
     shown = axes.choose_ratio_domain(drawn, margin)
-    y = layout.ratios(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
+    y = layout.make_ratio_channel(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
     x = {
         "field": "place",
         "type": "quantitative",
         "scale": {"domain": [0, total + 1], "nice": False},
         "axis": {"title": title, "grid": False, "tickMinStep": 1, "format": ",d"},
     }
-    points = [{"place": moment.place, "kind": _kind(moment)} for moment in moments]
-    occurring = {_kind(moment) for moment in moments}
+    points = [{"place": moment.place, "kind": _find_kind(moment)} for moment in moments]
+    occurring = {_find_kind(moment) for moment in moments}
     kinds = {kind: look for kind, look in LOOKS.items() if kind in occurring}
-    looks = layout.make_looks("kind", kinds, ("shape", "stroke", "fill"), layout.legend(list(kinds)))
+    looks = layout.make_looks("kind", kinds, ("shape", "stroke", "fill"), layout.make_legend(list(kinds)))
     bars = [(point, axes.clip_interval(within, shown)) for point, within in zip(points, samples, strict=True)]
     return [
-        *layout.band(margin, shown, "y", y),
-        layout.layer(
+        *layout.make_band(margin, shown, "y", y),
+        layout.make_layer(
             {"type": "rule", "strokeWidth": 1},
             [{**point, "low": bar.low, "high": bar.high} for point, bar in bars if bar.high > bar.low],
             x=x,
@@ -86,7 +86,7 @@ def _layers(
             y2={"field": "high"},
             stroke=looks["stroke"],
         ),
-        layout.layer(
+        layout.make_layer(
             {"type": "point", "size": 28, "strokeWidth": 1, "opacity": 1},
             [{**point, "factor": moment.factor} for point, moment in zip(points, moments, strict=True)],
             x=x,
@@ -96,7 +96,7 @@ def _layers(
     ]
 
 
-def _kind(moment: Moment) -> str:
+def _find_kind(moment: Moment) -> str:
     if moment.disturbed:
         return _DISTURBED
     if not moment.counts:
@@ -104,7 +104,7 @@ def _kind(moment: Moment) -> str:
     return _CONTROL if moment.launch.role is Role.CONTROL else _MEASURED
 
 
-def _samples(moment: Moment) -> Interval:
+def _compute_range(moment: Moment) -> Interval:
     ordered = sorted(step_seconds(moment.launch))
     # at least a tiny number, because a sample of zero seconds has no logarithm
     low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))

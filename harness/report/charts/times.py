@@ -15,7 +15,7 @@ from harness.model.texts import counted
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.layout import Specification
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 from harness.report.format import Unit
 
 #: Shape and color of each series. If there are more series, each cell has its own line.
@@ -55,9 +55,9 @@ class Time:
         return self.estimate.value
 
 
-def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the longest times in a table; nothing for fewer than 2 times, or if values can be zero."""
-    cells = _cells(table)
+    cells = _collect_times(table)
     if len(cells) < 2 or table.quantity == GROWTH:
         return
     rows, scenario, unit = _select_longest(cells), table.scenario, format.unit_of(table)
@@ -83,31 +83,31 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         [
             bars if table.rounds > 1 else layout.NO_INTERVALS,
             layout.note_partial(lines, len({cell.name for cell in cells}), "line", f"those with the {most}"),
-            layout.cut(estimates, shown),
+            layout.note_cut(estimates, shown),
         ],
         f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if log else ''}",
         f"Chart of the {step} of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
     )
-    title = layout.axis_title(words)
-    yield layout.picture(
-        file_name(results, "times", scenario, names.suffix(table)),
+    title = layout.wrap_axis_title(words)
+    yield layout.make_picture(
+        make_file_name(results, "times", scenario, names.make_suffix(table)),
         words,
-        _layers(rows, unit, shown, title, log=log),
+        _make_layers(rows, unit, shown, title, log=log),
         {"step": LANE},
     )
 
 
-def _cells(table: ScenarioTable) -> list[Time]:
+def _collect_times(table: ScenarioTable) -> list[Time]:
     """Return all times of the table, row by row, each on the line of its row and environment, or on its own line."""
     row_axes = names.find_varying_axes(table)
-    several = len({names.values(table, head.side) for _, head, _ in table.times()})
+    several = len({names.name_side_values(table, head.side) for _, head, _ in table.times()})
     cells = []
     for row, head, value in table.times():
         if value.estimate and several <= len(LOOKS):
             name = ", ".join(filter(None, [names.place(table, row, row_axes), head.side.environment]))
-            cells.append(Time(name, names.values(table, head.side), value.estimate))
+            cells.append(Time(name, names.name_side_values(table, head.side), value.estimate))
         elif value.estimate:
-            cells.append(Time(names.cell_name(table, row, head.side, row_axes), "", value.estimate))
+            cells.append(Time(names.name_cell(table, row, head.side, row_axes), "", value.estimate))
     return cells
 
 
@@ -124,19 +124,21 @@ def _select_longest(cells: Sequence[Time]) -> list[Time]:
     return [Time(lines[cell.name], series[cell.series], cell.estimate) for cell in cells if cell.name in lines]
 
 
-def _layers(
+def _make_layers(
     rows: Sequence[Time], unit: Unit, shown: Interval, title: Sequence[str], *, log: bool
 ) -> list[Specification]:
     """Return the layers of the chart. Below the name of each line, each series has a lane."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     texts = [format.time(row.estimate, unit) for row in rows]
     # the text of a lane is to its right
-    x = layout.times(shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}])
+    x = layout.make_time_channel(
+        shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}]
+    )
     # the name of a line is in a separate lane, which is the first one
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
-    y: dict[str, Any] = {"y": layout.rows(lines, grid=False, apart=0.15), "yOffset": lanes}
+    y: dict[str, Any] = {"y": layout.make_row_channel(lines, grid=False, apart=0.15), "yOffset": lanes}
     looks = layout.make_looks(
-        "series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.legend(series)
+        "series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(series)
     )
     points = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
 

@@ -9,7 +9,7 @@ from harness.analysis.trends import Trend
 from harness.report import format, names
 from harness.report.charts import axes, layout
 from harness.report.charts.times import LOOKS, POINT
-from harness.report.charts.vega import Picture, file_name
+from harness.report.charts.vega import Picture, make_file_name
 
 #: The largest number of drawn curves.
 CURVES = len(LOOKS)
@@ -18,14 +18,14 @@ CURVES = len(LOOKS)
 HEIGHT = 200
 
 
-def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
+def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the cells with the largest trends; nothing if no cell has a trend."""
     changing = [
-        (names.measured(table, cell), cell.shape.trend)
+        (names.name_measured(table, cell), cell.shape.trend)
         for cell in results.measured[table.scenario.name]
         if cell.shape.trend
     ]
-    kept = layout.select_farthest(changing, lambda pair: _factor(pair[1]), CURVES)
+    kept = layout.select_farthest(changing, lambda pair: _get_factor(pair[1]), CURVES)
     if not kept:
         return
     called = layout.make_distinct_names([name for name, _ in kept], layout.SERIES_CHARACTERS)
@@ -50,23 +50,23 @@ def pictures(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         for at, (name, stage) in enumerate(stages)
     ]
     looks = layout.make_looks(
-        "series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.legend(called)
+        "series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(called)
     )
     title = "steps before, including the warm-up" if counted else "steps measured before"
     at = {
         "x": {"field": "steps", "type": "quantitative", "axis": {"title": title, "grid": False}},
-        "y": {"field": "time", **layout.times(shown, unit, words.axis)},
+        "y": {"field": "time", **layout.make_time_channel(shown, unit, words.axis)},
     }
-    yield layout.picture(
-        file_name(results, "trends", table.scenario),
+    yield layout.make_picture(
+        make_file_name(results, "trends", table.scenario),
         words,
         [
-            layout.layer({"type": "line", "strokeWidth": 1.5}, points, **at, color=looks["color"]),
-            layout.layer({"type": "point", **POINT}, points, **at, **looks),
+            layout.make_layer({"type": "line", "strokeWidth": 1.5}, points, **at, color=looks["color"]),
+            layout.make_layer({"type": "point", **POINT}, points, **at, **looks),
         ],
         HEIGHT,
     )
 
 
-def _factor(trend: Trend) -> float:
+def _get_factor(trend: Trend) -> float:
     return max(trend.factor, 1.0 / trend.factor)

@@ -50,13 +50,13 @@ class Picture:
         return f'{head} role="img"{tag}<title>{title}</title><desc>{alt}</desc>{body}\n'
 
 
-def file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
+def make_file_name(results: Results, kind: str, scenario: Scenario, suffix: str = "") -> str:
     """Return the name of a chart's file, without its ending: `ratios-keras_step`."""
-    stems = file_names(table.scenario.name for table in results.all_tables)
+    stems = make_file_names(table.scenario.name for table in results.all_tables)
     return "-".join(filter(None, [kind, stems[scenario.name], suffix]))
 
 
-def file_names(scenarios: Iterable[str]) -> dict[str, str]:
+def make_file_names(scenarios: Iterable[str]) -> dict[str, str]:
     """Return a unique text for each scenario in file names. It consists of letters, digits, `-` and `_`."""
     distinct = list(dict.fromkeys(scenarios))
     stems = [re.sub(r"[^A-Za-z0-9_]+", "-", name)[:NAME_CHARACTERS].strip("-") or "scenario" for name in distinct]

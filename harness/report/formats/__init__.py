@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # `harness --help` needs only the names
     from harness.model.run import Run
 
 
-def names() -> list[str]:
+def list_formats() -> list[str]:
     """Return the values of `--format`."""
     return sorted(_modules())
 

@@ -31,9 +31,9 @@ def render(results: Results) -> str:
     writer.writerow(
         [
             *("group", "round", "attempt", "order", "role", "counted", "scenario", "environment", "device"),
-            *(cell(f"axis:{axis}") for axis in axes),
+            *(escape_cell(f"axis:{axis}") for axis in axes),
             *("status", per_step, "taken", "steps", "samples", "disturbed", "started", "launch_seconds"),
-            *(cell(f"phase:{name}") for name in phases),
+            *(escape_cell(f"phase:{name}") for name in phases),
             *("cpu_seconds", "max_rss_bytes", "growth_bytes_per_call", "error"),
         ]
     )
@@ -42,7 +42,7 @@ def render(results: Results) -> str:
     return text.getvalue()
 
 
-def cell(text: str) -> str:
+def escape_cell(text: str) -> str:
     """Return the text, with an apostrophe at its start if a spreadsheet would execute it as a formula."""
     line = escape_terminal(text)
     return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
@@ -51,17 +51,24 @@ def cell(text: str) -> str:
 def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts: bool) -> list[object]:
     subject = launch.cell
     return [
-        *(cell(launch.group), launch.round, launch.attempt, launch.order, launch.role.value, "yes" if counts else "no"),
-        *(cell(subject.scenario), cell(subject.environment), subject.device.value),
-        *(cell(subject.axes.get(axis, "")) for axis in axes),
+        *(
+            escape_cell(launch.group),
+            launch.round,
+            launch.attempt,
+            launch.order,
+            launch.role.value,
+            "yes" if counts else "no",
+        ),
+        *(escape_cell(subject.scenario), escape_cell(subject.environment), subject.device.value),
+        *(escape_cell(subject.axes.get(axis, "")) for axis in axes),
         *(
             launch.status.value,
             *((compute_mean(launch), compute_subtracted_share(launch)) if launch.steps else ("", "")),
         ),
         *(launch.steps, len(launch.samples)),
-        *(cell(describe_interference(launch)), cell(launch.started), launch.seconds or ""),
+        *(escape_cell(describe_interference(launch)), escape_cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),
         *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),
         "" if (grown := growth(launch)) is None else grown,
-        cell(launch.error),
+        escape_cell(launch.error),
     ]

@@ -23,7 +23,7 @@ from harness.analysis.sweeps import MeasuredSweep
 from harness.analysis.verdicts import Verdict
 from harness.model.run import Run
 from harness.model.scenario import STEP, Scenario
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.report.escape import dump_json
 from harness.report.sections import attribution, claims, machines, scenarios, settings, summary
 
@@ -169,14 +169,14 @@ def build(results: Results) -> Document:
                 along=line.entry.along,
                 what=line.what,
                 compared=line.compared,
-                remarks=scenarios.remark(results, line.compared, of=table.quantity),
+                remarks=scenarios.make_remark(results, line.compared, of=table.quantity),
                 of=table.quantity,
             )
             for table in results.all_tables
-            for line in lines(table)
+            for line in list_lines(table)
         ],
         attributions=[
-            Accounted(attribution.sentence(breakdown, results.run.plan), breakdown)
+            Accounted(attribution.describe_effects(breakdown, results.run.plan), breakdown)
             for breakdown in results.attributions
         ],
         sweeps=[sweep for _, sweep in results.sweeps],
@@ -184,7 +184,7 @@ def build(results: Results) -> Document:
         missing=results.missing,
         disturbance=results.disturbance,
         turns=results.turns,
-        settings=[UnrequestedDifference(settings.sentence(setting), setting) for setting in results.settings],
+        settings=[UnrequestedDifference(settings.describe_setting(setting), setting) for setting in results.settings],
         quantities=[
             Quantified(cell_name(cell), table.quantity, value.estimate)
             for table in results.all_tables
@@ -192,7 +192,7 @@ def build(results: Results) -> Document:
             for cell, value in table.cells().items()
         ],
         claims=[
-            Claimed(claims.text(results, result), result.claim.issue.short, result.claim.issue.url, result)
+            Claimed(claims.format_claim(results, result), result.claim.issue.short, result.claim.issue.url, result)
             for result in results.claims
         ],
         machines=[
@@ -214,7 +214,7 @@ def build(results: Results) -> Document:
 
 def _describe_answer(results: Results, answer: Answer) -> Description:
     return Description(
-        text=summary.sentence(results.run, answer),
+        text=summary.describe_answer(results.run, answer),
         scenario=answer.table.scenario.name,
         comparison=answer.comparison.name,
         along=answer.comparison.along,
@@ -223,7 +223,7 @@ def _describe_answer(results: Results, answer: Answer) -> Description:
     )
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+def make_schemas() -> dict[str, dict[str, Any]]:
     """Return the JSON Schema of this format, by file name."""
     from pydantic import TypeAdapter
     from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue

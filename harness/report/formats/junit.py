@@ -20,12 +20,12 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import GROWTH, STEP
 from harness.report import format
-from harness.report.comparisons import ComparisonLine, lines
+from harness.report.comparisons import ComparisonLine, list_lines
 from harness.report.escape import clean, escape_terminal
 from harness.report.formats import name_cells
 from harness.report.names import measure
 from harness.report.sections import claims, no_results
-from harness.report.sections.scenarios import remark
+from harness.report.sections.scenarios import make_remark
 
 _ENDED = {
     Status.FAILED: "error",
@@ -70,7 +70,7 @@ class _Case:
 def render(results: Results) -> str:
     """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
-    compared = [line for table in results.all_tables for line in lines(table)]
+    compared = [line for table in results.all_tables for line in list_lines(table)]
     root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
         cells = [_build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name]
@@ -89,7 +89,7 @@ def render(results: Results) -> str:
 
 
 def _build_claim_case(results: Results, result: ClaimResult) -> _Case:
-    outcome, text = result.at.outcome, escape_terminal(claims.text(results, result))
+    outcome, text = result.at.outcome, escape_terminal(claims.format_claim(results, result))
     name = name_cells(f"{result.claim.issue.short}: {result.claim.reported}", results.run)
     is_answered = outcome.holds or outcome.is_gone
     return _Case(name, stdout=text) if is_answered else _Case(name, "skipped", outcome.value, text)
@@ -103,7 +103,7 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     ratio = "" if verdict is Verdict.DIFFERENT_WORK else format.ratio(line.compared.ratio)
     kind = "difference" if line.table.quantity == GROWTH else "ratio"
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
-    remarks = remark(results, line.compared, of=line.table.quantity)
+    remarks = make_remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
     return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, escape_terminal(message))
 
@@ -114,8 +114,8 @@ def _build_cell_case(results: Results, result: CellResult) -> _Case:
     # a cell with a result passes, unless some of its launches failed
     if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
-    advice = no_results.advice(results, cause)
-    reason = no_results.reason(cause).rstrip(".")
+    advice = no_results.advise(results, cause)
+    reason = no_results.explain(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
     return _Case(
         name, _ENDED[cause.status], cause.status.value, escape_terminal(message), cause.stderr, seconds=seconds

@@ -16,7 +16,7 @@ from harness.model.run import Run
 from harness.model.texts import format_cpu_list
 from harness.report.escape import dump_json, escape_terminal
 from harness.report.formats import name_cells, require_numbers
-from harness.report.sections.run_info import pairs
+from harness.report.sections.run_info import list_pairs
 
 Metadata = dict[str, str | float]
 
@@ -52,8 +52,8 @@ def _suite(run: Run) -> Metadata:
             "harness_run": run.id,
             "harness_commit": run.commit,
             "harness_clock": run.plan.clock.value if run.plan.clock is Clock.CPU else "",
-            **{f"host_{name}": text for name, text in pairs(run.host)},
-            **{f"backend_{name}": text for name, text in pairs(run.backend.to_dict())},
+            **{f"host_{name}": text for name, text in list_pairs(run.host)},
+            **{f"backend_{name}": text for name, text in list_pairs(run.backend.to_dict())},
         }
     )
 

@@ -10,9 +10,9 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted
 from harness.report import format, markdown
 from harness.report.blocks import Block, Bold, Code, Column, Entry, Items, Section, Text, Words, tabulate
-from harness.report.comparisons import ComparisonLine, has_too_few_rounds, lines
+from harness.report.comparisons import ComparisonLine, has_too_few_rounds, list_lines
 from harness.report.sections import expectations, no_results, summary
-from harness.report.sections.scenarios import verdict_counts
+from harness.report.sections.scenarios import describe_verdicts
 
 #: The largest number of comparisons that are shown, and of reasons for missing results.
 COMPARISONS, ABSENCES = 20, 8
@@ -31,15 +31,15 @@ def render(results: Results) -> str:
         Text(f"The whole report is report.md in {folder}. To write it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
-    blocks = [*summary.first_screen(results, table=False), *_compared(results), *_absent(results), *end]
+    blocks = [*summary.make_first_screen(results, table=False), *_compared(results), *_absent(results), *end]
     # the heading has the second level, because the page also contains summaries of other jobs
-    return "#" + markdown.render_full([Section(summary.title(results), "answer", blocks)])
+    return "#" + markdown.render_full([Section(summary.make_title(results), "answer", blocks)])
 
 
 def _compared(results: Results) -> Iterator[Block]:
-    compared = [line for table in results.all_tables for line in lines(table)]
+    compared = [line for table in results.all_tables for line in list_lines(table)]
     if compared:
-        yield Text(verdict_counts(compared, has_too_few_rounds(line.compared for line in compared)))
+        yield Text(describe_verdicts(compared, has_too_few_rounds(line.compared for line in compared)))
     shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
     if shown:
         several, clock = len(results.tables) > 1, results.run.plan.clock.time
@@ -80,7 +80,7 @@ def _urgency(line: ComparisonLine) -> tuple[int, float]:
 
 def _absent(results: Results) -> Iterator[Block]:
     items: list[Words] = [
-        [Bold(missing.status.value), f", {no_results.cells(results, missing)}: {no_results.reason(missing)}"]
+        [Bold(missing.status.value), f", {no_results.list_cells(results, missing)}: {no_results.explain(missing)}"]
         for missing in results.missing[:ABSENCES]
     ]
     more = len(results.missing) - ABSENCES

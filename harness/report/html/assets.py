@@ -67,22 +67,24 @@ class Assets:
         return [self.first, self.vega, self.last]
 
 
-def assets(cache: Path | None = None) -> Assets:
+def load_assets(cache: Path | None = None) -> Assets:
     """Return the page's style and scripts. The folder `cache` stores the parts that are slow to create."""
-    return Assets(style=style(STYLES), first=script(FIRST), vega=vega(cache), last=script(LAST))
+    return Assets(
+        style=read_files(STYLES), first=make_script(FIRST), vega=make_vega_script(cache), last=make_script(LAST)
+    )
 
 
-def style(names: Sequence[str]) -> str:
+def read_files(names: Sequence[str]) -> str:
     """Return style sheets, or other files in templates/html, as one text."""
     return "\n".join((FOLDER / "html" / name).read_text(encoding="utf-8") for name in names)
 
 
-def script(names: Sequence[str]) -> PageScript:
+def make_script(names: Sequence[str]) -> PageScript:
     """Return scripts in templates/html as one script with a separate scope, because scripts share a page's globals."""
-    return PageScript(_escape_script(f'(() => {{\n"use strict";\n{style(names)}}})();\n'))
+    return PageScript(_escape_script(f'(() => {{\n"use strict";\n{read_files(names)}}})();\n'))
 
 
-def policy(scripts: Sequence[PageScript]) -> str:
+def make_policy(scripts: Sequence[PageScript]) -> str:
     """Return a page's content security policy: only its own scripts run, and nothing is fetched."""
     sources = " ".join(script.source for script in scripts)
     return (
@@ -92,7 +94,7 @@ def policy(scripts: Sequence[PageScript]) -> str:
 
 
 @functools.cache
-def vega(cache: Path | None = None) -> PageScript:
+def make_vega_script(cache: Path | None = None) -> PageScript:
     """Return Vega, Vega-Lite and vega-embed as one script, which sets `vegaEmbed`.
 
     Bundling takes one or two seconds, so the script is saved in the folder `cache`, if this folder is writable.

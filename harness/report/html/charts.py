@@ -34,7 +34,7 @@ TOLD: Sequence[tuple[str, str, str]] = (
 _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
-def specification(picture: Picture, clock: Clock) -> Specification:
+def make_specification(picture: Picture, clock: Clock) -> Specification:
     """Return the picture's specification for the page, without the parts that the page adds itself."""
     left_out = {"$schema", "config", "title", "description"}
     kept = {key: value for key, value in picture.specification.items() if key not in left_out}

@@ -13,9 +13,9 @@ from harness.report import blocks, escape
 from harness.report.blocks import Block, Bold, Link, Section, Table, Where, Words
 from harness.report.comparisons import NO_VERDICT, is_settled
 from harness.report.html import data
-from harness.report.html.assets import PLAIN_STYLES, assets, policy, style
+from harness.report.html.assets import PLAIN_STYLES, load_assets, make_policy, read_files
 from harness.report.markdown import LONG
-from harness.report.templates import environment
+from harness.report.templates import make_environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -54,7 +54,7 @@ def encode(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
 def _generate(results: Results, sections: Sequence[Section], cache: Path | None) -> Iterator[str]:
     """Return the parts of the page."""
-    page_assets = assets(cache=cache)
+    page_assets = load_assets(cache=cache)
     shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(results.found.cells).get_template("report.html.j2")
     return page.generate(
@@ -64,7 +64,7 @@ def _generate(results: Results, sections: Sequence[Section], cache: Path | None)
         details=next((section for section in shown[1:] if not section.shown(Where.PASTE)), None),
         data=data.dump(data.build(results, shown)),
         assets=page_assets,
-        policy=policy(page_assets.scripts),
+        policy=make_policy(page_assets.scripts),
     )
 
 
@@ -72,7 +72,7 @@ def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """Return a page with only these sections, without launches and scripts."""
     shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
     page = _environment(()).get_template("profile.html.j2")
-    return page.render(run=run, sections=shown, style=style(PLAIN_STYLES))
+    return page.render(run=run, sections=shown, style=read_files(PLAIN_STYLES))
 
 
 def _environment(cells: Iterable[Cell]) -> "Environment":
@@ -88,7 +88,7 @@ def _environment(cells: Iterable[Cell]) -> "Environment":
         numbers = [str(places[cell]) for cell in shown if cell in places]
         return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown) else ""
 
-    jinja = environment(_text)
+    jinja = make_environment(_text)
     jinja.globals |= {"cells_of": safe(cells_of), "unknown": _unknown}
     filters: Mapping[str, Callable[..., Any]] = {
         "words": safe(_words),

@@ -34,11 +34,11 @@ LEVELS = 6
 Line = tuple[Attribution, Effect]
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the main effects and interactions of each table, by device."""
     blocks = [block for attribution in results.attributions for block in _blocks(results, attribution)]
     if blocks:
-        explanation = Text(legend(results, results.attributions), True)
+        explanation = Text(make_legend(results, results.attributions), True)
         yield Section("Effects of each change", "effects", [*blocks, explanation])
 
 
@@ -48,13 +48,16 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     several = any(table.several_devices for table in results.tables if table.scenario.name == attribution.scenario.name)
     device = ", ".join(filter(None, [attribution.device.value if several else "", attribution.machine]))
     yield from format_heading(results, attribution.scenario, device, where)
-    yield Text(sentence(attribution, results.run.plan), where=where)
-    yield from map(Figure, forest.effects(results, attribution))
+    yield Text(describe_effects(attribution, results.run.plan), where=where)
+    yield from map(Figure, forest.draw_effects(results, attribution))
     caption = ", ".join(filter(None, ["Effects", attribution.scenario.title, device]))
     yield tabulate(
-        caption, columns(results), [(attribution, effect) for effect in attribution.displayed_effects], noun="effect"
+        caption,
+        make_columns(results),
+        [(attribution, effect) for effect in attribution.displayed_effects],
+        noun="effect",
     )
-    yield Text(cells(attribution), True)
+    yield Text(describe_cells(attribution), True)
 
 
 def describe_causes(results: Results) -> list[str]:
@@ -67,8 +70,8 @@ def describe_causes(results: Results) -> list[str]:
         return []
     (attribution,) = every
     if attribution.depending is None:
-        return [sentence(attribution, results.run.plan)]
-    change = names.change(attribution.scenario, attribution.depending.changes[0])
+        return [describe_effects(attribution, results.run.plan)]
+    change = names.name_change(attribution.scenario, attribution.depending.changes[0])
     separately = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
     return [
         f"The effect of {change} depends on another change. Averaged over {counted(attribution.cells, 'cell')}, "
@@ -76,7 +79,7 @@ def describe_causes(results: Results) -> list[str]:
     ]
 
 
-def sentence(attribution: Attribution, plan: Plan) -> str:
+def describe_effects(attribution: Attribution, plan: Plan) -> str:
     """Return the sentence on the changes that make a difference, and on two changes that depend on each other."""
     if not attribution.judged:
         return f"{capitalize(describe_too_few(attribution.rounds))} on these effects."
@@ -94,7 +97,11 @@ def sentence(attribution: Attribution, plan: Plan) -> str:
         case count:
             changes = f"{count} changes make {beyond}, largest first: {joined(factors)}"
     first = f"Averaged over the other axes, {changes}."
-    return f"{first} Two changes depend on each other: {_dependence(attribution, on, plan.clock)}." if on else first
+    return (
+        f"{first} Two changes depend on each other: {_describe_dependence(attribution, on, plan.clock)}."
+        if on
+        else first
+    )
 
 
 def _has_verdicts(attribution: Attribution) -> bool:
@@ -103,7 +110,7 @@ def _has_verdicts(attribution: Attribution) -> bool:
 
 def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`."""
-    level, base = names.ends(attribution.scenario, effect.changes[0])
+    level, base = names.name_ends(attribution.scenario, effect.changes[0])
     ratio = format_decided_ratio(effect.estimate, effect.deciding)
     return f"{level} takes {ratio} {describe_longer(clock)} as {base}"
 
@@ -114,7 +121,7 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
     Each factor has its interval.
     """
     assert effect.parts is not None, "an interaction has parts"
-    (level, base), (second, first) = (names.ends(attribution.scenario, change) for change in effect.changes)
+    (level, base), (second, first) = (names.name_ends(attribution.scenario, change) for change in effect.changes)
     alone, with_second = (
         _format_part(factor, interval)
         for factor, interval in (
@@ -128,7 +135,7 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
     )
 
 
-def _dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
+def _describe_dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
     together = _format_part(effect.parts.together, effect.parts.together_interval)
@@ -139,7 +146,7 @@ def _format_part(factor: float, interval: Interval | None) -> str:
     return f"{format.factor(factor)} ({format.format_interval(interval)})" if interval else format.factor(factor)
 
 
-def columns(results: Results) -> list[Column[Line]]:
+def make_columns(results: Results) -> list[Column[Line]]:
     """Return the columns of a table of effects."""
     margin = format.share(results.run.plan.margin)
     return [
@@ -167,21 +174,25 @@ def columns(results: Results) -> list[Column[Line]]:
 
 def _name(line: Line) -> str:
     attribution, effect = line
-    return names.effect(attribution.scenario, effect) + (": additional factor" if effect.parts else "")
+    return names.name_effect(attribution.scenario, effect) + (": additional factor" if effect.parts else "")
 
 
 def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
-    text = _dependence(attribution, effect, results.run.plan.clock) if effect.parts else describe_pythons(versions)
+    text = (
+        _describe_dependence(attribution, effect, results.run.plan.clock)
+        if effect.parts
+        else describe_pythons(versions)
+    )
     return join_remarks([describe_deciding(effect.deciding), text])
 
 
-def cells(attribution: Attribution) -> str:
+def describe_cells(attribution: Attribution) -> str:
     """Return sentences on the cells from which the effects are calculated, and on the confidence of all effects."""
     left, untold = attribution.of - attribution.cells, attribution.left
     axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in attribution.axes.items()])
-    held = ", ".join(names.labels(attribution.scenario, attribution.held))
+    held = ", ".join(names.list_labels(attribution.scenario, attribution.held))
     subject = "The other cell with a result is" if left == 1 else f"The other {left} cells with a result are"
     own = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
     parts = next((effect.parts for effect in attribution.effects if effect.parts), None)
@@ -213,11 +224,11 @@ def _levels(levels: Sequence[str]) -> str:
     return f"{len(levels)}, {levels[0]} to {levels[-1]}" if len(levels) > LEVELS else ", ".join(levels)
 
 
-def legend(results: Results, attributions: Sequence[Attribution]) -> str:
+def make_legend(results: Results, attributions: Sequence[Attribution]) -> str:
     """Explain the columns, once for all tables."""
     text = tabulate(
         "",
-        columns(results),
+        make_columns(results),
         [(attribution, effect) for attribution in attributions for effect in attribution.displayed_effects],
     ).legend
     varies = any(ENVIRONMENT in attribution.axes for attribution in attributions)

@@ -43,14 +43,17 @@ class _CellSection:
     note: str = ""
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the sections on phases, distributions and resources of cells, as far as launches reported them."""
     for part in (
-        _CellSection("Phases", "phases", phases, phases_chart.pictures, SPREADS),
+        _CellSection("Phases", "phases", make_phase_columns, phases_chart.draw, SPREADS),
         _CellSection(
-            "Distribution", "distribution", shape, lambda *args: (*timeline.pictures(*args), *trends.pictures(*args))
+            "Distribution",
+            "distribution",
+            make_distribution_columns,
+            lambda *args: (*timeline.draw(*args), *trends.draw(*args)),
         ),
-        _CellSection("Resources", "resources", resources, lambda *_: (), SPREADS),
+        _CellSection("Resources", "resources", make_resource_columns, lambda *_: (), SPREADS),
     ):
         if blocks := list(_blocks(results, part)):
             yield Section(part.title, part.anchor, blocks)
@@ -61,7 +64,7 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
     legends: dict[str, None] = {}
     for table in results.tables:
         cells = results.measured[table.scenario.name]
-        columns = [Column("cell", partial(names.measured, table), is_label=True), *part.columns(table, cells)]
+        columns = [Column("cell", partial(names.name_measured, table), is_label=True), *part.columns(table, cells)]
         caption = f"{part.title}, {table.scenario.title}"
         cell_table = tabulate(caption, columns, cells, cell=lambda cell: cell.cell, noun="cell")
         if len(cell_table.heads) > 1:
@@ -74,7 +77,7 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
         yield Text(" ".join(filter(None, legends)), True)
 
 
-def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
+def make_phase_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the phases in order, their sum and the steady state; empty if there are no phases."""
     column = partial(_spread, table, cells)
 
@@ -97,11 +100,11 @@ def phases(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[M
     ]
 
 
-def shape(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
+def make_distribution_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the statistics of each cell, and remarks on its launches."""
     return [
         *(_statistic(statistic, _unit(statistic.quantity, table, ())) for statistic in STATISTICS),
-        Column(REMARKS, lambda cell: remark(cell.shape, table.clock), is_optional=True),
+        Column(REMARKS, lambda cell: make_remark(cell.shape, table.clock), is_optional=True),
     ]
 
 
@@ -116,7 +119,7 @@ def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
     return Column(_heading(statistic.name, unit), value, legend=statistic.legend, is_number=True, is_optional=True)
 
 
-def remark(shape: Shape, clock: Clock) -> str:
+def make_remark(shape: Shape, clock: Clock) -> str:
     """Return the remark on a cell's launches."""
     uneven, outliers = shape.uneven, shape.outliers
     lie = "is an outlier" if outliers.count == 1 else "are outliers"
@@ -131,7 +134,7 @@ def remark(shape: Shape, clock: Clock) -> str:
     )
 
 
-def resources(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
+def make_resource_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the resources that launches used."""
 
     def column(statistic: Statistic[Launch]) -> Column[MeasuredCell]:

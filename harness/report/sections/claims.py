@@ -58,14 +58,14 @@ class _ClaimLine:
     place: ClaimPlace
 
 
-def head(results: Results) -> Iterator[Block]:
+def make_head(results: Results) -> Iterator[Block]:
     """Yield the number of claims by outcome, and a sentence for each of the first claims."""
     claims = results.claims
     if len(claims) > 1:
         yield Text(count_outcomes(claims), where=EVERYWHERE)
     if claims:
-        yield Items([sentence(results, result) for result in claims[:SENTENCES]], where=EVERYWHERE)
-    if commands := bisect_commands(results)[:SENTENCES]:
+        yield Items([describe_claim(results, result) for result in claims[:SENTENCES]], where=EVERYWHERE)
+    if commands := list_bisect_commands(results)[:SENTENCES]:
         yield Text(f"To find the {'releases' if len(commands) > 1 else 'release'} with the fix:", where=REPORT)
         yield Code("\n".join(commands), where=REPORT)
     levels = list(
@@ -77,12 +77,12 @@ def head(results: Results) -> Iterator[Block]:
         yield Text(f"Each interval in brackets has {' or '.join(levels)} confidence.{together}", True, where=REPORT)
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the other claims, and a table of all claims in every environment."""
     claims = results.claims
     if not claims:
         return
-    rest = [sentence(results, result) for result in claims[SENTENCES:]]
+    rest = [describe_claim(results, result) for result in claims[SENTENCES:]]
     lines = [_ClaimLine(result, place) for result in claims for place in result.places]
     # in a terminal, the table doesn't repeat claims that the sentences describe completely
     has_more = bool(rest) or any(len(result.elsewhere) > OTHERS for result in claims)
@@ -131,15 +131,15 @@ def count_outcomes(claims: Sequence[ClaimResult]) -> str:
     return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{more}."
 
 
-def sentence(results: Results, result: ClaimResult) -> Words:
+def describe_claim(results: Results, result: ClaimResult) -> Words:
     """Describe one claim: its outcome in the claimed environment, and in others. The issue is a link."""
     claim = result.claim
-    outcome, rest = verdict(results, result)
+    outcome, rest = describe_outcome(results, result)
     statement = f" says: {claim.reported.rstrip('.')}. "
     return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), rest]
 
 
-def bisect_commands(results: Results) -> list[str]:
+def list_bisect_commands(results: Results) -> list[str]:
     """Return a command that finds the release with the fix, for each issue with a claim that was fixed."""
     exact = {environment.name: environment.exact for environment in results.run.environments}
     commands = []
@@ -154,12 +154,12 @@ def bisect_commands(results: Results) -> list[str]:
     return list(dict.fromkeys(commands))
 
 
-def text(results: Results, result: ClaimResult) -> str:
+def format_claim(results: Results, result: ClaimResult) -> str:
     """Return the sentence without a link."""
-    return "".join(part if isinstance(part, str) else part.text for part in sentence(results, result))
+    return "".join(part if isinstance(part, str) else part.text for part in describe_claim(results, result))
 
 
-def verdict(results: Results, result: ClaimResult) -> tuple[str, str]:
+def describe_outcome(results: Results, result: ClaimResult) -> tuple[str, str]:
     """Return the outcome of a claim, and a text with the claimed and measured values and the other environments."""
     at, claim = result.at, result.claim
     parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
@@ -181,7 +181,7 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
 
     def side(cell: Cell) -> str:
         axes = [axis for axis in claim.worse.axes if better is None or place.worse.axes[axis] != better.axes[axis]]
-        labels = names.labels(scenario, {axis: cell.axes[axis] for axis in axes})
+        labels = names.list_labels(scenario, {axis: cell.axes[axis] for axis in axes})
         return " ".join([*([cell.environment] if apart else []), *labels])
 
     worse, amount = side(place.worse), _amount(place)
@@ -192,7 +192,7 @@ def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) ->
         statement = f"{worse} takes {amount} {describe_longer(results.run.plan.clock)} as {side(better)}"
     else:
         statement = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
-    when = ", ".join(names.labels(scenario, claim.when))
+    when = ", ".join(names.list_labels(scenario, claim.when))
     where = ", ".join(
         filter(None, [f"on {result.machine}" if result.machine else "", "" if apart else f"in {place.environment}"])
     )
@@ -222,7 +222,7 @@ def _remarks(results: Results, line: _ClaimLine) -> str:
     parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _explain_unclear(results, place, claim)]
     compared = place.compared
     if compared and compared.verdict not in (Verdict.UNCLEAR, Verdict.DIFFERENT_WORK) and not place.why:
-        parts.append(scenarios.remark(results, compared, of=claim.of))
+        parts.append(scenarios.make_remark(results, compared, of=claim.of))
     elif compared:
         parts.append(describe_pythons(compared.pythons))
     parts.append(line.result.fixed_between if place is line.result.fixed else "")

@@ -20,7 +20,7 @@ GONE = "-"
 _BESIDE = "TensorFlow's package"
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with one row per environment. Less important packages are folded."""
     environments = results.run.environments
     if environments:
@@ -36,7 +36,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         if package.leads and any(package.versions) and (package.name != _BESIDE or package.differs)
     ]
     point, more = _point(software)
-    table = overview(run, [*leading, *point])
+    table = make_overview(run, [*leading, *point])
     if table.heads[1:]:
         yield table
         yield from _notes(table, more)
@@ -52,11 +52,11 @@ def _blocks(results: Results) -> Iterator[Block]:
             "The first line lists every version that differs between environments. Each further line lists only "
             f"differences from the line above. A {GONE} before a package means that it was removed."
         )
-        yield Folded("Other packages that change", [changes(run, changing), Text(note, True)])
+        yield Folded("Other packages that change", [tabulate_changes(run, changing), Text(note, True)])
     elif changing:
         empty = "Empty: the environment doesn't contain the package."
         gaps = [Text(empty, True)] if any("" in package.versions for package in changing) else []
-        yield Folded("The other packages that differ", [packages(run, changing), *gaps])
+        yield Folded("The other packages that differ", [tabulate_packages(run, changing), *gaps])
     yield from _are_same(run, software)
     if run.images:
         yield Folded("Hashes of images and interpreters", [Text(describe_images(run))])
@@ -72,7 +72,7 @@ def _point(software: Sequence[Software]) -> tuple[list[Software], int]:
     return differing[:PACKAGES], len(differing[PACKAGES:])
 
 
-def overview(run: Run, shown: Sequence[Software]) -> Table:
+def make_overview(run: Run, shown: Sequence[Software]) -> Table:
     """Return a table with one row per environment. Values that differ from the row above are highlighted."""
 
     def column(package: Software) -> Column[int]:
@@ -101,14 +101,14 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
         yield Text(" ".join(filter(None, notes)), True, where=FILES)
 
 
-def packages(run: Run, software: Sequence[Software]) -> Table:
+def tabulate_packages(run: Run, software: Sequence[Software]) -> Table:
     """Return a table of packages, with one line per package and one column per environment."""
     heads = [Head("package", is_label=True), *(Head(environment.name) for environment in run.environments)]
     lines = [Line([Entry(package.name), *map(Entry, package.versions)]) for package in software]
     return Table("The other packages that differ", heads, lines, "package")
 
 
-def changes(run: Run, software: Sequence[Software]) -> Table:
+def tabulate_changes(run: Run, software: Sequence[Software]) -> Table:
     """Return a table with one row per environment: the versions that differ from the row above.
 
     The first row contains all versions.

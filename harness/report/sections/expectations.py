@@ -15,9 +15,9 @@ from harness.report.sections.observations import (
     SeenLine,
     SeenValue,
     format_seen,
+    format_value,
     list_in_full,
     tabulate_by_environment,
-    text,
 )
 
 #: The headings before the environments.
@@ -27,7 +27,7 @@ LABELS = ("observation", "where", "stated")
 _DEVICE = "device"
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the results of the checks, by scenario."""
     statements = results.statements
     if not statements:
@@ -93,7 +93,7 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
         own = [value if axis == _DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
         where = ", ".join([*when, *own])
         name = ", ".join(filter(None, [expectation.observation, where]))
-        yield SeenLine(name, [expectation.observation, where, text(expectation.value)], line.entries)
+        yield SeenLine(name, [expectation.observation, where, format_value(expectation.value)], line.entries)
 
 
 def _value(check: Check) -> SeenValue:

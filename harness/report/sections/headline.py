@@ -60,7 +60,7 @@ def find_shared(results: Results) -> dict[str, str]:
     return {axis: value for axis, value in first.items() if all(context.get(axis) == value for context in rest)}
 
 
-def blocks(results: Results) -> Iterator[Block]:
+def make_blocks(results: Results) -> Iterator[Block]:
     """Yield the table, and a sentence that counts the other comparisons; nothing if there are no comparisons."""
     every = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
     if not every:
@@ -108,7 +108,7 @@ def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Colum
             names.place(own_table, row, names.find_varying_axes(own_table)),
         )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
-        return [word for word in (scenario, *names.labels(own_table.scenario, context), place) if word]
+        return [word for word in (scenario, *names.list_labels(own_table.scenario, context), place) if word]
 
     def label(line: _HeadlineLine) -> str:
         words = find_words(line)

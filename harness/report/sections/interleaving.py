@@ -9,7 +9,7 @@ from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
 from harness.model.texts import counted
 from harness.report import format
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 
 #: A check with a wider interval than this, on the log scale, is inconclusive.
 MOST = math.log1p(0.10)
@@ -41,11 +41,11 @@ def describe_interleaving(results: Results) -> str:
     return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{sequential}"
 
 
-def checks(results: Results) -> str:
+def describe_checks(results: Results) -> str:
     """Return the result of each check; empty if the run isn't interleaved."""
     if results.machines:
         return ". ".join(
-            f"On {name}: {text}" for name, machine in results.machines.items() if (text := checks(machine))
+            f"On {name}: {text}" for name, machine in results.machines.items() if (text := describe_checks(machine))
         )
     interleaving = results.turns
     if interleaving is None:
@@ -66,7 +66,7 @@ def checks(results: Results) -> str:
     return "; ".join(effects)
 
 
-def warnings(results: Results) -> Iterator[str]:
+def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if interleaving has side effects on the results."""
     least = SHARE * results.margin
     bias = list(_find_side_effects(results, least))
@@ -79,7 +79,7 @@ def warnings(results: Results) -> Iterator[str]:
         )
 
 
-def remark(bias: Estimate | None) -> str:
+def make_remark(bias: Estimate | None) -> str:
     """Return a remark on how the ratio changes without interleaving; empty if `bias` is None."""
     return f"without interleaving, the ratio is {format.factor(bias.value)} as large" if bias else ""
 
@@ -118,7 +118,7 @@ def _name(results: Results, ratio: NonInterleavedRatio) -> str:
     named = (
         f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name
         for table in results.tables
-        for line in lines(table)
+        for line in list_lines(table)
         if (line.compared.cell, line.compared.other) == (ratio.cell, ratio.other)
     )
     return next(named, f"{ratio.cell} vs {ratio.other}")

@@ -29,7 +29,7 @@ def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) 
     ]
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on the machines, with the comparisons on which they differ."""
     machines = results.run.machines
     if not machines:
@@ -38,13 +38,13 @@ def sections(results: Results) -> Iterator[Section]:
     groups = Counter(group.machine for group in results.run.plan.groups)
     columns = [
         Column[MachineFacts]("machine", lambda facts: facts.label, is_label=True),
-        Column[MachineFacts]("model", model),
+        Column[MachineFacts]("model", name_models),
         Column[MachineFacts]("groups", lambda facts: str(groups[facts.machine.id]), is_number=True),
         Column[MachineFacts]("id", lambda facts: facts.machine.id),
         Column[MachineFacts]("runs", lambda facts: ", ".join(facts.runs)),
     ]
     differing = [agreement for agreement in results.agreements if agreement.agrees is False]
-    lines = [difference(agreement) for agreement in differing[:LISTED]]
+    lines = [describe_difference(agreement) for agreement in differing[:LISTED]]
     more = [f"and {counted(len(differing) - LISTED, 'more comparison')}"] if len(differing) > LISTED else []
     yield Section(
         "Machines",
@@ -57,7 +57,7 @@ def sections(results: Results) -> Iterator[Section]:
     )
 
 
-def model(facts: MachineFacts) -> str:
+def name_models(facts: MachineFacts) -> str:
     """Return the models of a machine's CPU and GPUs."""
     cards = facts.host.get("gpus")
     gpu_names = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
@@ -67,7 +67,7 @@ def model(facts: MachineFacts) -> str:
 
 def explain_separate(machines: Sequence[MachineFacts]) -> str:
     """Return sentences that say whether the machines' models differ, and that their results aren't combined."""
-    models = {model(machine) for machine in machines}
+    models = {name_models(machine) for machine in machines}
     kind = "are different models" if len(models) > 1 else "are the same model"
     return (
         f"The machines {kind}. Each row has the results of one machine. Intervals, controls and variances are computed "
@@ -81,7 +81,7 @@ def describe_absent(results: Results) -> list[str]:
     return [f"The plan is incomplete: the runs of these shards are missing: {joined(shards)}."] if shards else []
 
 
-def sentences(results: Results) -> list[str]:
+def describe_agreements(results: Results) -> list[str]:
     """Return sentences on whether machines agree on the comparisons that several of them measured."""
     counts = Counter(agreement.agrees for agreement in results.agreements)
     if not counts:
@@ -102,7 +102,7 @@ def name_sides(agreement: Agreement) -> str:
     return f"{names.name_comparison(agreement.table, agreement.column)}{f' ({place})' if place else ''}"
 
 
-def difference(agreement: Agreement) -> str:
+def describe_difference(agreement: Agreement) -> str:
     """Return a sentence with the verdict of each machine, for a comparison on which the machines differ."""
     verdicts = [f"{verdict or NO_VERDICT} on {machine}" for machine, verdict in agreement.verdicts.items()]
-    return f"{names.title(agreement.table)}: {name_sides(agreement)} is {joined(verdicts)}."
+    return f"{names.name_table(agreement.table)}: {name_sides(agreement)} is {joined(verdicts)}."

@@ -15,7 +15,7 @@ from harness.report.sections import scripts, summary
 REASONS, OUTPUTS = 10, 10
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the reasons why cells have no result."""
     if results.missing:
         yield Section(title(results), "missing", list(_blocks(results)))
@@ -34,10 +34,10 @@ def _blocks(results: Results) -> Iterator[Block]:
     reasons, command = results.missing, summary.command_to_continue(results)
     columns: list[Column[Missing]] = [
         Column("status", lambda missing: missing.status.value, is_label=True),
-        Column("cells", lambda missing: cells(results, missing), is_label=True),
-        Column("why", reason),
+        Column("cells", lambda missing: list_cells(results, missing), is_label=True),
+        Column("why", explain),
         # the first screen contains the command that continues the run
-        Column("what to do", lambda missing: missing.advice if command else advice(results, missing), is_optional=True),
+        Column("what to do", lambda missing: missing.advice if command else advise(results, missing), is_optional=True),
     ]
     first, rest = reasons[:REASONS], reasons[REASONS:]
     # an error that the first screen explains isn't repeated
@@ -68,7 +68,7 @@ def name_cells(results: Results, missing: Missing) -> tuple[list[str], int]:
     return [_box(box) for box in boxes], left
 
 
-def cells(results: Results, missing: Missing) -> str:
+def list_cells(results: Results, missing: Missing) -> str:
     """Return the cells that have no result for one reason: `step, tf2.1 (2 cells)`."""
     names, left = name_cells(results, missing)
     return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
@@ -82,7 +82,7 @@ def _box(box: Box) -> str:
     return ", ".join([box.scenario, *(["/".join(environments)] if environments else []), *axes]) + count
 
 
-def reason(missing: Missing) -> str:
+def explain(missing: Missing) -> str:
     """Return why cells have no result."""
     unknown = (
         "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
@@ -91,7 +91,7 @@ def reason(missing: Missing) -> str:
     return (missing.reason or unknown) + some
 
 
-def advice(results: Results, missing: Missing) -> str:
+def advise(results: Results, missing: Missing) -> str:
     """Return the advice for cells without a result; empty if there is no advice."""
     if missing.advice or not _is_interrupted(missing):
         return missing.advice

@@ -39,7 +39,7 @@ FULL_CHARACTERS, FULL = 4000, 20
 SAME = "="
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the tables of observations.
 
     If nothing is timed, they are the main results. Otherwise, they are in the details.
@@ -47,10 +47,10 @@ def sections(results: Results) -> Iterator[Section]:
     behaviours = results.behaviours
     if behaviours:
         blocks = [block for behaviour in behaviours for block in _blocks(results, behaviour)]
-        yield Section("Observations", "observed", [*legends(results), *blocks])
+        yield Section("Observations", "observed", [*make_legends(results), *blocks])
 
 
-def legends(results: Results) -> Iterator[Text]:
+def make_legends(results: Results) -> Iterator[Text]:
     """Yield the legends of the tables."""
     wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
     sentences = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
@@ -105,7 +105,7 @@ def _list_with_times(results: Results, behaviour: Behaviour, caption: str) -> It
     for row, head, value in table.times():
         if row.device is not behaviour.device or not value.estimate:
             continue
-        cell, name = table.cell(row, head.side), names.cell_name(table, row, head.side, axes)
+        cell, name = table.cell(row, head.side), names.name_cell(table, row, head.side, axes)
         seen = observations(cell, results.found)
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
         values = [_value(seen[observation]) if observation in seen else None for observation in shown]
@@ -147,14 +147,14 @@ class SeenLine:
     cell: Cell | None = None
 
 
-def text(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as text: strings without quotes, other values as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
 def format_seen(observed: Observed) -> str:
     """Return the observation of a cell. If its launches disagree, the text contains all values."""
-    return "; ".join(map(text, observed.values))
+    return "; ".join(map(format_value, observed.values))
 
 
 def tabulate_by_environment(

@@ -12,7 +12,7 @@ from harness.model.scenario import Cell
 from harness.model.texts import counted, joined
 from harness.report import format, names
 from harness.report.blocks import FILES, Block, Column, Entry, Section, Text, tabulate
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.report.phrases import format_heading, list_names
 
 #: The largest number of cells that a sentence names. More cells are counted instead.
@@ -25,7 +25,7 @@ _SO = "the ratios of such cells show how fast the CPU launches kernels, not how 
 LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_SO}."
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
     blocks = [block for table in results.tables for block in _blocks(results, table)]
     if results.on_device:
@@ -45,7 +45,7 @@ def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     cells = [cell for cell in results.measured[table.scenario.name] if cell.cell in results.on_device]
     yield from format_heading(results, table.scenario, where=FILES)
     if cells:
-        columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.measured, table), is_label=True)]
+        columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.name_measured, table), is_label=True)]
         columns += [_of_cell(results, column) for column in _columns()]
         caption = f"Time on the device, {table.scenario.title}"
         yield tabulate(caption, columns, cells, cell=lambda cell: cell.cell, where=FILES, noun="cell")
@@ -114,12 +114,12 @@ def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
     reasons: dict[str, list[str]] = defaultdict(list)
     for cell in results.measured[table.scenario.name]:
         if cell.cell in results.untold_on_device and cell.cell not in results.on_device:
-            reasons[results.untold_on_device[cell.cell]].append(names.measured(table, cell))
+            reasons[results.untold_on_device[cell.cell]].append(names.name_measured(table, cell))
     for why, cells in reasons.items():
         yield f"Unknown for {list_names(cells)}: {why.rstrip('.')}."
 
 
-def remark(results: Results, compared: Compared) -> str:
+def make_remark(results: Results, compared: Compared) -> str:
     """Return a remark if cells of a comparison are launch-bound, otherwise an empty text."""
     sides = (("first", compared.cell), ("second", compared.other))
     bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
@@ -129,12 +129,12 @@ def remark(results: Results, compared: Compared) -> str:
     return f"launch-bound: kernels ran in {joined(shares)}" if shares else ""
 
 
-def warnings(results: Results) -> Iterator[str]:
+def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if compared cells are launch-bound."""
     compared = {
         cell: table
         for table in results.tables
-        for line in lines(table)
+        for line in list_lines(table)
         for cell in (line.compared.cell, line.compared.other)
     }
     bound = [cell for cell in compared if _is_bound(results, cell)]
@@ -157,7 +157,7 @@ def _is_bound(results: Results, cell: Cell) -> bool:
 
 def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
     named = (
-        names.measured(table, measured_cell)
+        names.name_measured(table, measured_cell)
         for measured_cell in results.measured[table.scenario.name]
         if measured_cell.cell == cell
     )

@@ -9,7 +9,7 @@ from harness.model.texts import joined
 from harness.report.blocks import FILES, Block, Code, Section, Text
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the last section of a report."""
     yield Section("Reproduce", "reproduce", list(_blocks(results)))
 
@@ -24,7 +24,7 @@ def _blocks(results: Results) -> Iterator[Block]:
             "command.",
             where=FILES,
         )
-    yield Code(command(run), where=FILES)
+    yield Code(make_command(run), where=FILES)
     yield Text("To write this report again from the stored launches:", where=FILES)
     yield Code(shlex.join(["harness", "report", run.shown_folder]), where=FILES)
     if results.found.series:
@@ -37,7 +37,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         yield Code(shlex.join(["harness", "bundle", run.shown_folder]), where=FILES)
 
 
-def command(run: Run) -> str:
+def make_command(run: Run) -> str:
     """Return the command of the run, with its seed."""
     seeded = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
     return shlex.join([*run.command, *([] if seeded else ["--seed", str(run.plan.seed)])])

@@ -41,37 +41,40 @@ SCRIPT_CHARACTERS = 20_000
 CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not wall-clock time"
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with details of the run."""
     yield Section("Run details", "measured", list(_blocks(results)))
 
 
 def _blocks(results: Results) -> Iterator[Block]:
     run = results.run
-    subjects = [subject(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)]
+    subjects = [
+        describe_scenario(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)
+    ]
+    placement = "" if run.machines else describe_placement(run)
     by_label = {
         "Rounds": timeline.describe_rounds(results),
-        "Sampling": f"{timeline.sampling(results)}{f'; {placement(run)}' if not run.machines else ''}",
+        "Sampling": join_remarks([timeline.describe_sampling(results), placement]),
         "Clock": CPU_TIME if run.plan.clock is Clock.CPU else "",
-        "Interleaving checks": interleaving.checks(results),
-        "Machine": "" if run.machines else machine(run),
+        "Interleaving checks": interleaving.describe_checks(results),
+        "Machine": "" if run.machines else describe_machine(run),
         **{
-            f"Machine {name}": f"{machine(machine_results.run)}; launches {placement(machine_results.run)}"
-            for name, machine_results in results.machines.items()
+            f"Machine {name}": f"{describe_machine(part.run)}; launches {describe_placement(part.run)}"
+            for name, part in results.machines.items()
         },
         "Not controlled": "" if run.machines else joined(run.backend.uncontrolled),
-        "GPUs used": used_gpus(results),
+        "GPUs used": list_used_gpus(results),
         "GPU code": run.plan.compiled_code,
-        "GPU clocks": locked_clocks(results),
-        "Run": origin(run),
+        "GPU clocks": describe_locked_clocks(results),
+        "Run": describe_origin(run),
         "Baseline": run.reference,
     }
     labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
     yield Items([*subjects, *labelled], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
-            yield script(scenario, run.scripts[scenario.name])
-    lines = [Line([*map(Entry, row)]) for row in facts(run)]
+            yield make_script_block(scenario, run.scripts[scenario.name])
+    lines = [Line([*map(Entry, row)]) for row in list_facts(run)]
     if lines:
         heads = [Head("of", is_label=True), Head("fact", is_label=True), Head("value")]
         yield Folded(
@@ -129,12 +132,12 @@ def suggest_rounds(rounds: Collection[int]) -> int:
     return max(FEWEST_ROUNDS, most if min(rounds, default=0) < FEWEST_ROUNDS else 2 * most)
 
 
-def placement(run: Run) -> str:
+def describe_placement(run: Run) -> str:
     """Describe on which cores launches ran, and whether they had priority there."""
     return f"{timeline.describe_pinning(run)}{', with priority over other work' if run.backend.priority else ''}"
 
 
-def subject(results: Results, scenario: Scenario) -> Words:
+def describe_scenario(results: Results, scenario: Scenario) -> Words:
     """Describe a scenario: its source, and the number and the devices of its cells."""
     cells = results.found.cells_of(scenario.name)
     numbers = sum(cell in results.found.series for cell in cells)
@@ -158,21 +161,21 @@ def _count_cells(numbers: int, cells: int) -> str:
     return f"{share} with a result"
 
 
-def origin(run: Run) -> str:
+def describe_origin(run: Run) -> str:
     """Return the run's id, its start and its versions."""
     commit = f", commit {run.commit}" if run.commit else ""
     suite = f", suite {run.suite}" if run.suite else ""
     return f"{run.id}, started {run.started}, harness {run.harness}{commit}{suite}, seed {run.plan.seed}"
 
 
-def script(scenario: Scenario, text: str) -> Folded:
+def make_script_block(scenario: Scenario, text: str) -> Folded:
     """Return a block with the full text of a user's scenario, so that a reader of the report can run it."""
     digest = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
     where = FILES if len(text) <= SCRIPT_CHARACTERS else REST
     return Folded(f"The scenario {scenario.path.name}, SHA-256 {digest}", [Code(text, "python")], where=where)
 
 
-def machine(run: Run) -> str:
+def describe_machine(run: Run) -> str:
     """Describe the machine of the launches, which is the engine's machine if the engine is remote; empty if unknown."""
     remote = run.backend.is_remote
     hardware = run.backend.to_dict() if remote else run.host
@@ -187,7 +190,7 @@ def machine(run: Run) -> str:
     return join_remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
 
 
-def used_gpus(results: Results) -> str:
+def list_used_gpus(results: Results) -> str:
     """Return the GPUs that launches reported for their work; empty if none did."""
     used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
     return ", ".join(map(describe_gpu, used))
@@ -198,7 +201,7 @@ def clock(locked: str) -> str:
     return "to the base clock" if locked == BASE_CLOCK else f"to {locked} MHz"
 
 
-def locked_clocks(results: Results) -> str:
+def describe_locked_clocks(results: Results) -> str:
     """Describe the clock that the run locked, and the clocks that were read; empty if the run locked no clocks."""
     locked = results.run.plan.lock_clocks
     steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
@@ -224,7 +227,7 @@ def _card(card: Mapping[str, Any]) -> str:
     return f"{card.get('name', '')}{f' ({words})' if words else ''}"
 
 
-def facts(run: Run) -> list[tuple[str, str, str]]:
+def list_facts(run: Run) -> list[tuple[str, str, str]]:
     """Return the recorded facts about the machine and the backend, each as source, label and value."""
     by_source = {"machine": run.host, "backend": run.backend.to_dict()}
     if run.machines:
@@ -236,12 +239,12 @@ def facts(run: Run) -> list[tuple[str, str, str]]:
                 (f"{machine_facts.label}: backend", machine_facts.backend.to_dict()),
             )
         }
-    return [(name, label, text) for name, values in by_source.items() for label, text in pairs(values)]
+    return [(name, label, text) for name, values in by_source.items() for label, text in list_pairs(values)]
 
 
-def pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
+def list_pairs(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the label and the text of every fact with a value. `memory_bytes` becomes `memory`, with a unit."""
-    labelled = [(label(key), fact(key, value)) for key, value in values.items()]
+    labelled = [(label(key), format_fact(key, value)) for key, value in values.items()]
     return [(name, text) for name, text in labelled if text]
 
 
@@ -265,12 +268,12 @@ def label(key: str) -> str:
     return _LABELS.get(words) or " ".join(_WORDS.get(word, word) for word in words.split(" "))
 
 
-def change(name: str, before: Any, now: Any, called: str = "") -> str:
+def format_change(name: str, before: Any, now: Any, called: str = "") -> str:
     """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `called` replaces its label."""
-    return f"{called or label(name)} {fact(name, before) or 'none'} → {fact(name, now) or 'none'}"
+    return f"{called or label(name)} {format_fact(name, before) or 'none'} → {format_fact(name, now) or 'none'}"
 
 
-def fact(key: str, value: Any) -> str:
+def format_fact(key: str, value: Any) -> str:
     """Return the value of a fact as text; empty if there is no value."""
     if value is None or value in ("", [], {}):
         return ""
@@ -282,5 +285,5 @@ def fact(key: str, value: Any) -> str:
     if isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         return ", ".join(str(item) for item in value)
     if isinstance(value, list) and all(isinstance(item, Mapping) for item in value):
-        return "; ".join(", ".join(f"{name} {text}" for name, text in pairs(item)) for item in value)
+        return "; ".join(", ".join(f"{name} {text}" for name, text in list_pairs(item)) for item in value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

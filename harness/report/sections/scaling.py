@@ -12,31 +12,31 @@ from harness.report import format, names
 from harness.report.blocks import EVERYWHERE, Block, Column, Entry, Section, Text, tabulate
 from harness.report.format import unit_of
 from harness.report.phrases import format_heading
-from harness.report.sections.scenarios import labels
+from harness.report.sections.scenarios import make_label_columns
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on scaling, if launches ran on different numbers of cores."""
     blocks: list[Block] = []
     legend = ""
     for table, points in results.scaling:
-        caption = f"Speed-up over cores, {names.title(table)}"
-        shown = tabulate(caption, columns(table, points), points, where=EVERYWHERE)
+        caption = f"Speed-up over cores, {names.name_table(table)}"
+        shown = tabulate(caption, make_columns(table, points), points, where=EVERYWHERE)
         blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), shown]
         legend = shown.legend
     if blocks:
         yield Section("Scaling over cores", "scaling", [*blocks, Text(legend, True)])
 
 
-def columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
+def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
     """Return the columns: the cell, its cores, its time, the speed-up and the efficiency."""
     unit, fewest = unit_of(table), counted(points[0].fewest, "core")
     axes = [axis for axis in (ENVIRONMENT, *table.column_axes) if axis != CPUS]
     return [
-        *labels(table, lambda point: point.row),
+        *make_label_columns(table, lambda point: point.row),
         Column(
             "configuration",
-            lambda point: " ".join(names.labels(table.scenario, {axis: point.side.values[axis] for axis in axes})),
+            lambda point: " ".join(names.list_labels(table.scenario, {axis: point.side.values[axis] for axis in axes})),
             is_label=True,
         ),
         Column("cores", lambda point: Entry(str(point.cores), order=point.cores), is_number=True, is_label=True),

@@ -24,7 +24,7 @@ from harness.report.comparisons import (
     describe_deciding,
     describe_rounds_needed,
     has_too_few_rounds,
-    lines,
+    list_lines,
     sort_by_size,
     summarize_verdicts,
 )
@@ -60,48 +60,53 @@ NOT_COMPARABLE = "the time per step changes during the measurement, and too few 
 Labelled = TypeVar("Labelled")
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield a section for each table: for each scenario with a result, and for each of its other quantities.
 
     The first section of a quantity explains ratios and verdicts for all tables of the quantity.
     """
     explained: set[str] = set()
     for number, table in enumerate(results.all_tables, 1):
-        compared = sort_by_size(lines(table))
+        compared = sort_by_size(list_lines(table))
         blocks: list[Block] = []
         if compared:
             first = names.measure(table) not in explained
-            blocks += [*comparisons(results, table, compared), *legends(results, table, compared, first=first)]
+            blocks += [
+                *make_comparisons(results, table, compared),
+                *make_legends(results, table, compared, first=first),
+            ]
             explained.add(names.measure(table))
-        yield Section(names.title(table), f"scenario-{number}", [*blocks, *times(results, table)])
+        yield Section(names.name_table(table), f"scenario-{number}", [*blocks, *make_times(results, table)])
 
 
 # Comparisons.
 
 
-def comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
+def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """Yield the table of comparisons, its chart and the counts of verdicts."""
     few = has_too_few_rounds(line.compared for line in compared)
-    columns_ = [*labels(table, lambda line: line.row), *columns(results, table, compared, few)]
+    columns_ = [*make_label_columns(table, lambda line: line.row), *make_columns(results, table, compared, few)]
     # a line chart over releases replaces the chart of ratios
     drawn = releases.select_drawn_pairs(results, table, compared)
     rest = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
-    yield from (Figure(picture, where=FILES) for picture in releases.pictures(results, table, compared))
-    yield from map(Figure, forest.comparisons(results, table, rest))
-    caption = f"Comparisons, {names.title(table)}"
+    yield from (Figure(picture, where=FILES) for picture in releases.draw(results, table, compared))
+    yield from map(Figure, forest.draw_comparisons(results, table, rest))
+    caption = f"Comparisons, {names.name_table(table)}"
     yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
-    yield Text(verdict_counts(compared, few), where=FILES)
+    yield Text(describe_verdicts(compared, few), where=FILES)
     percent = [line for line in compared if _percent(line)]
     if percent:
         columns_ = [
-            *labels(table, lambda line: line.row),
+            *make_label_columns(table, lambda line: line.row),
             Column("comparison", lambda line: line.what, is_label=True),
             Column(AS_THE_SOURCE, _percent, is_number=True),
         ]
-        yield tabulate(f"{capitalize(AS_THE_SOURCE)}, {names.title(table)}", columns_, percent, where=Where.DETAILS)
+        yield tabulate(
+            f"{capitalize(AS_THE_SOURCE)}, {names.name_table(table)}", columns_, percent, where=Where.DETAILS
+        )
 
 
-def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
+def make_label_columns(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
     """Return the columns that distinguish rows: the device, if there are several, and the axes in which rows differ."""
 
     def label(name: str) -> Column[Labelled]:
@@ -110,7 +115,7 @@ def labels(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[
     return [label(name) for name in [*(["device"] if table.several_devices else []), *names.find_varying_axes(table)]]
 
 
-def columns(
+def make_columns(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], few: bool
 ) -> list[Column[ComparisonLine]]:
     """Return the columns of the table of comparisons."""
@@ -118,7 +123,9 @@ def columns(
         Column("comparison", lambda line: line.what, is_label=True),
         *(_differences(table) if table.quantity == GROWTH else _ratios(results, table, compared)),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
-        Column(REMARKS, lambda line: remark(results, line.compared, few, of=line.table.quantity), is_optional=True),
+        Column(
+            REMARKS, lambda line: make_remark(results, line.compared, few, of=line.table.quantity), is_optional=True
+        ),
     ]
 
 
@@ -165,7 +172,7 @@ def _percent(line: ComparisonLine) -> str:
     return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
-def remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
+def make_remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
     """Return the remarks on one comparison.
 
     With `few`, all comparisons have too few rounds, and another sentence says so.
@@ -178,16 +185,16 @@ def remark(results: Results, compared: Compared, few: bool = False, *, of: str =
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
             describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
-            interleaving.remark(compared.bias),
-            contention(compared, results.margin),
+            interleaving.make_remark(compared.bias),
+            describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
-            on_device.remark(results, compared) if of == STEP else "",
+            on_device.make_remark(results, compared) if of == STEP else "",
             describe_rounds_needed(results.found_of(of), compared.cell, compared.settling),
         ]
     )
 
 
-def contention(compared: Compared, margin: float) -> str:
+def describe_contention(compared: Compared, margin: float) -> str:
     """Return a remark if the correction for CPU contention may change a ratio by at least `margin` (log scale)."""
     if compared.contention < margin:
         return ""
@@ -204,7 +211,7 @@ def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> s
     return NOT_COMPARABLE if withheld is Withheld.TREND else ""
 
 
-def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
+def describe_verdicts(compared: Sequence[ComparisonLine], few: bool) -> str:
     """Return a sentence that counts the verdicts.
 
     For example, `Of 5 comparisons: 3 slower, 2 unclear.`
@@ -219,7 +226,7 @@ def verdict_counts(compared: Sequence[ComparisonLine], few: bool) -> str:
     return summarize_verdicts([line.compared.verdict for line in compared])
 
 
-def legends(
+def make_legends(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], *, first: bool
 ) -> Iterator[Text]:
     """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
@@ -230,7 +237,7 @@ def legends(
         yield from _describe_looks(results, compared)
     shown = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
     if shown:
-        yield Text(levels(shown), True, where=FILES)
+        yield Text(describe_levels(shown), True, where=FILES)
     if len(shown) > 1:
         together = _compute_joint_level(shown)
         verdicts = f"All of these verdicts are correct with {together} confidence too. {HOLM} "
@@ -238,7 +245,7 @@ def legends(
         text += "" if table.quantity == GROWTH else _MODERATED
         if text:
             yield Text(text.rstrip(), True, where=FILES)
-    if table.quantity == STEP and any(on_device.remark(results, line.compared) for line in compared):
+    if table.quantity == STEP and any(on_device.make_remark(results, line.compared) for line in compared):
         yield Text(on_device.LEGEND, True, where=FILES)
 
 
@@ -265,7 +272,7 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
         )
 
 
-def levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
+def describe_levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
     """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
     sure = sorted(judgement.level for judgement in shown)
     level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
@@ -314,16 +321,16 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
 # the time per step
 
 
-def times(results: Results, table: ScenarioTable) -> Iterator[Block]:
+def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
     varying = names.find_varying_axes(table)
     same = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
     if same:
         yield Text(f"The same in all rows: {', '.join(same)}.", True, where=FILES)
-    yield times_table(table)
-    yield Text(intervals(table, unit), True, where=FILES)
-    yield from map(Figure, times_chart.pictures(results, table))
+    yield make_times_table(table)
+    yield Text(explain_intervals(table, unit), True, where=FILES)
+    yield from map(Figure, times_chart.draw(results, table))
     yield from (
         Text(sentence, True, where=FILES)
         for sentence in [*explain_marks(table), *_explain_no_percentiles(results, table)]
@@ -339,13 +346,13 @@ def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[
             cell = table.cell(row, head.side)
             launch = index.culprit(cell)
             if value.estimate and cell not in index.series and launch:
-                cells.append(names.cell_name(table, row, head.side, varying))
+                cells.append(names.name_cell(table, row, head.side, varying))
                 why = why or " ".join(filter(None, [launch.error, launch.advice]))
         if cells:
             yield f"No {quantity} for {list_names(cells)}: {why}"
 
 
-def times_table(table: ScenarioTable) -> Table:
+def make_times_table(table: ScenarioTable) -> Table:
     """Return a table with a row per combination of axes and a column per environment and compared value.
 
     If these would be too many columns, each environment gets a separate row.
@@ -354,9 +361,11 @@ def times_table(table: ScenarioTable) -> Table:
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
     environments = list(dict.fromkeys(side.environment for _, side in heads))
     if len(heads) > COLUMNS and len(environments) > 1:
-        sides = [(names.values(table, side) or names.measure(table), side.environment, at) for at, side in heads]
+        sides = [
+            (names.name_side_values(table, side) or names.measure(table), side.environment, at) for at, side in heads
+        ]
     else:
-        sides, environments = [(names.side_name(table, side), "", at) for at, side in heads], [""]
+        sides, environments = [(names.name_side(table, side), "", at) for at, side in heads], [""]
     places: dict[str, dict[str, int]] = {}
     for heading, environment, at in sides:
         places.setdefault(heading, {})[environment] = at
@@ -369,7 +378,7 @@ def times_table(table: ScenarioTable) -> Table:
         return Column(", ".join(filter(None, [heading, _symbol(table, unit)])), time, is_number=True)
 
     columns: list[Column[tuple[Row, str]]] = [
-        *labels(table, lambda line: line[0]),
+        *make_label_columns(table, lambda line: line[0]),
         Column(ENVIRONMENT, lambda line: line[1], is_label=True, is_optional=True),
         *(column(*place) for place in places.items()),
     ]
@@ -393,7 +402,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
     )
 
 
-def intervals(table: ScenarioTable, unit: Unit) -> str:
+def explain_intervals(table: ScenarioTable, unit: Unit) -> str:
     """Explain the intervals next to the times."""
     rounds, step = table.rounds, capitalize(names.name_values(table))
     step += f" in {unit.symbol}" if unit.symbol else ""
@@ -421,7 +430,7 @@ def explain_marks(table: ScenarioTable) -> list[str]:
     by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
     for row, head, value in table.times():
         for mark, why in marks(value, table.clock).items():
-            by_mark[mark].append(f"{names.cell_name(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
+            by_mark[mark].append(f"{names.name_cell(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. "
         "Affected launches:",

@@ -38,14 +38,14 @@ _ENDS = {
 }
 
 
-def sentences(results: Results) -> list[str]:
+def describe_scripts(results: Results) -> list[str]:
     """Return sentences about the run's plain scripts, the most important first; empty if it has any other scenario."""
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
     return [
         *(sentence for scenario in scenarios for sentence in _describe_script(results, scenario)),
-        *printed_sentences(results),
+        *describe_printed(results),
     ]
 
 
@@ -74,7 +74,7 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         yield from _describe_alone(results, scenario)
 
 
-def printed_sentences(results: Results) -> list[str]:
+def describe_printed(results: Results) -> list[str]:
     """Return sentences about the numbers that plain scripts print: ratios of two numbers, growth, and comparisons."""
     scenarios = [scenario for scenario in results.run.scenarios if scenario.script]
     return [

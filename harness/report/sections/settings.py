@@ -35,14 +35,14 @@ _SUBJECTS = {
 }
 
 
-def sentences(results: Results) -> list[str]:
+def describe_settings(results: Results) -> list[str]:
     """Return a sentence for each setting that differs, such as `XLA compiles nothing in tf2.0 and …; … -a xla=off`."""
     several = len({setting.scenario.name for setting in results.settings}) > 1
-    placed = [(setting.scenario.name if several else "", sentence(setting)) for setting in results.settings]
+    placed = [(setting.scenario.name if several else "", describe_setting(setting)) for setting in results.settings]
     return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in placed]
 
 
-def page_faults(results: Results) -> list[str]:
+def describe_page_faults(results: Results) -> list[str]:
     """Return a sentence about page faults that make launches of a cell differ, and about the setting that avoids them.
 
     If all cells have this setting, the sentence explains it, and how to measure without it.
@@ -59,12 +59,12 @@ def page_faults(results: Results) -> list[str]:
     faults = cell.used.resources[FAULTS]
     more = f"; {counted(len(by_share) - 1, 'more cell', 'is')} affected" if len(by_share) > 1 else ""
     return [
-        f"The number of page faults differs between launches of {names.measured(table, cell)} ({faults.low:,.0f} to "
-        f"{faults.high:,.0f} per step), and changes their times{more}. To avoid page faults, pass -a malloc=keep."
+        f"The number of page faults differs between launches of {names.name_measured(table, cell)} ({faults.low:,.0f} "
+        f"to {faults.high:,.0f} per step), and changes their times{more}. To avoid page faults, pass -a malloc=keep."
     ]
 
 
-def sentence(difference: SettingDifference) -> str:
+def describe_setting(difference: SettingDifference) -> str:
     """Return a sentence on a setting that differs, and how to make it equal."""
     subject, same = _SUBJECTS.get(difference.setting, (f"{difference.setting} is", ""))
     text = joined(

@@ -28,10 +28,10 @@ from harness.report.comparisons import (
     explain_withheld,
     format_decided_ratio,
     is_settled,
-    lines,
+    list_lines,
     summarize_verdicts,
 )
-from harness.report.phrases import changed_packages, describe_clock, describe_overrides, environments
+from harness.report.phrases import describe_clock, describe_overrides, list_changed_packages, name_environments
 from harness.report.sections import (
     attribution,
     claims,
@@ -61,26 +61,26 @@ _ORDER = (
 )
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the first screen, and then other findings."""
-    yield Section(title(results), "answer", first_screen(results))
+    yield Section(make_title(results), "answer", make_first_screen(results))
     if rest := list(_list_rest(results)):
         yield Section("Other findings", "findings", rest)
 
 
-def first_screen(results: Results, *, table: bool = True) -> list[Block]:
+def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """Return one sentence with the main result, one table, one sentence on the cause, warnings, and the small print.
 
     Claims of upstream issues come first. Without `table`, the table is left out. A terminal shows neither the cause nor
     the small print, so that the first screen fits into 24 lines.
     """
     return [
-        *claims.head(results),
+        *claims.make_head(results),
         *(Text([Bold(answer)], where=EVERYWHERE) for answer in _answers(results)[:1]),
-        *(Text(text, where=EVERYWHERE) for text in scripts.printed_sentences(results)),
-        *(Text(text, where=EVERYWHERE) for text in sweeps.device_sentences(results)[: sweeps.SENTENCES]),
+        *(Text(text, where=EVERYWHERE) for text in scripts.describe_printed(results)),
+        *(Text(text, where=EVERYWHERE) for text in sweeps.describe_devices(results)[: sweeps.SENTENCES]),
         *(_table(results) if table else ()),
-        *(Text(text, where=EVERYWHERE) for text in machines.sentences(results)),
+        *(Text(text, where=EVERYWHERE) for text in machines.describe_agreements(results)),
         *(Text(text, where=FILES) for text in attribution.describe_causes(results)),
         *_alerts(results),
         Text(" ".join(_conditions(results)), is_small=True, where=FILES),
@@ -89,9 +89,9 @@ def first_screen(results: Results, *, table: bool = True) -> list[Block]:
 
 def _answers(results: Results) -> list[str]:
     """Return the main results as sentences. The first sentence omits values that are in the small print."""
-    first, *rest = sentences(results) or ([] if results.claims else [no_answer(results)]) or [""]
-    if results.answers and not scripts.sentences(results):
-        first = sentence(results.run, results.answers[0], _distinguish_rows(results))
+    first, *rest = describe_answers(results) or ([] if results.claims else [explain_no_answer(results)]) or [""]
+    if results.answers and not scripts.describe_scripts(results):
+        first = describe_answer(results.run, results.answers[0], _distinguish_rows(results))
     return [text for text in (first, *rest) if text]
 
 
@@ -100,27 +100,29 @@ def _distinguish_rows(results: Results) -> str:
     answer, shared = results.answers[0], headline.find_shared(results)
     facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
     several = len({id(other.table) for other in headline.find_leading(results)}) > 1
-    return ", ".join([*([answer.table.scenario.name] if several else []), *names.labels(answer.table.scenario, facts)])
+    return ", ".join(
+        [*([answer.table.scenario.name] if several else []), *names.list_labels(answer.table.scenario, facts)]
+    )
 
 
 def _list_rest(results: Results) -> Iterator[Block]:
-    on_first_screen = scripts.printed_sentences(results)
+    on_first_screen = scripts.describe_printed(results)
     rest = [text for text in _answers(results)[1:] if text not in on_first_screen]
     if rest:
         yield Items(rest, where=FILES)
     more = len(results.answers) - SENTENCES
-    if more > 0 and not scripts.sentences(results):
+    if more > 0 and not scripts.describe_scripts(results):
         yield Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=FILES)
-    for text in [*settings.sentences(results), *settings.page_faults(results)]:
+    for text in [*settings.describe_settings(results), *settings.describe_page_faults(results)]:
         yield Text(text, True, where=FILES)
 
 
 def _table(results: Results) -> Iterator[Block]:
     """Yield the table of the first screen: comparisons or, if nothing is compared, times."""
     if results.answers:
-        yield from headline.blocks(results)
+        yield from headline.make_blocks(results)
     elif not results.claims:
-        yield from (replace(scenarios.times_table(table), where=REPORT) for table in results.tables[:1])
+        yield from (replace(scenarios.make_times_table(table), where=REPORT) for table in results.tables[:1])
 
 
 def _alerts(results: Results) -> Iterator[Block]:
@@ -132,8 +134,8 @@ def _alerts(results: Results) -> Iterator[Block]:
     warnings = [
         *machines.describe_absent(results),
         *([taken] if taken else []),
-        *machines.collect_sentences(results, interleaving.warnings),
-        *on_device.warnings(results),
+        *machines.collect_sentences(results, interleaving.list_warnings),
+        *on_device.list_warnings(results),
     ]
     ended = list(describe_early_end(results))
     if not command_to_continue(results):
@@ -149,20 +151,20 @@ def _conditions(results: Results) -> list[str]:
     verdicts = [line.compared.verdict for line in _list_judged(results)]
     common = headline.find_shared(results)
     scenario = results.answers[0].table.scenario if common else None
-    shared = ", ".join([scenario.name, *names.labels(scenario, common)]) if scenario else ""
+    shared = ", ".join([scenario.name, *names.list_labels(scenario, common)]) if scenario else ""
     return [
         *([summarize_verdicts(verdicts)] if verdicts else []),
         *([f"The same in all rows: {shared}."] if shared else []),
-        *machines.collect_sentences(results, lambda machine: [conditions(machine)]),
+        *machines.collect_sentences(results, lambda machine: [describe_conditions(machine)]),
         *(
-            machines.collect_sentences(results, lambda machine: [control(machine)])
+            machines.collect_sentences(results, lambda machine: [describe_control(machine)])
             if results.compares or results.claims
             else []
         ),
     ]
 
 
-def title(results: Results) -> str:
+def make_title(results: Results) -> str:
     """Return the title: `One training step: TensorFlow 2.0.0 vs 1.14.0`."""
     measured = [scenario for scenario in results.run.scenarios if results.found.cells_of(scenario.name)]
     subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
@@ -174,25 +176,25 @@ def _versions(run_environments: Sequence[Environment]) -> str:
     versions = [environment.tensorflow for environment in run_environments if not environment.base]
     if len(run_environments) == 2 == len({*versions}):
         return f"TensorFlow {versions[1]} vs {versions[0]}"
-    return environments(run_environments)
+    return name_environments(run_environments)
 
 
-def sentences(results: Results, most: int = SENTENCES) -> list[str]:
+def describe_answers(results: Results, most: int = SENTENCES) -> list[str]:
     """Return the first results as sentences. A sentence omits shared values that the sentence before it contains.
 
     For plain scripts, return all sentences about them.
     """
-    if of_scripts := scripts.sentences(results):
+    if of_scripts := scripts.describe_scripts(results):
         return of_scripts
     texts, before = [], ""
     for answer in results.answers[:most]:
         where = _where(answer)
-        texts.append(sentence(results.run, answer, "" if where == before else where))
+        texts.append(describe_answer(results.run, answer, "" if where == before else where))
         before = where
     return texts
 
 
-def sentence(run: Run, answer: Answer, where: str | None = None) -> str:
+def describe_answer(run: Run, answer: Answer, where: str | None = None) -> str:
     """Return one result as a sentence.
 
     `where` are the values that all rows share. By default, these are the scenario and the axis values.
@@ -357,7 +359,7 @@ def _where(answer: Answer) -> str:
     """Return the scenario's name, the values that all rows share, and the name of a `pick` comparison."""
     scenario = answer.table.scenario
     shared: Mapping[str, str] = {**answer.context, **answer.common}
-    words = ", ".join([scenario.name, *names.labels(scenario, shared)])
+    words = ", ".join([scenario.name, *names.list_labels(scenario, shared)])
     return f"{words}; {answer.comparison.name}" if answer.comparison.pick else words
 
 
@@ -392,11 +394,11 @@ def _environments(run: Run, one: Environment | None, other: Environment | None) 
             return called(one), called(other)
     if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
         return None
-    changed = changed_packages(run, one.name, other.name)
+    changed = list_changed_packages(run, one.name, other.name)
     return (f"{one.name} ({changed})", other.name) if changed else None
 
 
-def no_answer(results: Results) -> str:
+def explain_no_answer(results: Results) -> str:
     """Return the sentence for a run that compares nothing."""
     cells = len(results.found.cells)
     if results.tables:
@@ -470,7 +472,7 @@ def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
 def describe_early_end(results: Results) -> Iterator[Block]:
     """Yield what ended the run before all planned rounds, with the command that continues it if this is useful."""
     sentence, command = run_info.describe_early_end(results.run, results.launches), command_to_continue(results)
-    if sentence and command and not rounds_to_settle(results):  # otherwise, `suggest_rounds` yields the command
+    if sentence and command and not find_rounds_to_settle(results):  # otherwise, `suggest_rounds` yields the command
         yield Text(f"{sentence} To continue the run:", where=FILES)
         yield Code(command, where=FILES)
     elif sentence:
@@ -484,10 +486,10 @@ def command_to_continue(results: Results) -> str:
     is_whole = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
     if by_budget and is_whole and judged and all(is_settled(line.verdict) for line in judged):
         return ""
-    return run_info.command_to_continue(results.run, rounds_to_settle(results))
+    return run_info.command_to_continue(results.run, find_rounds_to_settle(results))
 
 
-def rounds_to_settle(results: Results) -> int | None:
+def find_rounds_to_settle(results: Results) -> int | None:
     """Return the total number of rounds that `suggest_rounds` suggests; None if it suggests none."""
     every = _list_rounds_needed(results)
     totals = sorted(
@@ -509,7 +511,7 @@ def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeed
 
 
 def _list_judged(results: Results) -> list[ComparisonLine]:
-    return [line for table in results.all_tables for line in lines(table)]
+    return [line for table in results.all_tables for line in list_lines(table)]
 
 
 def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
@@ -529,15 +531,15 @@ def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | N
 _OLDER = " An earlier version of harness made this run; the verdicts follow the current rules."
 
 
-def conditions(results: Results) -> str:
+def describe_conditions(results: Results) -> str:
     """Describe how the run was measured: rounds, cores, the margin, and interference from other processes."""
     run = results.run
     cpu = run.host.get("cpu")
-    on = f", on {cpu}" if cpu else ""
+    cores = f"{timeline.describe_pinning(run)}{f', on {cpu}' if cpu else ''}"
     measured = "CPU time, not wall-clock time, was measured" if run.plan.clock is Clock.CPU else "Measured"
     return " ".join(
         [
-            f"{measured} in {timeline.rounds(results)} of fresh processes, {timeline.describe_pinning(run)}{on}.",
+            f"{measured} in {timeline.format_rounds(results)} of fresh processes, {cores}.",
             f"Differences below {format.share(run.plan.margin)} aren't reported.",
             *_describe_intervals(results),
             f"{timeline.interference_of(results)}{_OLDER if run.rules < RULES else ''}",
@@ -565,7 +567,7 @@ def _describe_intervals(results: Results) -> Iterator[str]:
         )
 
 
-def control(results: Results, margin: float | None = None) -> str:
+def describe_control(results: Results, margin: float | None = None) -> str:
     """Describe the A/A control: whether two identical cells differ, and the bias that half of such runs would find.
 
     `margin` is a share. The default is the margin of the run.

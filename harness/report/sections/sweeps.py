@@ -34,19 +34,19 @@ class SweepLine:
     crossing: Crossing | None
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on sweeps, with the first crossovers as sentences, and all crossovers in tables."""
     blocks: list[Block] = []
     lines: list[SweepLine] = []
     for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
         pairs = list(members)
-        drawn = [*map(Figure, sweeps_chart.pictures(results, pairs[0][0], [sweep for _, sweep in pairs]))]
+        drawn = [*map(Figure, sweeps_chart.draw(results, pairs[0][0], [sweep for _, sweep in pairs]))]
         for table, sweep in pairs:
-            blocks += format_heading(results, table.scenario, names.sweep_place(table, sweep), EVERYWHERE)
+            blocks += format_heading(results, table.scenario, names.name_sweep(table, sweep), EVERYWHERE)
             blocks += [*drawn, *_describe_sweep(table, sweep)]
             drawn, lines = [], [*lines, *_lines(table, sweep)]
     if lines:
-        blocks.append(Text(tabulate("", columns(lines[0].table, lines[0].sweep), lines).legend, True))
+        blocks.append(Text(tabulate("", make_columns(lines[0].table, lines[0].sweep), lines).legend, True))
     if blocks:
         yield Section("Sweeps", "sweeps", blocks)
 
@@ -59,26 +59,26 @@ def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Bloc
         )
     if not sweep.races:
         return
-    clauses = sentences(table, sweep)
+    clauses = describe_comparisons(table, sweep)
     more = sum(count for _, count in clauses[SENTENCES:])
     rest = f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."
     yield Items([*(text for text, _ in clauses[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
     yield Items([text for text, _ in clauses], where=Where.TERMINAL)
-    place = ", ".join(filter(None, [table.scenario.title, names.sweep_place(table, sweep)]))
-    yield tabulate(f"Crossings along {sweep.axis}, {place}", columns(table, sweep), _lines(table, sweep))
+    place = ", ".join(filter(None, [table.scenario.title, names.name_sweep(table, sweep)]))
+    yield tabulate(f"Crossings along {sweep.axis}, {place}", make_columns(table, sweep), _lines(table, sweep))
 
 
 # In sentences.
 
 
-def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
+def describe_comparisons(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int]]:
     """Return a sentence for each comparison along a sweep, crossovers first."""
     by_text: dict[str, list[str]] = {}
     for comparison in sorted(
         sweep.races, key=lambda comparison: 0 if comparison.crossings else 1 if comparison.ahead else 2
     ):
         by_text.setdefault(_describe_crossings(table, sweep, comparison), []).append(
-            names.sides(table, comparison.column)[2]
+            names.name_sides(table, comparison.column)[2]
         )
     shared = {text: join_remarks(places) for text, places in by_text.items()}
     return [
@@ -87,18 +87,18 @@ def sentences(table: ScenarioTable, sweep: MeasuredSweep) -> list[tuple[str, int
 
 
 def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, comparison: SweepComparison) -> str:
-    subject, base, _ = names.sides(table, comparison.column)
+    subject, base, _ = names.name_sides(table, comparison.column)
     if comparison.different:
         return f"{subject} and {base} did different work ({comparison.different}), so no crossing is computed"
     ahead, behind = (subject, base) if comparison.ahead == comparison.column.side else (base, subject)
     if comparison.ahead and not comparison.unclear:
-        first, last = format.size(comparison.sizes[0], sweep), amount(comparison.sizes[-1], sweep)
+        first, last = format.size(comparison.sizes[0], sweep), format_amount(comparison.sizes[-1], sweep)
         once = ", in one round" if comparison.rounds == 1 else ""
         return f"{ahead} takes less {table.clock.time} than {behind} at every size from {first} to {last}{once}"
     clauses = [_crossing(crossing, sweep, subject, base, table.clock) for crossing in comparison.crossings]
     if comparison.unclear:
         where = " and ".join(
-            f"from {format.size(interval.low, sweep)} to {amount(interval.high, sweep)}"
+            f"from {format.size(interval.low, sweep)} to {format_amount(interval.high, sweep)}"
             for interval in comparison.unclear
         )
         clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
@@ -109,17 +109,17 @@ def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, comparison: 
 
 def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str, clock: Clock) -> str:
     before, after = (base, subject) if crossing.rises else (subject, base)
-    sure = span(crossing, sweep) or "one round, so no interval"
-    return f"From about {amount(crossing.at, sweep)} ({sure}) on, {after} takes less {clock.time} than {before}"
+    sure = format_span(crossing, sweep) or "one round, so no interval"
+    return f"From about {format_amount(crossing.at, sweep)} ({sure}) on, {after} takes less {clock.time} than {before}"
 
 
-def amount(size: float, sweep: MeasuredSweep) -> str:
+def format_amount(size: float, sweep: MeasuredSweep) -> str:
     """Return a size with its unit, such as `130 calls`, or with its axis, such as `size 130`."""
     text = format.size(size, sweep)
     return f"{text} {sweep.unit}" if sweep.unit else f"{sweep.axis} {text}"
 
 
-def span(crossing: Crossing, sweep: MeasuredSweep) -> str:
+def format_span(crossing: Crossing, sweep: MeasuredSweep) -> str:
     """Return the interval of a crossover. If the interval is open at one end, the text contains only the other end."""
     if crossing.interval is None:
         return ""
@@ -136,7 +136,7 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 # Devices.
 
 
-def device_sentences(results: Results) -> list[str]:
+def describe_devices(results: Results) -> list[str]:
     """Return a sentence for each comparison of devices along a sweep: the size from which on a device is faster.
 
     Unlike crossovers, the sentence contains only measured sizes, and is based on their verdicts.
@@ -146,8 +146,8 @@ def device_sentences(results: Results) -> list[str]:
     for table, sweep in results.sweeps:
         for race in sweep.races:
             if race.column.comparison and race.column.comparison.along == DEVICE:
-                where = [names.title(table) if several else "", names.sides(table, race.column)[2]]
-                where += [names.sweep_place(table, sweep)]
+                where = [names.name_table(table) if several else "", names.name_sides(table, race.column)[2]]
+                where += [names.name_sweep(table, sweep)]
                 texts.setdefault(_compare_devices(sweep, race), []).append(join_remarks(where))
     return [f"{text} ({'; '.join(places)})." if any(places) else f"{text}." for text, places in texts.items() if text]
 
@@ -166,11 +166,11 @@ def _compare_devices(sweep: MeasuredSweep, race: SweepComparison) -> str:
         return f"{capitalize(subject)} is {last} than {base} for every {sweep.axis} from {first_size} to {last_size}"
     if clear.count(last) != 1:
         return f"{capitalize(subject)} compared with {base}: {_list_verdicts(runs, sweep)}"
-    text = f"From {amount(at_last[0].size, sweep)} on, {subject} is {last} than {base}"
+    text = f"From {format_amount(at_last[0].size, sweep)} on, {subject} is {last} than {base}"
     if len(clear) == 1:
         return f"{text} ({_list_verdicts(runs[:-1], sweep)})"
     place = max(place for place, (verdict, _) in enumerate(runs[:-1]) if verdict in clear)
-    low, high = (amount(size, sweep) for size in (runs[place][1][-1].size, at_last[0].size))
+    low, high = (format_amount(size, sweep) for size in (runs[place][1][-1].size, at_last[0].size))
     between = f"; {_list_verdicts(runs[place + 1 : -1], sweep)}" if runs[place + 1 : -1] else ""
     return f"{text}. The crossover is between {low} ({runs[place][0]}) and {high}{between}"
 
@@ -189,7 +189,7 @@ def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]],
 # In the table.
 
 
-def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
+def make_columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine]]:
     """Return the columns of a comparison along a sweep. Sizes have the sweep's unit, or the name of its axis."""
     return [
         Column("comparison", lambda line: names.name_comparison(line.table, line.comparison.column), is_label=True),
@@ -204,7 +204,7 @@ def columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[SweepLine
         ),
         Column(
             "interval",
-            lambda line: span(line.crossing, line.sweep) if line.crossing else "",
+            lambda line: format_span(line.crossing, line.sweep) if line.crossing else "",
             legend="The interval contains the sizes at which t tests over the rounds, together at "
             f"{format.level(LEVEL)}, don't reject equal times (Fieller 1954). If it reaches the end of the sweep, it "
             "is open on that side.",
@@ -232,7 +232,7 @@ def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
 def _name_ahead(line: SweepLine, *, before: bool) -> str:
     """Name the side that takes less time before or after the crossover; empty if the sweep doesn't establish it."""
     comparison, crossing = line.comparison, line.crossing
-    subject, base, _ = names.sides(line.table, comparison.column)
+    subject, base, _ = names.name_sides(line.table, comparison.column)
     if crossing is None:
         return "" if comparison.ahead is None else subject if comparison.ahead == comparison.column.side else base
     if crossing.opens_low if before else crossing.opens_high:

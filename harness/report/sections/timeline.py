@@ -18,7 +18,7 @@ from harness.report.sections import interleaving, machines
 LISTED = 10
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on noisy rounds, if there are any."""
     noisy_rounds = results.disturbance.disturbed
     if noisy_rounds:
@@ -77,7 +77,7 @@ def _shares(shares: Sequence[float], launches: int) -> str:
     return f"{' to '.join(ends)} of the time in {len(shares)} of {counted(launches, 'launch')}" if ends else ""
 
 
-def rounds(results: Results) -> str:
+def format_rounds(results: Results) -> str:
     """Return the number of rounds with results: `5 rounds`, or `3 to 5 rounds`; without results, the planned rounds."""
     numbers = sorted({table.rounds for table in results.tables})
     return _span(numbers) if numbers else describe_planned(results.run.plan)
@@ -168,7 +168,7 @@ def _span(numbers: Sequence[int]) -> str:
     return f"{numbers[0]} {'and' if len(numbers) == 2 else 'to'} {numbers[-1]} rounds"
 
 
-def sampling(results: Results) -> str:
+def describe_sampling(results: Results) -> str:
     """Describe how launches warmed up and sampled."""
     planned_ = results.run.plan.sampling
     if planned_.protocol is Protocol.DOCUMENT:

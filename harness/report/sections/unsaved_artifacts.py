@@ -11,7 +11,7 @@ from harness.report.blocks import Column, Section, Text, Where, tabulate
 LAUNCHES = 50
 
 
-def sections(results: Results) -> Iterator[Section]:
+def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on launches with unsaved artifacts; nothing if all were saved."""
     lost = [launch for launch in results.launches if launch.not_kept]
     if not lost:

@@ -10,7 +10,7 @@ from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.report.charts import forest, phases, sweeps, timeline, times, trends
 from harness.report.charts.vega import Picture
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from tests.factories import PHASES, cell, cells, rounds, run, scenario
 
 #: Strings that would do harm: a script, an end of the element, a terminal's colours, lines, a mark that turns letters.
@@ -58,15 +58,15 @@ def many(count: int) -> Results:
 def drawn(of: Results) -> Iterator[Picture]:
     """All charts of all tables."""
     for table in of.tables:
-        yield from forest.comparisons(of, table, lines(table))
-        yield from times.pictures(of, table)
-        yield from sweeps.pictures(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
+        yield from forest.draw_comparisons(of, table, list_lines(table))
+        yield from times.draw(of, table)
+        yield from sweeps.draw(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
         for made in of.attributions:
             if made.scenario.name == table.scenario.name:
-                yield from forest.effects(of, made)
-        yield from phases.pictures(of, table)
-        yield from timeline.pictures(of, table)
-        yield from trends.pictures(of, table)
+                yield from forest.draw_effects(of, made)
+        yield from phases.draw(of, table)
+        yield from timeline.draw(of, table)
+        yield from trends.draw(of, table)
 
 
 def kind(of: Picture) -> str:

@@ -45,7 +45,7 @@ def test_an_interval_that_ends_on_the_axis_has_both_caps():
 @given(st.floats(-300.0, 0.0), st.floats(0.0, 300.0))
 def test_marks_of_ratios_have_room_and_are_on_the_axis(low, high):
     shown = Interval(math.exp(low - 0.01), math.exp(high + 0.01))
-    marks = axes.ratio_marks(shown, 400.0)
+    marks = axes.choose_ratio_ticks(shown, 400.0)
     assert 1.0 in marks
     assert all(mark in shown for mark in marks)
     scale = 400.0 / math.log(shown.high / shown.low)
@@ -63,17 +63,17 @@ def test_marks_of_ratios_have_room_and_are_on_the_axis(low, high):
     ],
 )
 def test_marks_of_ratios_are_round_numbers_below_and_above_1(low, high, marks):
-    assert axes.ratio_marks(Interval(low, high), 400.0) == pytest.approx(marks)
+    assert axes.choose_ratio_ticks(Interval(low, high), 400.0) == pytest.approx(marks)
 
 
 def test_marks_of_times_are_one_two_and_five_of_each_decade():
-    assert axes.time_marks(Interval(0.9, 60.0)) == [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
+    assert axes.choose_time_ticks(Interval(0.9, 60.0)) == [1.0, 2.0, 5.0, 10.0, 20.0, 50.0]
 
 
 @given(st.floats(-250.0, 200.0), st.floats(2.5, 80.0))
 def test_marks_of_times_are_few_and_on_the_axis(low, span):
     shown = Interval(math.exp(low), math.exp(low + span))
-    marks = axes.time_marks(shown)
+    marks = axes.choose_time_ticks(shown)
     assert 1 <= len(marks) <= 10
     assert all(mark in shown for mark in marks)
 

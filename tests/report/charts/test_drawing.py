@@ -56,7 +56,7 @@ def test_where_memory_is_short_a_report_has_no_charts_and_says_why(monkeypatch: 
 def test_without_the_package_that_draws_a_report_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("harness.report.charts.drawing.find_spec", lambda name: None)
     for module in ("charts.vega", "html.assets"):
-        monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._started)
+        monkeypatch.setattr(f"harness.report.{module}.drawer", drawing._start)
     members = cells()
     results = Results(run(members), rounds(dict.fromkeys(members, 0.01)))
     written = files.render_files(results, sections.build(results))

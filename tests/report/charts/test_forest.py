@@ -7,7 +7,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.charts import layout
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from tests.factories import cell, cells, rounds, run
 from tests.report.charts.examples import many, picture, results, values
 
@@ -22,7 +22,7 @@ def encoding(of, mark, channel):
 def told(kind, made):
     """What is to be drawn: each ratio, time of the first over time of the second, with its verdict."""
     if kind == "ratios":
-        return [(line.compared.ratio, line.compared.verdict) for line in lines(made.tables[0])]
+        return [(line.compared.ratio, line.compared.verdict) for line in list_lines(made.tables[0])]
     (attribution,) = made.attributions
     return [(each.estimate, each.verdict) for each in attribution.effects]
 
@@ -45,7 +45,7 @@ def test_each_ratio_is_a_row_with_its_interval_and_its_verdict(kind):
 def test_rows_are_named_as_in_the_tables():
     made = results()
     names = [point["name"] for point in values(picture(made, "ratios"), "point")]
-    assert names == [line.name for line in lines(made.tables[0])]
+    assert names == [line.name for line in list_lines(made.tables[0])]
     assert [point["name"] for point in values(picture(made, "effects"), "point")] == [
         "tf2.0 vs tf1.14",
         "eager vs graph",

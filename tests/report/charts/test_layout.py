@@ -23,9 +23,11 @@ def test_a_long_name_keeps_its_beginning_and_its_end():
 
 
 def test_a_legend_has_as_many_columns_as_have_room():
-    assert layout.legend(["a"]) is None
+    assert layout.make_legend(["a"]) is None
     names = ["graph", "eager", "a function"]
-    assert [layout.legend(names, width) for width in (1000, 180, 10)] == [{"columns": count} for count in (3, 2, 1)]
+    assert [layout.make_legend(names, width) for width in (1000, 180, 10)] == [
+        {"columns": count} for count in (3, 2, 1)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +40,7 @@ def test_a_legend_has_as_many_columns_as_have_room():
 )
 def test_intervals_that_leave_the_picture_are_told(halves, told):
     known = [Estimate(1.0, 5, None if half is None else Interval(math.exp(-half), math.exp(half))) for half in halves]
-    assert layout.cut(known, Interval(0.5, 2.0)) == told
+    assert layout.note_cut(known, Interval(0.5, 2.0)) == told
 
 
 def test_the_farthest_are_drawn_in_their_order():

@@ -6,7 +6,7 @@ from harness.analysis.results import Results
 from harness.model.environment import Environment
 from harness.report.charts import releases
 from harness.report.charts.times import LOOKS
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.report.sections import scenarios
 from tests.factories import cells, rounds, run
 from tests.report.charts.examples import values
@@ -30,7 +30,7 @@ def measured(seconds=None, calls=("fit",), modes=("graph",), count=5):
 
 def pictured(results):
     (table,) = results.tables
-    return list(releases.pictures(results, table, lines(table)))
+    return list(releases.draw(results, table, list_lines(table)))
 
 
 def chart(results):
@@ -93,7 +93,7 @@ def test_fewer_releases_have_no_line():
 
 def test_what_the_line_shows_is_no_list_of_ratios_as_well():
     def drawn(results):
-        (section,) = scenarios.sections(results)
+        (section,) = scenarios.make_sections(results)
         return [block.picture.name.partition("-")[0] for block in section.blocks if hasattr(block, "picture")]
 
     assert drawn(measured()) == ["releases", "times"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.report.charts import layout
-from harness.report.charts.vega import Picture, file_names
+from harness.report.charts.vega import Picture, make_file_names
 from tests.factories import cell, cells, launch, rounds, run, scenario
 from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, kind, picture, results, values
 
@@ -96,14 +96,14 @@ def test_a_chart_is_drawn_to_any_width():
 
 @given(st.lists(st.text(max_size=100), max_size=10))
 def test_whatever_a_scenario_is_called_its_files_names_are_harmless_and_its_own(scenarios):
-    names = file_names(scenarios)
+    names = make_file_names(scenarios)
     assert names.keys() == set(scenarios)
     assert len({name.lower() for name in names.values()}) == len(names)
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,70}", name) for name in names.values())
 
 
 def test_a_usual_name_stays():
-    assert file_names(["keras_step", "../../etc/passwd"]) == {
+    assert make_file_names(["keras_step", "../../etc/passwd"]) == {
         "keras_step": "keras_step",
         "../../etc/passwd": "etc-passwd",
     }

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.results import Results
-from harness.report.formats.csv_ import cell, render
+from harness.report.formats.csv_ import escape_cell, render
 from tests import factories
 from tests.factories import PHASES, RESOURCES, launch, run
 from tests.report.formats.examples import example, hostile
@@ -68,17 +68,17 @@ def test_a_run_without_launches_has_its_headings() -> None:
     "text", ["=1+1", "+1+1", "-1+cmd|' /C calc'!A0", "@SUM(1)", " =1", "\t=1", "＝1", "\x1b[31m=1"]
 )
 def test_formulas_are_text(text: str) -> None:
-    assert cell(text).startswith("'")
+    assert escape_cell(text).startswith("'")
 
 
 @pytest.mark.parametrize("text", ["-1", "+2.5", "-1e-3", "graph", "1+1", ""])
 def test_numbers_and_words_stay(text: str) -> None:
-    assert cell(text) == text
+    assert escape_cell(text) == text
 
 
 @given(st.text())
 def test_no_cell_begins_a_formula(text: str) -> None:
-    assert cell(text)[:1] not in {"=", "@", "\t", "\r"}
+    assert escape_cell(text)[:1] not in {"=", "@", "\t", "\r"}
 
 
 def test_memory_growth_is_a_column() -> None:

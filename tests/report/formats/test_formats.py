@@ -7,12 +7,12 @@ import pytest
 from harness.analysis.results import Results
 from harness.model.errors import NothingSelectedError
 from harness.report import formats
-from harness.report.formats import names, render
+from harness.report.formats import list_formats, render
 from tests import observing
 from tests.report.formats.examples import example, nothing, one_launch
 
 #: tests/report/html has the page's, which is no text without its scripts.
-EVERY = [format for format in names() if format != "html"]
+EVERY = [format for format in list_formats() if format != "html"]
 
 #: Those that have no place for a run without a result.
 REFUSING = {"pyperf", "benchmark-action"}
@@ -54,4 +54,4 @@ def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) 
 
 def test_a_format_is_called_as_its_module_is() -> None:
     modules = (path.stem.strip("_").replace("_", "-") for path in Path(formats.__file__).parent.glob("*.py"))
-    assert names() == sorted(each for each in modules if each != "init")
+    assert list_formats() == sorted(each for each in modules if each != "init")

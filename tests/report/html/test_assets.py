@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 
-from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, PageScript, assets, vega
+from harness.report.html.assets import FIRST, LAST, PLAIN_STYLES, STYLES, PageScript, load_assets, make_vega_script
 from harness.report.templates import FOLDER
 
 
@@ -19,7 +19,7 @@ def test_a_policy_names_a_script_by_the_hash_of_its_text() -> None:
 
 
 def test_no_script_ends_its_element_early() -> None:
-    made = assets()
+    made = load_assets()
     assert all(not re.search(r"</script|<!--", script.text, re.IGNORECASE) for script in made.scripts)
     assert "</style" not in made.style
 
@@ -30,29 +30,29 @@ def test_an_end_of_the_element_in_a_string_stays_that_string(tmp_path, monkeypat
     for name in (*FIRST, *LAST, *STYLES):
         (tmp_path / "html" / name).write_text("")
     (tmp_path / "html" / FIRST[0]).write_text('const end = "</SCRIPT><!-- "; const less = 1 <2;')
-    assert r'"\x3c/SCRIPT>\x3c!-- "; const less = 1 <2;' in assets().first.text
+    assert r'"\x3c/SCRIPT>\x3c!-- "; const less = 1 <2;' in load_assets().first.text
 
 
 def test_nothing_is_fetched_by_a_style() -> None:
-    assert not re.search(r"url\(|@import|@font-face", assets().style)
+    assert not re.search(r"url\(|@import|@font-face", load_assets().style)
 
 
 def test_vega_is_kept_and_taken_from_where_it_is_kept(tmp_path) -> None:
-    made = vega(tmp_path / "new" / "cache")
+    made = make_vega_script(tmp_path / "new" / "cache")
     (kept,) = (tmp_path / "new" / "cache").iterdir()
-    assert made == vega()
+    assert made == make_vega_script()
     kept.write_text("window.vegaEmbed = 1;")
-    vega.cache_clear()
-    assert vega(tmp_path / "new" / "cache") == PageScript("window.vegaEmbed = 1;")
-    vega.cache_clear()
+    make_vega_script.cache_clear()
+    assert make_vega_script(tmp_path / "new" / "cache") == PageScript("window.vegaEmbed = 1;")
+    make_vega_script.cache_clear()
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path) -> None:
     (tmp_path / "file").write_text("")
-    assert vega(tmp_path / "file" / "cache") == vega()
+    assert make_vega_script(tmp_path / "file" / "cache") == make_vega_script()
 
 
 def test_vega_is_one_script_that_loads_nothing() -> None:
-    text = vega().text
+    text = make_vega_script().text
     assert "vegaEmbed" in text
     assert not re.search(r"^\s*(import|export)\s", text, re.MULTILINE)

@@ -13,7 +13,7 @@ from harness.analysis.results import Results
 from harness.report import sections
 from harness.report.blocks import Block, Bold, Entry, Folded, Head, Line, Link, Section, Table, Text, Where
 from harness.report.html import page as pages
-from harness.report.html.assets import assets
+from harness.report.html.assets import load_assets
 from tests.factories import cell, cells, run
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing, one_launch
 from tests.report.handmade import compared, everything, phases
@@ -135,7 +135,7 @@ def test_its_scripts_are_the_only_ones_that_run(page: Reader) -> None:
     (policy,) = page.found("meta", **{"http-equiv": "Content-Security-Policy"})
     content = policy["content"] or ""
     assert content.startswith("default-src 'none'; ")
-    for script in assets().scripts:
+    for script in load_assets().scripts:
         assert script.source in content
     assert "unsafe-eval" not in content
     assert re.search(r"script-src ('sha256-[\w+/=]+' ?){3};", content)
@@ -261,7 +261,7 @@ def test_every_table_has_as_many_cells_in_every_row(told: list[Section] | None) 
 
 def outside(text: str) -> str:
     """The page without the three scripts that are ours."""
-    for script in assets().scripts:
+    for script in load_assets().scripts:
         assert text.count(script.text) == 1
         text = text.replace(script.text, "")
     return text

@@ -19,7 +19,7 @@ TIMES = dict(zip(cells(), [0.00708, 0.00733, 0.00751, 0.0217], strict=True))
 
 
 def section(times=TIMES, asked=None, **changes):
-    return reading.made(attribution.sections, asked or run(times), rounds(times, **{"spread": 0.0, **changes}))
+    return reading.made(attribution.make_sections, asked or run(times), rounds(times, **{"spread": 0.0, **changes}))
 
 
 def sentence(made):
@@ -184,7 +184,7 @@ def test_that_environments_differ_in_all_they_hold_is_said_where_they_vary():
 def test_the_control_takes_verdicts_away(differs, has_verdicts):
     times = dict(zip(cells(), [0.01, 0.0105, 0.02, 0.021], strict=True))
     launches = rounds(times, spread=0.008, controls={cell(): 0.01 * differs})
-    made = reading.made(attribution.sections, run(controlled=True), launches)
+    made = reading.made(attribution.make_sections, run(controlled=True), launches)
     assert ("verdict" in reading.heads(table(made))) == has_verdicts
     assert bool(reading.shown(made, Where.PASTE)) == has_verdicts
     none = "There are no verdicts on these effects, because two identical cells differed by more than the margin."
@@ -193,7 +193,7 @@ def test_the_control_takes_verdicts_away(differs, has_verdicts):
 
 def test_a_run_in_which_one_axis_varies_has_no_such_part():
     times = dict.fromkeys(cells(modes=["graph"]), 0.01)
-    assert list(attribution.sections(Results(run(times), rounds(times)))) == []
+    assert list(attribution.make_sections(Results(run(times), rounds(times)))) == []
 
 
 def test_two_scenarios_have_one_section_and_one_legend():

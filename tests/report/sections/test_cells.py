@@ -19,7 +19,7 @@ GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
 
 def made(launches, asked=None):
-    return list(sections.sections(Results(asked or run(GRAPH), launches)))
+    return list(sections.make_sections(Results(asked or run(GRAPH), launches)))
 
 
 def _titled(sections_, title):
@@ -144,7 +144,7 @@ def test_one_more_statistic_is_one_line(monkeypatch):
     ],
 )
 def test_a_shape_has_its_remarks(uneven, outliers, remark):
-    assert sections.remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8)), Clock.WALL) == remark
+    assert sections.make_remark(analysis.Shape({}, Share(uneven, 8), Share(outliers, 8)), Clock.WALL) == remark
 
 
 def test_a_step_that_changes_is_remarked_and_drawn():

@@ -35,7 +35,7 @@ def releases(ratios: Mapping[str, float], **changes: Any) -> Results:
 
 def sentence(results: Results) -> str:
     (result,) = results.claims
-    return claims.text(results, result)
+    return claims.format_claim(results, result)
 
 
 @pytest.mark.parametrize(
@@ -67,12 +67,12 @@ def test_where_it_is_fixed_and_what_is_so_elsewhere() -> None:
 def test_a_fix_has_the_command_that_finds_its_release() -> None:
     results = releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
     command = "harness bisect 'T#33487' --find-fix --bad tf2.0 --good tf2.1"
-    assert Code(command, where=REPORT) in list(claims.head(results))
-    assert claims.bisect_commands(releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
+    assert Code(command, where=REPORT) in list(claims.make_head(results))
+    assert claims.list_bisect_commands(releases({"tf1.14": 3.0, "tf2.1": 3.0})) == []
     # of an issue with claims about several cells, the cell
     other = replace(CLAIM, when={"call": "train_on_batch"})
     two = Results(replace(results.run, scenarios=[claimed_scenario(results.claims[0].claim, other)]), results.launches)
-    assert claims.bisect_commands(two) == [command]
+    assert claims.list_bisect_commands(two) == [command]
     cells = {cell(name, call="train_on_batch", mode=mode): 0.01 for name in ("tf2.0",) for mode in ("eager", "graph")}
     several = Results(
         run(
@@ -82,7 +82,7 @@ def test_a_fix_has_the_command_that_finds_its_release() -> None:
         ),
         [*results.launches, *rounds(cells)],
     )
-    assert claims.bisect_commands(several) == [
+    assert claims.list_bisect_commands(several) == [
         "harness bisect 'T#33487' -s step -a call=fit -a dtype=float32 -a mode=eager --find-fix --bad tf2.0 "
         "--good tf2.1"
     ]
@@ -103,7 +103,7 @@ def test_a_change_of_python_is_said_in_the_same_line() -> None:
         launches = rounds({cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): seconds})
         results = made(launches, claim, environments=known)
         assert "as long as tf1.14 (fit); Python 3.7 vs 3.6; claimed: 2 to 4×" in sentence(results)
-        (table,) = reading.tables(next(claims.sections(results)), Where.PASTE)
+        (table,) = reading.tables(next(claims.make_sections(results)), Where.PASTE)
         assert "Python 3.7 vs 3.6" in reading.rows(table)[0][-1]
 
 
@@ -116,7 +116,7 @@ def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> Non
 def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
     words = [
         block.words
-        for block in claims.head(made(rounds({WORSE: 0.03, BETTER: 0.01}), CLAIM))
+        for block in claims.make_head(made(rounds({WORSE: 0.03, BETTER: 0.01}), CLAIM))
         if isinstance(block, Text)
     ]
     assert words.count("Each interval in brackets has 95 % confidence.") == 1
@@ -168,30 +168,33 @@ def test_claims_stand_before_all_else_with_a_link_to_the_issue() -> None:
 def test_several_are_counted_and_the_table_has_every_place() -> None:
     results = releases({"tf1.14": 3.0, "tf2.0": 1.0})
     both = Results(replace(results.run, scenarios=[claimed_scenario(*[results.claims[0].claim] * 7)]), results.launches)
-    (section,) = claims.sections(both)
+    (section,) = claims.make_sections(both)
     (table,) = reading.tables(section)
     assert reading.heads(table) == ["issue", "claim", "where", "claimed", "measured", "outcome", "remarks"]
     assert [row[2] for row in reading.rows(table)] == ["tf1.14", "tf2.0"] * 7
     assert reading.rows(table)[1][4:6] == ["1.00× (1.00 to 1.00)", "not seen here"]
-    assert reading.told(next(summary.sections(both)), Where.PASTE)[0] == (
+    assert reading.told(next(summary.make_sections(both)), Where.PASTE)[0] == (
         "Of 7 claims of upstream issues: 7 confirmed; 7 of them not seen in a later release."
     )
     items = [
-        block for each in (next(summary.sections(both)), section) for block in each.blocks if isinstance(block, Items)
+        block
+        for each in (next(summary.make_sections(both)), section)
+        for block in each.blocks
+        if isinstance(block, Items)
     ]
     assert [len(block.items) for block in items] == [5, 2]
 
 
 def test_a_run_without_claims_says_nothing_of_them() -> None:
     results = made(rounds({WORSE: 0.03, BETTER: 0.01}), replace(CLAIM, when={"call": "train_on_batch"}))
-    assert list(claims.sections(results)) == list(claims.head(results)) == []
+    assert list(claims.make_sections(results)) == list(claims.make_head(results)) == []
 
 
 def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
-    told = reading.told(next(summary.sections(results)), Where.PASTE, notes=True)
+    told = reading.told(next(summary.make_sections(results)), Where.PASTE, notes=True)
     assert not any("Nothing is compared" in each for each in told)
     assert any("A/A control" in each for each in told)
 

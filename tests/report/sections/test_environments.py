@@ -17,7 +17,7 @@ OTHERS = "The other packages that differ"
 
 
 def made(asked):
-    (found,) = environments.sections(Results(asked, []))
+    (found,) = environments.make_sections(Results(asked, []))
     return found
 
 
@@ -165,7 +165,7 @@ def test_every_line_has_an_entry_under_every_heading():
 
 
 def test_a_run_of_nothing_has_no_section():
-    assert not list(environments.sections(Results(run([], images={}, pins={}), [])))
+    assert not list(environments.make_sections(Results(run([], images={}, pins={}), [])))
 
 
 def test_versions_of_a_changed_release_only():
@@ -178,4 +178,4 @@ def test_versions_of_a_changed_release_only():
 def test_many_packages_are_folded_once_in_the_details():
     first, second = ({f"p{index}": version for index in range(60)} for version in "12")
     results = Results(compared(first, second, tensorflow=["1.15.0", "2.0.0"]), [])
-    assert markdown.render_full(list(environments.sections(results))).count("<details>") == 2
+    assert markdown.render_full(list(environments.make_sections(results))).count("<details>") == 2

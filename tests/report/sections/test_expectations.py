@@ -10,7 +10,7 @@ from tests.report.sections import reading
 
 
 def section(known, launches):
-    return reading.made(expectations.sections, known, launches)
+    return reading.made(expectations.make_sections, known, launches)
 
 
 def test_what_was_seen_stands_where_it_differs_from_what_is_stated():
@@ -86,4 +86,4 @@ def test_many_environments_are_lines_and_those_where_it_stands_alike_share_one()
 
 
 def test_a_run_whose_sources_state_nothing_has_no_such_section():
-    assert list(expectations.sections(Results(run(), [launch(of) for of in cells()]))) == []
+    assert list(expectations.make_sections(Results(run(), [launch(of) for of in cells()]))) == []

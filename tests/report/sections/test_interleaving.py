@@ -8,7 +8,7 @@ from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate
 from harness.model.launch import Interleave
 from harness.report.blocks import Callout, Items, Where
-from harness.report.comparisons import lines
+from harness.report.comparisons import list_lines
 from harness.report.sections import interleaving, run_info, scenarios, summary, timeline
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
 from tests.report.sections.reading import shown, text
@@ -47,7 +47,7 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
 
 
 def test_how_launches_sampled_in_turns():
-    assert timeline.sampling(results()) == (
+    assert timeline.describe_sampling(results()) == (
         "warm up for 0.5 s, then take a sample of at least 0.05 s in each turn, and a few samples without "
         "interleaving at the end"
     )
@@ -55,55 +55,55 @@ def test_how_launches_sampled_in_turns():
 
 def test_without_turns_there_are_no_checks():
     plain = Results(RUN, rounds(TIMES))
-    assert interleaving.checks(plain) == ""
-    assert list(interleaving.warnings(plain)) == []
+    assert interleaving.describe_checks(plain) == ""
+    assert list(interleaving.list_warnings(plain)) == []
 
 
 def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
     made = results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.005})
-    assert interleaving.checks(made) == (
+    assert interleaving.describe_checks(made) == (
         "effects on a ratio of more than 1.1 % are ruled out; waiting cells use at most 0.05 % of the core"
     )
-    assert list(interleaving.warnings(made)) == []
-    assert {interleaving.remark(line.compared.bias) for line in lines(made.tables[0])} == {""}
+    assert list(interleaving.list_warnings(made)) == []
+    assert {interleaving.make_remark(line.compared.bias) for line in list_lines(made.tables[0])} == {""}
 
 
 def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
     made = results(alone={NEW: 1.1})
-    (warning,) = interleaving.warnings(made)
+    (warning,) = interleaving.list_warnings(made)
     assert warning.startswith("Interleaving affects the results: without interleaving, the ratio of ")
     assert " as large, and 1 more ratio changes too." in warning
     assert "The intervals of these ratios are wider to include this." in warning
     assert warning.endswith("--interleave launches.")
-    assert "; other effects on a ratio of more than" in interleaving.checks(made)
-    said = {line.name: scenarios.remark(made, line.compared) for line in lines(made.tables[0])}
+    assert "; other effects on a ratio of more than" in interleaving.describe_checks(made)
+    said = {line.name: scenarios.make_remark(made, line.compared) for line in list_lines(made.tables[0])}
     assert "without interleaving, the ratio is 1.10× as large" in said["tf2.0 vs tf1.14, graph"]
     assert "without interleaving" not in said["tf2.0 vs tf1.14, eager"]
 
 
 def test_the_ratio_alone_reads_as_the_ratio_of_the_table():
-    assert interleaving.remark(Estimate(2.0, 4)) == "without interleaving, the ratio is 2.00× as large"
-    assert interleaving.remark(None) == ""
+    assert interleaving.make_remark(Estimate(2.0, 4)) == "without interleaving, the ratio is 2.00× as large"
+    assert interleaving.make_remark(None) == ""
 
 
 def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measured():
     made = results(alone={NEW: 1.1})
-    (alert,) = [block for block in next(summary.sections(made)).blocks if isinstance(block, Callout)]
-    assert alert.blocks[0].words == next(iter(interleaving.warnings(made)))
-    (section,) = run_info.sections(made)
+    (alert,) = [block for block in next(summary.make_sections(made)).blocks if isinstance(block, Callout)]
+    assert alert.blocks[0].words == next(iter(interleaving.list_warnings(made)))
+    (section,) = run_info.make_sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
     assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio of") for each in items.items)
 
 
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
     made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
-    assert any(line.compared.bias for line in lines(made.tables[0]))
-    assert list(interleaving.warnings(made)) == []
-    assert interleaving.checks(made).startswith("without interleaving, the ratio of")
+    assert any(line.compared.bias for line in list_lines(made.tables[0]))
+    assert list(interleaving.list_warnings(made)) == []
+    assert interleaving.describe_checks(made).startswith("without interleaving, the ratio of")
 
 
 def test_work_between_turns_is_a_warning():
-    (warning,) = interleaving.warnings(results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4}))
+    (warning,) = interleaving.list_warnings(results(resources={"between_seconds": 10.0, "between_cpu_seconds": 0.4}))
     assert "step tf1.14 fit float32 graph used 4 % of the core while other cells were timed." in warning
 
 
@@ -111,17 +111,17 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
     both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
-    assert "without interleaving, the ratio of One training step: " in interleaving.checks(made)
+    assert "without interleaving, the ratio of One training step: " in interleaving.describe_checks(made)
 
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
     made = Results(RUN, in_turns(TIMES, 2, within=0.2, turns=6))
-    assert interleaving.checks(made).endswith("% are possible")
+    assert interleaving.describe_checks(made).endswith("% are possible")
 
 
 @pytest.mark.parametrize("count", [1])
 def test_one_round_of_few_turns_tells_nothing(count):
     assert (
-        interleaving.checks(results(count=count, turns=3))
+        interleaving.describe_checks(results(count=count, turns=3))
         == "there were too few turns to show whether interleaving changes ratios"
     )

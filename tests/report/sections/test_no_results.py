@@ -20,7 +20,7 @@ PASTED = Where.PASTE | Where.TERMINAL
 
 
 def made(asked, launches):
-    (found,) = no_results.sections(Results(asked, launches))
+    (found,) = no_results.make_sections(Results(asked, launches))
     return found
 
 
@@ -40,7 +40,7 @@ def many(count):
 
 
 def test_where_no_number_is_missing_there_is_no_section():
-    assert not list(no_results.sections(Results(run(), rounds(TIMES))))
+    assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
 def test_cells_without_a_number_are_named_together():
@@ -93,7 +93,7 @@ def test_what_the_budget_left_out_names_the_budget_and_has_one_command():
         "harness matrix --resume results/2026-11-21T04-10-00Z-3f2a --rounds 3"
     ]
     (entry,) = results.missing
-    assert no_results.advice(results, entry).endswith("--rounds 3")
+    assert no_results.advise(results, entry).endswith("--rounds 3")
 
 
 def test_what_has_no_reason_says_so():

@@ -14,7 +14,7 @@ EVERYWHERE = (Where.PASTE, Where.TERMINAL, Where.DETAILS, Where.PAGE)
 
 
 def section(known, launches):
-    return reading.made(observations.sections, known, launches)
+    return reading.made(observations.make_sections, known, launches)
 
 
 def timed(seen):
@@ -117,4 +117,4 @@ def test_scenarios_are_told_apart():
 
 
 def test_a_run_that_observes_nothing_has_no_such_section():
-    assert list(observations.sections(Results(run(), [launch(of) for of in cells()]))) == []
+    assert list(observations.make_sections(Results(run(), [launch(of) for of in cells()]))) == []

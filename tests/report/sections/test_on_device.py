@@ -47,7 +47,7 @@ BOUND = launches({OLD: seen(0.071), NEW: seen(0.9, profiled_launch_seconds=0.31)
 
 
 def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled():
-    section = made(on_device.sections, RUN, BOUND)
+    section = made(on_device.make_sections, RUN, BOUND)
     (table,) = all_tables(section)
     assert heads(table) == [
         "cell",
@@ -67,7 +67,7 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled():
 
 @pytest.mark.parametrize("where", [Where.PASTE, Where.PAGE])
 def test_a_reader_has_the_table_and_what_it_means(where):
-    section = made(on_device.sections, RUN, BOUND)
+    section = made(on_device.make_sections, RUN, BOUND)
     assert all_tables(section, where)
     (legend,) = told(section, where, notes=True)
     assert legend.startswith("From some untimed calls under TensorFlow's profiler")
@@ -75,19 +75,19 @@ def test_a_reader_has_the_table_and_what_it_means(where):
 
 
 def test_a_column_that_no_release_of_the_run_tells_is_not_there():
-    (table,) = all_tables(made(on_device.sections, RUN, launches({OLD: seen(0.5), NEW: seen(0.5)})))
+    (table,) = all_tables(made(on_device.make_sections, RUN, launches({OLD: seen(0.5), NEW: seen(0.5)})))
     assert "launching, %" not in heads(table)
 
 
 def test_a_run_that_never_looked_has_no_such_section():
-    assert list(on_device.sections(Results(RUN, rounds(TIMES)))) == []
+    assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
 
 
 def test_why_nothing_was_seen_is_said_once_of_all_its_cells():
     why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver."}
-    section = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}))
+    section = made(on_device.make_sections, RUN, launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}))
     assert told(section, Where.PASTE) == [f"Unknown for tf1.14 graph; tf2.0 graph: {why[ON_DEVICE]}"]
-    one = made(on_device.sections, RUN, launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}))
+    one = made(on_device.make_sections, RUN, launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}))
     assert column(all_tables(one)[0], "cell") == ["tf2.0 graph"]
     assert told(one, Where.PASTE) == [f"Unknown for tf1.14 graph: {why[ON_DEVICE]}"]
 
@@ -103,7 +103,7 @@ def test_why_nothing_was_seen_is_said_once_of_all_its_cells():
 )
 def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new, said):
     results = Results(RUN, launches({OLD: seen(old), NEW: seen(new)}))
-    (section,) = scenarios.sections(results)
+    (section,) = scenarios.make_sections(results)
     table = all_tables(section)[0]
     assert column(table, "verdict") == ["slower"]
     assert said in "".join(column(table, "remarks") if "remarks" in heads(table) else [""])
@@ -113,25 +113,27 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new,
 
 
 def test_two_cells_are_named_in_the_answer():
-    (said,) = on_device.warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
+    (said,) = on_device.list_warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
     assert said.startswith("In tf2.0 graph kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of such")
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
-    (alert,) = [block for block in next(summary.sections(Results(RUN, BOUND))).blocks if isinstance(block, Callout)]
+    (alert,) = [
+        block for block in next(summary.make_sections(Results(RUN, BOUND))).blocks if isinstance(block, Callout)
+    ]
     notes = [block.words for block in alert.blocks]
     assert (
         "In tf1.14 graph kernels ran in 7.1 % of a step: the ratios of such cells show how fast the CPU launches "
         "kernels, not how fast the GPU is."
     ) in notes
-    assert list(on_device.warnings(Results(RUN, launches({OLD: seen(0.6), NEW: seen(0.9)})))) == []
+    assert list(on_device.list_warnings(Results(RUN, launches({OLD: seen(0.6), NEW: seen(0.9)})))) == []
 
 
 def test_of_many_launch_bound_cells_the_answer_tells_how_many():
     several = [cell(each, device=Device.GPU, mode=mode) for mode in ("graph", "eager") for each in ("tf1.14", "tf2.0")]
     shares = dict(zip(several, [0.03, 0.41, 0.2, 0.8], strict=True))
     found = [replace(each, resources=seen(shares[each.cell])) for each in rounds(dict.fromkeys(several, 0.01), count=1)]
-    (said,) = on_device.warnings(Results(run(several), found))
+    (said,) = on_device.list_warnings(Results(run(several), found))
     assert said.startswith(
         "In 3 of 4 compared cells kernels ran in less than 50 % of a step (3 % to 41 %): the ratios of"
     )

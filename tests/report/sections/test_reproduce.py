@@ -15,7 +15,7 @@ SECONDS = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 1
 
 
 def section(of):
-    (found,) = reproduce.sections(of)
+    (found,) = reproduce.make_sections(of)
     return found
 
 
@@ -33,7 +33,7 @@ def codes(found):
     ],
 )
 def test_the_command_is_that_of_the_run_with_the_seed(typed, command):
-    assert reproduce.command(run(SECONDS, command=typed)) == command
+    assert reproduce.make_command(run(SECONDS, command=typed)) == command
 
 
 def test_a_run_is_reproduced_with_harness_and_without_it():

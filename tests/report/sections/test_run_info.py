@@ -13,16 +13,16 @@ from harness.model.gpu import UsedGpu
 from harness.model.launch import CPU_QUOTA, Limits
 from harness.model.run import Stop, StopReason
 from harness.report.blocks import Code, Items, Link, Where
-from harness.report.markdown import LIMIT, files
+from harness.report.markdown import LIMIT, split_report
 from harness.report.sections import summary
 from harness.report.sections.run_info import (
     SCRIPT_CHARACTERS,
     command_to_continue,
     describe_early_end,
-    facts,
-    machine,
-    pairs,
-    sections,
+    describe_machine,
+    list_facts,
+    list_pairs,
+    make_sections,
 )
 from tests.factories import cell, cells, groups, launch, rounds, run, scenario
 from tests.report.sections.reading import all_tables, everything, rows, strong, summaries, text
@@ -31,7 +31,7 @@ TIMES = dict.fromkeys(cells(), 0.01)
 
 
 def made(asked, launches=()):
-    (found,) = sections(Results(asked, launches))
+    (found,) = make_sections(Results(asked, launches))
     return found
 
 
@@ -98,24 +98,24 @@ def test_an_engine_elsewhere_has_its_own_machine():
     there = BackendFacts(
         "docker", engine="Docker Engine 28", where="remote", architecture="x86_64", cpus=64, memory_bytes=2**36
     )
-    told = machine(run(backend=there))
+    told = describe_machine(run(backend=there))
     assert told == "x86_64, 64 cores, 64.0 GiB; Docker Engine 28"
 
 
 def test_what_is_not_known_of_a_machine_is_left_out():
-    assert machine(run(host={}, backend=BackendFacts(""))) == ""
-    assert machine(run(host={"cores": 1}, backend=BackendFacts(""))) == "1 core"
+    assert describe_machine(run(host={}, backend=BackendFacts(""))) == ""
+    assert describe_machine(run(host={"cores": 1}, backend=BackendFacts(""))) == "1 core"
     assert "Machine:" not in items(run(host={}, backend=BackendFacts("")))
     assert not summaries(made(run(host={}, backend=BackendFacts(""))))
 
 
 def test_a_backend_without_an_engine_is_called_by_its_name():
-    assert machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local"
+    assert describe_machine(run(host={"cpu": "Some CPU"}, backend=BackendFacts("local"))) == "Some CPU; local"
 
 
 def test_the_gpus_are_part_of_the_machine():
-    assert machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend=BackendFacts(""))) == "NVIDIA H100"
-    assert machine(run(host={"gpus": "not known: no driver"}, backend=BackendFacts(""))) == ""
+    assert describe_machine(run(host={"gpus": [{"name": "NVIDIA H100"}]}, backend=BackendFacts(""))) == "NVIDIA H100"
+    assert describe_machine(run(host={"gpus": "not known: no driver"}, backend=BackendFacts(""))) == ""
 
 
 def test_the_gpus_that_launches_said_they_were_on_are_told_once_each():
@@ -144,7 +144,7 @@ def test_of_how_a_gpu_is_set_the_unusual_stands_out():
     card |= {"pcie_width": 16, "pcie_width_most": 16, "virtualization": "none", "display": False, "ecc": True}
 
     def told(**other):
-        return machine(run(host={"gpus": [card | other]}, backend=BackendFacts("")))
+        return describe_machine(run(host={"gpus": [card | other]}, backend=BackendFacts("")))
 
     assert told() == "NVIDIA A100"
     assert told(power_limit_watts=250.0, pcie_width=8) == "NVIDIA A100 (limited to 250 W of 400 W, 8 of 16 PCIe lanes)"
@@ -162,15 +162,15 @@ def test_facts_are_shown_by_their_names_and_empty_ones_left_out():
         "swap_on": False,
         "n": [1, 2],
     }
-    assert pairs(host) == [("CPU", "Some CPU"), ("memory", "1.00 GiB"), ("swap on", "no"), ("n", "1, 2")]
-    assert pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
+    assert list_pairs(host) == [("CPU", "Some CPU"), ("memory", "1.00 GiB"), ("swap on", "no"), ("n", "1, 2")]
+    assert list_pairs({"engine": {"version": "26.1"}}) == [("engine", '{"version": "26.1"}')]
 
 
 def test_the_gpus_of_every_launch_are_named():
     card = {"index": 0, "name": "NVIDIA H100", "capability": "9.0", "memory_bytes": 80 * 2**30, "driver": "550.54.15"}
     told = "index 0, name NVIDIA H100, capability 9.0, memory 80.0 GiB, driver 550.54.15"
-    assert pairs({"gpus": [card, {"index": 1}]}) == [("GPUs", f"{told}; index 1")]
-    assert pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
+    assert list_pairs({"gpus": [card, {"index": 1}]}) == [("GPUs", f"{told}; index 1")]
+    assert list_pairs({"gpus": "not known: no driver"}) == [("GPUs", "not known: no driver")]
 
 
 def test_locked_clocks_are_told_with_what_was_read_of_them():
@@ -191,11 +191,11 @@ def test_locked_clocks_are_told_with_what_was_read_of_them():
 def test_facts_of_a_gpu_are_shown_in_their_units():
     card = {"memory_bytes": 2**30, "power_limit_watts": 250.0, "sm_clock_most_mhz": 1980, "pcie_width": 8, "ecc": True}
     told = "memory 1.00 GiB, power limit 250 W, SM clock most 1980 MHz, PCIe width 8, ECC yes"
-    assert pairs({"gpus": [card]}) == [("GPUs", told)]
+    assert list_pairs({"gpus": [card]}) == [("GPUs", told)]
 
 
 def test_every_fact_says_whose_it_is():
-    assert facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
+    assert list_facts(run(host={"cpu": "x"}, backend=BackendFacts("docker"))) == [
         ("machine", "CPU", "x"),
         ("backend", "name", "docker"),
     ]
@@ -252,7 +252,7 @@ def test_many_scenarios_leave_the_report_below_its_limit():
         scripts={name: f"# {name}\n" * 2000 for name in names},
     )
     results = Results(asked, [])
-    made_ = files([*summary.sections(results), *sections(results)], "results/x")
+    made_ = split_report([*summary.make_sections(results), *make_sections(results)], "results/x")
     assert len(made_.report) < LIMIT
     assert all(f"# {name}\n" in made_.report + made_.details for name in names)
 

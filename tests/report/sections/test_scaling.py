@@ -9,7 +9,7 @@ from tests.scaled import scaled_run
 
 
 def test_each_number_of_cores_is_a_line_with_speed_up_and_efficiency() -> None:
-    section = reading.made(scaling.sections, *scaled_run({"1": 0.08, "2": 0.05, "4": 0.04}))
+    section = reading.made(scaling.make_sections, *scaled_run({"1": 0.08, "2": 0.05, "4": 0.04}))
     for where in (Where.PASTE, Where.DETAILS, Where.PAGE, Where.TERMINAL):
         (table,) = reading.tables(section, where)
         assert reading.column(table, "cores") == ["1", "2", "4"]

@@ -25,7 +25,7 @@ SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
 
 def made(asked, launches):
     """The tables of the one section by their captions' first words, and its paragraphs."""
-    (section,) = scenarios.sections(Results(asked, launches))
+    (section,) = scenarios.make_sections(Results(asked, launches))
     tables = {block.caption.partition(",")[0]: block for block in section.blocks if isinstance(block, Table)}
     return tables, [block.words for block in section.blocks if isinstance(block, Text)]
 
@@ -236,7 +236,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
     ],
 )
 def test_a_comparison_has_its_remarks(of, remarks):
-    assert scenarios.remark(Results(run(), []), of) == remarks
+    assert scenarios.make_remark(Results(run(), []), of) == remarks
 
 
 # Times.
@@ -336,7 +336,7 @@ def test_the_note_says_what_an_interval_is(count, sentence):
 def test_what_ratios_are_is_said_in_the_first_section_alone():
     other = scenario("other", compare=COMPARE[:1])
     times_ = {**dict.fromkeys(cells(), 0.01), **{cell(e, of="other"): 0.01 for e in ("tf1.14", "tf2.0")}}
-    found = scenarios.sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
+    found = scenarios.make_sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
     told = [[b.words for b in each.blocks if isinstance(b, Text) and "A ratio is" in b.words] for each in found]
     assert [len(each) for each in told] == [1, 0]
 
@@ -349,7 +349,7 @@ OF = ("first call", "peak memory", "memory growth", "traces")
 def quantities(**changes):
     """Each section's title with its table of comparisons, its table of values, and its paragraphs."""
     found = {}
-    for section in scenarios.sections(Results(quantified_run(*OF), quantified(**changes))):
+    for section in scenarios.make_sections(Results(quantified_run(*OF), quantified(**changes))):
         tables = [texts(block) for block in section.blocks if isinstance(block, Table)]
         found[section.title] = [*tables, [block.words for block in section.blocks if isinstance(block, Text)]]
     return found

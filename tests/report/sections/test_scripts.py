@@ -37,28 +37,28 @@ def results(of, new=0.2, *, output=OUTPUT, **phases):
 
 def test_how_long_it_takes_with_the_import_and_without_it_is_said_first():
     found = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
-    first, second = scripts.sentences(found)
+    first, second = scripts.describe_scripts(found)
     assert first.startswith("mine.py takes 2.00× (2.00 to 2.00) as long in tf2.0 as in tf1.14")
     assert ", and 1.00× (1.00 to 1.00) without the import of TensorFlow" in first
     assert second == "Exit status and output are the same in tf2.0 and tf1.14."
-    section, rest = summary.sections(found)
+    section, rest = summary.make_sections(found)
     assert section.blocks[0].words[0].text == first
     assert not any("in the tables" in text for each in (section, rest) for text in texts(each))
 
 
 def test_of_a_script_that_imports_no_tensorflow_nothing_is_said_of_the_import():
-    first, *_ = scripts.sentences(results(made(OWN), **{"import": (0.0, 0.0), OWN: (0.1, 0.2)}))
+    first, *_ = scripts.describe_scripts(results(made(OWN), **{"import": (0.0, 0.0), OWN: (0.1, 0.2)}))
     assert "import" not in first
 
 
 def test_the_output_s_first_line_that_differs_is_quoted():
-    told = scripts.sentences(results(made(), output={**OUTPUT, "lines": ["loss 2"], "sha256": "1"}))
+    told = scripts.describe_scripts(results(made(), output={**OUTPUT, "lines": ["loss 2"], "sha256": "1"}))
     assert told[1] == "The output differs at line 1: `loss 2` in tf2.0, `loss 1` in tf1.14."
 
 
 def test_memory_and_numbers_that_it_prints_follow():
     of = made(PEAK, PRINTED + "n")
-    told = scripts.sentences(results(of))
+    told = scripts.describe_scripts(results(of))
     assert told[2] == "At its peak it takes 1.00× (1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
     assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14: 6 and 3."
 
@@ -83,24 +83,24 @@ def printing(numbers, *, units=(), seconds=(0.1, 0.1)):
 
 def test_two_printed_numbers_are_compared_in_each_release():
     found = printing({"half": ([6.0, 10.0], [2.0]), "single": ([2.0], [1.0])})
-    told = scripts.printed_sentences(found)
+    told = scripts.describe_printed(found)
     assert told[-2:] == [
         "The printed `half` is 4.00× (4.00 to 4.00) as large as `single` in tf1.14, and 2.00× (2.00 to 2.00) in tf2.0.",
         "The ratio `half/single` is 0.500× (0.500 to 0.500) as large in tf2.0 as in tf1.14.",
     ]
-    (section, *_) = summary.sections(found)
+    (section, *_) = summary.make_sections(found)
     assert told[0] in texts(section)
 
 
 def test_the_number_of_a_single_release_is_told():
     found = printing({"saved": ([0.03], [0.04])}, units=[("saved", 0)])
     alone = Results(run([OLD], scenarios=found.run.scenarios), [one for one in found.launches if one.cell == OLD])
-    assert scripts.printed_sentences(alone) == ["The printed `saved` is 30.0 ± 0.1 ms in tf1.14."]
+    assert scripts.describe_printed(alone) == ["The printed `saved` is 30.0 ± 0.1 ms in tf1.14."]
 
 
 def test_a_number_that_grows_within_launches_is_told_with_its_unit():
     rising, steady = [number / 100 for number in range(3, 11)], [0.03] * 8
-    told = scripts.printed_sentences(printing({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]))
+    told = scripts.describe_printed(printing({"saved": (rising, steady)}, units=[("saved", 0), ("saved", 1)]))
     assert told[-1] == (
         "The printed `saved` grows within a launch in tf1.14: from 35.0 ms to 95.0 ms over 8 values (2.71×; means of "
         "the first and last quarter, without an interval, because the values of a launch depend on each other)."
@@ -108,13 +108,13 @@ def test_a_number_that_grows_within_launches_is_told_with_its_unit():
 
 
 def test_a_number_with_a_unit_in_one_release_only_is_not_compared():
-    (told,) = scripts.printed_sentences(printing({"saved": ([3.0], [0.003])}, units=[("saved", 1)]))
+    (told,) = scripts.describe_printed(printing({"saved": ([3.0], [0.003])}, units=[("saved", 1)]))
     assert told.startswith("The printed `saved` isn't compared: only some launches print it with a unit of time.")
 
 
 def test_where_steps_of_it_are_timed_these_come_first():
     phases = {WHOLE: (1.0, 1.0), OWN: (1.0, 1.0), "first call": (0.1, 0.3), "import": (0.0, 0.0)}
-    step, whole, _ = scripts.sentences(results(made("first call", WHOLE, OWN), **phases))
+    step, whole, _ = scripts.describe_scripts(results(made("first call", WHOLE, OWN), **phases))
     assert step.startswith("A step of mine.py takes 2.00× (2.00 to 2.00) as long in tf2.0 as in tf1.14")
     assert step.endswith("; its first call 3.00× (3.00 to 3.00).")
     assert whole == "mine.py takes as long in tf2.0 as in tf1.14, within 3 %."
@@ -124,8 +124,8 @@ def test_an_error_is_told_once_in_the_answer():
     error = "ValueError: no (mine.py, line 3)"
     launches = [broken(cell, Status.FAILED, error=error, stderr="Traceback") for cell in (OLD, NEW)]
     found = Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches)
-    assert scripts.sentences(found) == [f"mine.py fails in tf1.14 and tf2.0: {error}."]
-    (section,) = no_results.sections(found)
+    assert scripts.describe_scripts(found) == [f"mine.py fails in tf1.14 and tf2.0: {error}."]
+    (section,) = no_results.make_sections(found)
     (table,) = all_tables(section)
     assert Where.TERMINAL not in table.where
 
@@ -137,7 +137,7 @@ def test_a_launch_that_ended_early_keeps_its_seconds_and_its_memory():
     late = replace(
         broken(NEW, Status.TIMEOUT, error="it was still running after 20 s"), resources=used, observations=growing
     )
-    told = scripts.sentences(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), [failed, late]))
+    told = scripts.describe_scripts(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), [failed, late]))
     assert told[0] == (
         "mine.py fails in tf1.14: it ended with exit status 2: no (after 3.2 s, peak memory until then: 512 MiB)."
     )
@@ -148,19 +148,19 @@ def test_a_script_that_did_nothing_has_no_ratio_but_a_sentence():
     reason = "nothing of its own ran: 3 of 2,500 ms, and the rest is the import. It only imports modules"
     launches = [broken(cell, Status.NOT_AVAILABLE, error=reason) for cell in (OLD, NEW)]
     found = Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches)
-    assert scripts.sentences(found) == [f"mine.py has no result in tf1.14 and tf2.0: {reason}."]
+    assert scripts.describe_scripts(found) == [f"mine.py has no result in tf1.14 and tf2.0: {reason}."]
 
 
 def test_where_nothing_is_compared_the_time_is_said():
     launches = [launch(OLD, (0.1,), round=number) for number in range(1, 6)]
     found = Results(run([OLD], scenarios=[made()], reference="tf1.14"), launches)
-    (told,) = scripts.sentences(found)
+    (told,) = scripts.describe_scripts(found)
     assert told.startswith("mine.py takes 100")
     assert told.endswith(" ms in tf1.14.")
 
 
 def test_other_scenarios_are_answered_as_ever():
-    assert scripts.sentences(results(replace(made(), script=""))) == []
+    assert scripts.describe_scripts(results(replace(made(), script=""))) == []
 
 
 def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
@@ -172,7 +172,7 @@ def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
         else each
         for each in of.launches
     ]
-    told = scripts.sentences(Results(of.run, launches))[1]
+    told = scripts.describe_scripts(Results(of.run, launches))[1]
     assert told == (
         "The output differs at line 1: `…" + "=" * 16 + "] - 2s` in tf2.0, `…" + "=" * 16 + "] - 1s` in tf1.14."
     )
@@ -180,7 +180,7 @@ def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
 
 def test_too_few_rounds_are_said_last_with_what_gives_a_verdict():
     of = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
-    first, *_ = scripts.sentences(Results(of.run, [each for each in of.launches if each.round == 1]))
+    first, *_ = scripts.describe_scripts(Results(of.run, [each for each in of.launches if each.round == 1]))
     assert first == (
         "mine.py takes 2.00× as long in tf2.0 as in tf1.14, and 1.00× without the import of TensorFlow; "
         "too few rounds (1 of 3) for a verdict: pass --rounds 3 or more."
@@ -194,7 +194,7 @@ def noisy(*logs, control=()):
         launches += [launch(OLD, (0.1,), round=number), launch(NEW, (0.1 * math.exp(log),), round=number)]
     for number, log in enumerate(control, 1):
         launches.append(launch(OLD, (0.1 * math.exp(log),), round=number, role=Role.CONTROL))
-    (told, *_) = scripts.sentences(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches))
+    (told, *_) = scripts.describe_scripts(Results(run([OLD, NEW], scenarios=[made()], reference="tf1.14"), launches))
     return told
 
 

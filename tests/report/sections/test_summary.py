@@ -35,7 +35,7 @@ def results(times=BOTH, launches=None, *, compare=PICK, **changes):
 
 def only(*arguments, **changes):
     """Return the one sentence of a run."""
-    (sentence,) = summary.sentences(results(*arguments, **changes))
+    (sentence,) = summary.describe_answers(results(*arguments, **changes))
     return sentence
 
 
@@ -48,7 +48,7 @@ def test_what_stands_in_for_what_is_said_before_anything_is_believed():
     told = results()
     taken = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
     told.run = replace(told.run, plan=replace(told.run.plan, stand_ins=[taken]))
-    (alert,) = [block for block in next(summary.sections(told)).blocks if isinstance(block, Callout)]
+    (alert,) = [block for block in next(summary.make_sections(told)).blocks if isinstance(block, Callout)]
     assert alert.blocks[0].words == "tf2.0 replaces tf2.9, which the A card cannot run (it has no code)."
     assert alert.where == REPORT
     assert json.loads(render("json", told))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
@@ -140,7 +140,7 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
         "80 % for this comparison:"
     )
     assert command.text == f"harness matrix --resume results/{made.run.id} --rounds {total}"
-    blocks = list(walk_blocks(next(summary.sections(made)).blocks))
+    blocks = list(walk_blocks(next(summary.make_sections(made)).blocks))
     assert (blocks.count(told), blocks.count(command)) == (1, 1)
 
 
@@ -203,12 +203,14 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals():
     (finding,) = answer.findings
     # graph is compared with eager, and the sentence is about eager
     compared = replace(finding.compared, deciding=Deciding(Interval(0.4, 0.8), 0.99))
-    told = summary.sentence(found.run, replace(answer, findings=[replace(finding, compared=compared)]))
+    told = summary.describe_answer(found.run, replace(answer, findings=[replace(finding, compared=compared)]))
     assert told.startswith(
         "eager takes 2.00× (2.00 to 2.00; decided by its 99 % interval: 1.25 to 2.50) as long as graph ("
     )
     found.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
-    table, under = [block for block in next(summary.sections(found)).blocks if isinstance(block, Table | Text)][1:3]
+    table, under = [block for block in next(summary.make_sections(found)).blocks if isinstance(block, Table | Text)][
+        1:3
+    ]
     assert table.lines[0].entries[0].text == "eager"
     assert under.words == "Verdicts that a narrower interval than the shown one decides: eager: 1.25 to 2.50."
 
@@ -246,7 +248,7 @@ def test_environments_are_called_by_what_differs(changes, pins, subject, base):
     old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
     times = {of: seconds for of, seconds in TIMES.items() if of.axes["mode"] == "graph"}
     found = results(times, environments=known, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
-    assert summary.sentences(found)[0].startswith(f"{subject} takes 1.10× (1.10 to 1.10) as long as {base} (")
+    assert summary.describe_answers(found)[0].startswith(f"{subject} takes 1.10× (1.10 to 1.10) as long as {base} (")
 
 
 def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
@@ -271,7 +273,7 @@ def many(names, seconds):
 
 def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_counted():
     _, of, times = many([f"v{index}" for index in range(6)], [0.01 * (index + 1) for index in range(6)])
-    first, rest = summary.sections(results(times, rounds(times), scenarios=[of]))
+    first, rest = summary.make_sections(results(times, rounds(times), scenarios=[of]))
     assert first.blocks[0].words[0].text.startswith("v5")
     others, more, *_ = rest.blocks
     assert [words.split()[0] for words in others.items] == ["v4", "v3"]
@@ -282,7 +284,7 @@ def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_co
 
 def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_counts_the_others():
     _, of, times = many([f"v{index}" for index in range(13)], [0.01 * max(1, index - 6) for index in range(13)])
-    first, *_ = summary.sections(results(times, rounds(times, spread=0.0), scenarios=[of]))
+    first, *_ = summary.make_sections(results(times, rounds(times, spread=0.0), scenarios=[of]))
     table, counts = [block for block in first.blocks if isinstance(block, Table | Text)][1:3]
     assert [line.entries[0].text.split()[0] for line in table.lines] == ["v12", "v11", "v10", "v9", "v8"]
     assert counts.words == "Comparisons that are not in this table: 7 same."
@@ -300,7 +302,7 @@ def test_environments_are_compared_under_their_own_names(environments, calls, fi
     members = cells(environments, calls=calls, modes=["graph"])
     axes = {**scenario().axes, "call": calls}
     found = results(dict.fromkeys(members, 0.01), scenarios=[scenario(axes=axes, compare=COMPARE)])
-    (table,) = [block for block in next(summary.sections(found)).blocks if isinstance(block, Table)]
+    (table,) = [block for block in next(summary.make_sections(found)).blocks if isinstance(block, Table)]
     assert [table.heads[0].text, *(line.entries[0].text for line in table.lines)] == first_column
 
 
@@ -311,7 +313,7 @@ def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
         for number in range(1, 6)
         for member in members
     ]
-    told = summary.sentences(results(times, launches, scenarios=[of]))
+    told = summary.describe_answers(results(times, launches, scenarios=[of]))
     assert [each.split()[0] for each in told] == ["v3", "v2", "v1"]
 
 
@@ -322,46 +324,46 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
     far = {cell(mode=name): 0.01 * 10**index for index, name in enumerate(names)}
     near = {cell(of="other", mode=name): 0.01 * (1 + index / 10) for index, name in enumerate(names)}
     both = [scenario(of, axes=axes, compare=[entry]) for of in ("step", "other")]
-    told = summary.sentences(results({**far, **near}, rounds({**far, **near}), scenarios=both))
+    told = summary.describe_answers(results({**far, **near}, rounds({**far, **near}), scenarios=both))
     assert [each.split()[0] for each in told] == ["v3", "v3", "v2"]
     assert ["(step," in each for each in told] == [True, False, True]
 
 
 def test_the_title_names_the_scenario_and_the_environments():
-    assert summary.title(results()) == "One training step: TensorFlow 2.0.0 vs 1.14.0"
+    assert summary.make_title(results()) == "One training step: TensorFlow 2.0.0 vs 1.14.0"
     known = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
-    assert summary.title(Results(run([], environments=known), [])) == "0 scenarios: 7 environments, tf9.0 to tf9.6"
+    assert summary.make_title(Results(run([], environments=known), [])) == "0 scenarios: 7 environments, tf9.0 to tf9.6"
 
 
 def test_without_a_pair_nothing_is_compared_and_nothing_is_said_of_comparing():
     alone = Results(run([cell()]), rounds({cell(): 0.01}))
-    sentence, times, small = next(summary.sections(alone)).blocks
+    sentence, times, small = next(summary.make_sections(alone)).blocks
     assert sentence.words[0].text == "Nothing is compared, because there is only one cell."
     assert len(times.lines) == 1
     assert times.where == REPORT
     assert "A/A control" not in small.words
-    assert summary.no_answer(Results(run(), [])) == "No cell has a result."
+    assert summary.explain_no_answer(Results(run(), [])) == "No cell has a result."
 
 
 def test_cells_that_could_be_compared_say_how_to_ask_for_it():
     members = cells()[:2]
     alone = Results(run(members, scenarios=[scenario(compare=[])]), rounds(dict.fromkeys(members, 0.01)))
-    assert summary.no_answer(alone) == (
+    assert summary.explain_no_answer(alone) == (
         "Nothing is compared: 2 of 2 cells have a result, but no two of them can be compared. To compare the "
         "values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
     )
 
 
 def test_what_must_be_known_to_believe_it_stands_beside_it():
-    told = summary.conditions(results())
+    told = summary.describe_conditions(results())
     assert told.startswith("Measured in 5 rounds of fresh processes, pinned to 1 core (CPU 0), on Some CPU.")
     assert "Differences below 3 % aren't reported." in told
     assert "Interference is unknown" in told
 
 
 def test_a_run_of_older_rules_says_so():
-    assert "earlier version of harness" not in summary.conditions(results())
-    assert summary.conditions(results(rules=1)).endswith(
+    assert "earlier version of harness" not in summary.describe_conditions(results())
+    assert summary.describe_conditions(results(rules=1)).endswith(
         "An earlier version of harness made this run; the verdicts follow the current rules."
     )
 
@@ -370,7 +372,7 @@ def controlled(second, spread, **changes):
     """Return what a run's control shows whose second launches take so many seconds, and its first 10 ms."""
     times = dict(zip(cells(modes=["graph"]), [0.01, 0.02], strict=True))
     launches = rounds(times, spread=spread, controls={cell(): second}, **changes)
-    return summary.control(Results(run(times, controlled=True), launches))
+    return summary.describe_control(Results(run(times, controlled=True), launches))
 
 
 @pytest.mark.parametrize(
@@ -388,7 +390,7 @@ def controlled(second, spread, **changes):
             "with less interference (see harness doctor), and with more rounds.",
         ),
         (controlled(0.01, 0.0, count=1), "differed by 0.0 %: too few rounds to check for a bias."),
-        (summary.control(results()), "No A/A control: no cell was launched twice in a round"),
+        (summary.describe_control(results()), "No A/A control: no cell was launched twice in a round"),
     ],
 )
 def test_what_the_control_shows(told, sentence):
@@ -418,7 +420,7 @@ def test_which_launch_of_the_control_took_longer_is_not_told():
     ],
 )
 def test_other_quantities_have_words_of_their_own(quantity, begins):
-    (sentence,) = summary.sentences(Results(quantified_run(quantity), quantified()))
+    (sentence,) = summary.describe_answers(Results(quantified_run(quantity), quantified()))
     assert sentence.startswith(begins)
 
 
@@ -436,7 +438,7 @@ def test_other_quantities_have_words_of_their_own(quantity, begins):
 )
 def test_what_is_the_same_of_other_quantities(quantity, told):
     alike = dict.fromkeys(VALUES, VALUES["tf2.0"])
-    (sentence,) = summary.sentences(Results(quantified_run(quantity), quantified(values=alike, spread=0.002)))
+    (sentence,) = summary.describe_answers(Results(quantified_run(quantity), quantified(values=alike, spread=0.002)))
     assert told in sentence
 
 
@@ -457,7 +459,7 @@ def single_steps(slow=1.0):
 
 def test_percentiles_have_words_of_their_own():
     results = Results(quantified_run("p50", "p99"), single_steps(4.0))
-    median, slowest = summary.sentences(results)
+    median, slowest = summary.describe_answers(results)
     assert "takes as long as TensorFlow 1.14.0 at p50 within 3 %" in median
     assert slowest.startswith("TensorFlow 2.0.0 takes 3.")
     assert ") as long as TensorFlow 1.14.0 at p99" in slowest
@@ -484,13 +486,13 @@ def test_a_number_that_a_script_prints_is_called_by_its_name():
         replace(each, observations={"printed: loss": 2.0 if each.cell.environment == "tf2.0" else 1.0})
         for each in quantified()
     ]
-    (sentence,) = summary.sentences(Results(quantified_run("printed: loss"), launches))
+    (sentence,) = summary.describe_answers(Results(quantified_run("printed: loss"), launches))
     assert sentence.startswith("TensorFlow 2.0.0 prints 2.00× (2.00 to 2.00) as much as TensorFlow 1.14.0 for loss (")
 
 
 def test_what_keeps_less_is_told_with_the_same_sign_in_its_interval():
     turned = dict(zip(VALUES, reversed(VALUES.values()), strict=True))
-    (sentence,) = summary.sentences(Results(quantified_run("memory growth"), quantified(values=turned)))
+    (sentence,) = summary.describe_answers(Results(quantified_run("memory growth"), quantified(values=turned)))
     assert "less with each call than" in sentence
     assert "-" not in sentence.partition("(")[2].partition(")")[0]
 
@@ -520,7 +522,7 @@ def test_what_ended_the_run_early_is_in_the_first_block_with_one_command():
     # more rounds are of no use to a run that is settled
     settled = ended_by_its_budget(results())
     (told,) = summary.describe_early_end(settled)
-    assert told in list(walk_blocks(next(summary.sections(settled)).blocks))
+    assert told in list(walk_blocks(next(summary.make_sections(settled)).blocks))
     sentence = "The budget of 60 s ended the run after 5 rounds (planned: at most 100 rounds)."
     assert told.words == sentence
     # one that somebody interrupted is continued whatever it found
@@ -532,4 +534,4 @@ def test_what_ended_the_run_early_is_in_the_first_block_with_one_command():
     (told,) = summary.describe_early_end(unclear)
     assert told.words == sentence
     _, command = summary.suggest_rounds(unclear)
-    assert command.text.endswith(f"--rounds {summary.rounds_to_settle(unclear)}")
+    assert command.text.endswith(f"--rounds {summary.find_rounds_to_settle(unclear)}")

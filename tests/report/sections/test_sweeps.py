@@ -17,7 +17,7 @@ from tests.swept import CROSSING, SIZES, devices_run, seconds, swept, swept_run
 
 
 def section(ratios=CROSSING, environments=("tf1.14",), **changes):
-    return reading.made(sweeps.sections, *swept_run(seconds(ratios, environments), **changes))
+    return reading.made(sweeps.make_sections, *swept_run(seconds(ratios, environments), **changes))
 
 
 def sentence(made):
@@ -88,7 +88,7 @@ def test_what_is_unclear_at_some_sizes_says_who_is_ahead_elsewhere():
 def test_different_work_has_no_crossing():
     asked, launches = swept_run(seconds(CROSSING))
     launches = [replace(each, fingerprint={"sum": len(each.cell.axes["variant"])}) for each in launches]
-    made = reading.made(sweeps.sections, asked, launches)
+    made = reading.made(sweeps.make_sections, asked, launches)
     assert sentence(made).startswith("compiled and numpy did different work (sum")
     assert sentence(made).endswith("), so no crossing is computed (tf1.14).")
     assert remark(made).startswith("different work: sum")
@@ -114,7 +114,7 @@ def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
 def test_the_other_row_axes_name_each_sweep():
     axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": ["float32", "float64"]}
     times = {**seconds(CROSSING, dtype="float32"), **seconds(CROSSING, dtype="float64")}
-    made = reading.made(sweeps.sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
+    made = reading.made(sweeps.make_sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
     assert reading.headings(made, Where.PASTE) == ["float32", "float64"]
     assert [table.caption for table in reading.tables(made)] == [
         "Crossings along size, A sigmoid, float32",
@@ -157,19 +157,19 @@ def test_a_run_whose_control_lies_beyond_the_margin_tells_no_crossing():
     asked, _ = swept_run(times, controlled=True)
     first = {group.control: times[group.control] for group in asked.plan.groups}
     launches = rounds(times, 5, 0.001, controls={of: 2.0 * each for of, each in first.items()})
-    made = reading.made(sweeps.sections, asked, launches)
+    made = reading.made(sweeps.make_sections, asked, launches)
     assert sentence(made) == "No crossings are shown, because two identical cells differed by more than the margin."
     assert reading.tables(made) == []
 
 
 def test_scenarios_are_told_apart():
     times = {**seconds(CROSSING), **dict.fromkeys(cells(), 0.01)}
-    made = reading.made(sweeps.sections, run(times, scenarios=[swept(), scenario()]), rounds(times))
+    made = reading.made(sweeps.make_sections, run(times, scenarios=[swept(), scenario()]), rounds(times))
     assert reading.headings(made, Where.PASTE) == ["A sigmoid"]
 
 
 def test_a_scenario_without_a_sweep_has_no_section():
-    assert list(sweeps.sections(Results(*swept_run(seconds(CROSSING), of=swept(sweeps={}))))) == []
+    assert list(sweeps.make_sections(Results(*swept_run(seconds(CROSSING), of=swept(sweeps={}))))) == []
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_devices_have_the_tried_size_from_which_on_one_is_faster_by_verdicts(
     ratios: Sequence[float], words: str
 ) -> None:
     made, launches = devices_run(dict(zip(("16", "64", "256"), ratios, strict=True)), spread=0.002)
-    (sentence,) = sweeps.device_sentences(Results(made, launches))
+    (sentence,) = sweeps.describe_devices(Results(made, launches))
     assert sentence.startswith(words)
     assert sentence.endswith(" (tf2.15).")
     assert sentence in md.render(Results(made, launches))
@@ -210,15 +210,15 @@ def test_devices_have_the_tried_size_from_which_on_one_is_faster_by_verdicts(
 
 def test_a_point_estimate_alone_gives_no_size() -> None:
     ratios = {"16": 0.9, "64": 1.1, "256": 1.2}
-    assert sweeps.device_sentences(Results(*devices_run(ratios, spread=0.5))) == []
-    assert sweeps.device_sentences(Results(*devices_run(ratios, count=2))) == []
+    assert sweeps.describe_devices(Results(*devices_run(ratios, spread=0.5))) == []
+    assert sweeps.describe_devices(Results(*devices_run(ratios, count=2))) == []
 
 
 def test_a_unit_follows_the_sizes() -> None:
-    (text,) = sweeps.device_sentences(Results(*devices_run({"16": 0.5, "64": 2.0}, unit="images", spread=0.002)))
+    (text,) = sweeps.describe_devices(Results(*devices_run({"16": 0.5, "64": 2.0}, unit="images", spread=0.002)))
     assert "From 64 images on, the GPU" in text
     assert "between 16 images (slower) and 64 images" in text
 
 
 def test_other_comparisons_along_a_sweep_have_no_such_sentence() -> None:
-    assert sweeps.device_sentences(Results(*swept_run(seconds(CROSSING)))) == []
+    assert sweeps.describe_devices(Results(*swept_run(seconds(CROSSING)))) == []

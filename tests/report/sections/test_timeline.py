@@ -109,12 +109,12 @@ def test_a_run_that_only_observes_has_no_rounds():
 )
 def test_how_long_launches_measured(sampling, sentence):
     asked = run(MEMBERS, asked={"sampling": sampling})
-    assert timeline.sampling(Results(asked, rounds(dict.fromkeys(MEMBERS, 0.01)))).startswith(sentence)
+    assert timeline.describe_sampling(Results(asked, rounds(dict.fromkeys(MEMBERS, 0.01)))).startswith(sentence)
 
 
 def test_how_long_launches_will_measure_is_their_pilots():
     asked = run(MEMBERS, asked={"sampling": Sampling()})
-    assert timeline.sampling(Results(asked, [])).startswith(
+    assert timeline.describe_sampling(Results(asked, [])).startswith(
         "the pilot of each group determines the times: warm up, then measure in samples of"
     )
 
@@ -132,8 +132,8 @@ def test_which_cores_launches_had():
 
 
 def test_the_rounds_that_the_numbers_come_from():
-    assert timeline.rounds(Results(run(), [])) == "5 rounds"
-    assert timeline.rounds(Results(run(), rounds(TIMES, count=3))) == "3 rounds"
+    assert timeline.format_rounds(Results(run(), [])) == "5 rounds"
+    assert timeline.format_rounds(Results(run(), rounds(TIMES, count=3))) == "3 rounds"
 
 
 # What disturbed it.
@@ -196,7 +196,7 @@ def test_where_nothing_was_watched_it_is_not_known():
 
 def test_ten_disturbed_rounds_are_named_in_the_details():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-    (found,) = timeline.sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
+    (found,) = timeline.make_sections(Results(run(), rounds(TIMES, count=12, resources=noisy)))
     assert texts(found)[0] == "12 of 12 rounds had interference from other processes and were not repeated."
     (named,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert str(named[9]).startswith("Round 10 of step cpu call=fit dtype=float32: step tf1.14")
@@ -209,7 +209,7 @@ def test_a_repeated_round_says_so():
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     first = [replace(each, resources=noisy) for each in launches if each.round == 2]
     again = [replace(each, attempt=1) if each.round == 2 else each for each in launches]
-    (found,) = timeline.sections(Results(run(), [*first, *again]))
+    (found,) = timeline.make_sections(Results(run(), [*first, *again]))
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert len(items) == 1
     assert str(items[0]).startswith("Round 2 of step cpu call=fit dtype=float32 (repeated): ")
@@ -217,7 +217,7 @@ def test_a_repeated_round_says_so():
 
 def test_what_is_taken_off_is_told_with_the_rounds():
     shared = {**RESOURCES, "steady_cpu_seconds": 0.8}
-    (found,) = timeline.sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
+    (found,) = timeline.make_sections(Results(run(), rounds(TIMES, count=2, resources=shared)))
     assert texts(found)[0].endswith(
         "not repeated. The CPU time of other processes is subtracted: 20 % of the time in 8 of 8 launches."
     )
@@ -226,11 +226,11 @@ def test_what_is_taken_off_is_told_with_the_rounds():
 
 
 def test_a_quiet_run_has_no_such_section():
-    assert not list(timeline.sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
+    assert not list(timeline.make_sections(Results(run(), rounds(TIMES, resources=RESOURCES))))
 
 
 def test_a_scenario_that_fixes_its_calls_is_sampled_as_it_says():
     once = rounds(TIMES, samples=[Sample(1.0, 1)])
-    assert timeline.sampling(Results(run(TIMES), once)) == "the number of calls that the scenario sets"
+    assert timeline.describe_sampling(Results(run(TIMES), once)) == "the number of calls that the scenario sets"
     mixed = [*once, *(each for each in rounds(TIMES) if each.cell != once[0].cell)]
-    assert timeline.sampling(Results(run(TIMES), mixed)).endswith("; some scenarios set the number of calls")
+    assert timeline.describe_sampling(Results(run(TIMES), mixed)).endswith("; some scenarios set the number of calls")
