@@ -125,7 +125,7 @@ SEARCHING = [
 #: Where a build of an image is killed: while packages are selected, and while its builder works.
 BUILDING = [
     ("pathlib:Path.hardlink_to", 1, "after"),
-    ("harness.backends.docker.bake:Builder._started", 1, "after"),
+    ("harness.backends.docker.bake:Builder._start_build", 1, "after"),
     ("harness.backends.docker.bake:BuildLog.feed", 1, "before"),
 ]
 

@@ -256,7 +256,7 @@ def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan) -> None:
     assert no.value.advice == "Use nvidias."
     with pytest.raises(
         CannotRunHereError,
-        match=r"CUDA 10\.0 is older than GPUs of compute capability 12\.0(.|\n)*\nNo environment of ",
+        match=r"CUDA 10\.0 is older than GPUs of compute capability 12\.0(.|\n)*\nNo environment in ",
     ):
         plan(RTX5090, gpu=True).refuse_nothing()
     plan(H100, environments=["new"], gpu=True).refuse_nothing()
