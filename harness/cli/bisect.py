@@ -51,7 +51,7 @@ def bisect(
     resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
     wait: options.Wait = False,
 ) -> None:
-    """Find the release or nightly wheel in which a scenario became slower."""
+    """Find the release or wheel in which a scenario became slower."""
     from harness.bisect import run  # noqa: PLC0415 - not needed for --help
     from harness.bisect.claims import complete, resolve_ends  # noqa: PLC0415
     from harness.bisect.folder import create_folder, read_request  # noqa: PLC0415

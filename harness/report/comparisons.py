@@ -23,7 +23,7 @@ NO_VERDICT = "no verdict"
 #: Which intervals decide the verdicts, if several are judged together.
 HOLM = (
     "Holm's procedure decides the verdicts by narrower intervals than the shown ones. So a verdict can be clear "
-    "although the shown interval crosses the margin: the remarks then have the interval that decides."
+    "although the shown interval crosses the margin. The remarks then show the interval that decided it."
 )
 
 _UNSETTLED = (

@@ -209,7 +209,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     for path, stored in ((first, one), (second, other)):
         if stored.run.machines:
             raise UsageError(
-                f"{path} has results of several machines, but runs are compared on one machine.",
+                f"{path} contains results from several machines. Only runs from one machine can be compared.",
                 f"Compare the runs that it was merged from: {', '.join(stored.run.merged)}.",
             )
     if one.run.plan.clock is not other.run.plan.clock:

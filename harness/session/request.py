@@ -465,7 +465,7 @@ class Request(LaunchRequest):
     margin: Annotated[
         float,
         Option(
-            "The smallest relative difference that counts.",
+            "The smallest relative difference that counts as faster or slower.",
             read=read_share,
             text=_format_share,
             shown=_format_share(MARGIN),

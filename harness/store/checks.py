@@ -235,7 +235,7 @@ def _check_group(group: Group, scenarios: Mapping[str, Scenario], environments: 
     _check_known(f"the device of the group {group.name}", devices, list(Device))
     for cell in group.cells:
         if cell.scenario != group.scenario or cell.device not in devices:
-            raise ValueError(f"the cell {cell} has another scenario or device than its group")
+            raise ValueError(f"the cell {cell} has a different scenario or device from its group")
         _check_cell(cell, scenarios, environments)
         members.add(cell.key)
     if len(members) != len(group.cells):

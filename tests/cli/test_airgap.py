@@ -37,7 +37,7 @@ def folder(package_index: PackageIndex, harness: Harness, tmp_path: Path) -> Pat
     folder = tmp_path / "pack"
     done = harness("images", "pack", str(folder), "old", "--no-images")
     assert done.returncode == 0, done.stderr
-    assert "1 environments, 1 files" in done.stdout
+    assert "1 environment, 1 file" in done.stdout
     harness.environ["UV_DEFAULT_INDEX"] = "http://127.0.0.1:9/simple"
     return folder
 

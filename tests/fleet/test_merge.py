@@ -287,7 +287,7 @@ def test_a_merged_run_is_not_merged_resumed_or_compared_as_one_of_a_machine(tmp_
         merge([folder], tmp_path / "again")
     with pytest.raises(UsageError, match="was merged from other runs"):
         resume(folder)
-    with pytest.raises(UsageError, match="has results of several machines"):
+    with pytest.raises(UsageError, match="contains results from several machines"):
         compare(folder, tmp_path / "runs" / run().id)
 
 

@@ -162,4 +162,6 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
     eager, lazy = plan(H100, "550.54.15", **typed), plan(H100, "550.54.15", axes={"cuda_loading": ["lazy"]}, **typed)
     assert find_first_starts(eager.plan) == ["tf2.14"]
     assert find_first_starts(lazy.plan) == []
-    assert lazy.gpu_lines[-1] == "The driver compiles tf2.14 in parts, when each is first needed. It takes minutes."
+    assert lazy.gpu_lines[-1] == (
+        "The driver compiles the kernels of tf2.14 when they are first needed. This takes minutes in total."
+    )

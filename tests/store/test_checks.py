@@ -74,7 +74,7 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (lambda run: run["plan"]["groups"][0]["cells"][0]["axes"].pop("mode"), "doesn't have one value for each axis"),
         (put(*GROUP, "cells", 0, "axes", "mode", value="other"), "doesn't have one value for each axis"),
         (put(*GROUP, "cells", 0, "environment", value="tf9"), "an environment that is not part of the run"),
-        (put(*GROUP, "cells", 0, "scenario", value="other"), "has another scenario or device"),
+        (put(*GROUP, "cells", 0, "scenario", value="other"), "has a different scenario or device"),
         (put(*GROUP, "cells", value=[]), "is empty"),
         (
             put(*GROUP, "control", value=run_json()["plan"]["groups"][0]["cells"][0] | {"environment": "tf2.1"}),

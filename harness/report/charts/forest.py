@@ -137,7 +137,7 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
     chart = ForestPlot(_select_farthest(ratios), results.run.plan.margin)
     joined = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
     words = layout.escape_texts(
-        f"{scenario.title}: effects of each change{on}",
+        f"{scenario.title}: the effect of each change{on}",
         [
             chart.bars,
             joined if any(effect.parts for effect in attribution.displayed_effects) else "",
@@ -145,7 +145,8 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
             chart.cut,
         ],
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
-        f"Chart of effects of each change in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: {chart.ends}.",
+        f"Chart of the effect of each change in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: "
+        f"{chart.ends}.",
     )
     name = make_file_name(results, "effects", scenario, device)
     yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)))

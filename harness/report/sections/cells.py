@@ -28,7 +28,7 @@ _BESIDE = (
     "Interleaved launches start at the same time, each on its own core. Their phases before the warm-up are longer "
     "than usual and not comparable. With --interleave launches, each starts alone."
 )
-_WARM_UP = "Warm-up per step: over the launches that recorded how many steps their warm-up had."
+_WARM_UP = "Warm-up per step: only launches that recorded the number of warm-up steps are included."
 _STEADY_STATE = "Steady state: the time per step after the warm-up."
 
 

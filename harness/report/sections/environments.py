@@ -94,7 +94,7 @@ def _notes(table: Table, more: int) -> Iterator[Text]:
     entries = [entry for line in table.lines for entry in line.entries]
     notes = [
         "Bold: different from the line above." if any(entry.stands_out for entry in entries) else "",
-        "Empty: the environment doesn't contain it." if any(not entry.text for entry in entries) else "",
+        "Empty: the environment doesn't contain the package." if any(not entry.text for entry in entries) else "",
         f"{counted(more, 'more package', 'differs')}." if more else "",
     ]
     if any(notes):

@@ -16,10 +16,10 @@ MOST = math.log1p(0.10)
 
 
 def describe_interleaving(results: Results) -> str:
-    """Describe how launches were interleaved: `the cells of a round are interleaved on the same core, …`."""
+    """Describe how launches were interleaved: `the launches of a round take turns on the same core: …`."""
     if results.machines:
-        return "; ".join(
-            f"on {machine}, {describe_interleaving(machine_results)}"
+        return ". ".join(
+            f"On {machine}, {describe_interleaving(machine_results)}"
             for machine, machine_results in results.machines.items()
         )
     interleaving = results.turns
@@ -27,18 +27,18 @@ def describe_interleaving(results: Results) -> str:
         # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
-            "the cells of a round are interleaved on the same core" if in_turns else "launches run one after the other"
+            "the launches of a round take turns on the same core" if in_turns else "launches run one after the other"
         )
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
-    alive = f"up to {counted(interleaving.alive, 'running launch')} at a time"
+    alive = f"up to {counted(interleaving.alive, 'launch')} running at a time"
     blocks = (
-        f", in up to {interleaving.blocks} blocks per round that all include the control cell"
+        f". A round has up to {interleaving.blocks} blocks of such launches, and each block includes the control cell"
         if interleaving.blocks > 1
         else ""
     )
-    sequential = f"; {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
+    sequential = f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
-    return f"the cells of a round are interleaved on the same core, with {count} {noun} and {alive}{blocks}{sequential}"
+    return f"the launches of a round take turns on the same core: {count} {noun} each, with {alive}{blocks}{sequential}"
 
 
 def describe_checks(results: Results) -> str:

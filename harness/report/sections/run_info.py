@@ -144,21 +144,25 @@ def describe_scenario(results: Results, scenario: Scenario) -> Words:
     observed = sum(cell in results.found.observed for cell in cells)
     devices = " and ".join(dict.fromkeys(f"the {cell.device.value.upper()}" for cell in cells))
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
-    only = f", {observed} with observations only" if observed else ""
+    if observed and not numbers:
+        counts = f"{_count_cells(observed, len(cells), 'observations')}, which aren't timed"
+    else:
+        only = f", {observed} with observations only" if observed else ""
+        counts = f"{_count_cells(numbers, len(cells), 'a result')}{only}"
     return [
         Bold(scenario.title),
         f" ({scenario.name}",
         *source,
-        f"): {counted(len(cells), 'cell')} on {devices}, {_count_cells(numbers, len(cells))}{only}.",
+        f"): {counted(len(cells), 'cell')} on {devices}, {counts}.",
     ]
 
 
-def _count_cells(numbers: int, cells: int) -> str:
-    """Return how many of a scenario's cells have a result: `3 of them with a result`."""
+def _count_cells(numbers: int, cells: int, noun: str) -> str:
+    """Return how many of a scenario's cells have something: `3 of them with a result`."""
     if cells == 1:
-        return "with a result" if numbers else "without a result"
+        return f"with {noun}" if numbers else f"without {noun}"
     share = "none" if not numbers else "all" if numbers == cells else f"{numbers} of them"
-    return f"{share} with a result"
+    return f"{share} with {noun}"
 
 
 def describe_origin(run: Run) -> str:

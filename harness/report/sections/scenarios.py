@@ -207,7 +207,7 @@ def describe_contention(compared: Compared, margin: float) -> str:
 def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
     """Return a remark on step times that change: the range of steps that are compared, or why none are compared."""
     if steps:
-        return f"at the same number of steps: {format.steps(steps)}"
+        return f"compared at the same number of steps: {format.steps(steps)}"
     return NOT_COMPARABLE if withheld is Withheld.TREND else ""
 
 
@@ -303,7 +303,7 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
         )
     longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     text = (
-        "A cell is one combination of an environment and of values of the axes. A ratio is the "
+        "A cell is the combination of one environment and one value of each axis. A ratio is the "
         f"{measure} of the first cell divided by the {measure} of the second one: above 1, the first takes {longer}. "
         f"A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
         f"{margin}), or unclear (the interval allows more than one of these)."

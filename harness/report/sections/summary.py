@@ -306,7 +306,7 @@ def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
     rows = [finding.row for finding in findings]
     axes = [axis for axis in answer.table.row_axes if len({row.axes[axis] for row in rows}) > 1]
     place = names.place(answer.table, farthest.row, axes)
-    return f", most with {place}" if place else ""
+    return f", especially with {place}" if place else ""
 
 
 def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
@@ -558,12 +558,11 @@ def _describe_intervals(results: Results) -> Iterator[str]:
         each = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
         effects = ", and so do all intervals of effects" if attribution.describe_causes(results) else ""
         yield f"All intervals{each} together have {level} confidence{effects}."
-    if len(shown) > 1 and any(is_settled(compared.verdict or NO_VERDICT) for compared in shown):
-        count = sum(compared.deciding is not None for compared in shown)
-        here = f", as in {count} of these {len(shown)} comparisons" if count else ""
+    count = sum(compared.deciding is not None for compared in shown)
+    if count:
         yield (
-            "Narrower intervals decide the verdicts (Holm's procedure), so a verdict can be clear although its shown "
-            f"interval crosses the margin of {format.share(results.run.plan.margin)}{here}."
+            f"In {count} of these {len(shown)} comparisons, a narrower interval than the shown one decides the verdict "
+            "(Holm's procedure)."
         )
 
 

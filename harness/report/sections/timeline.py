@@ -12,6 +12,7 @@ from harness.model.scenario import CPUS
 from harness.model.texts import counted, format_cpu_list, format_plain
 from harness.report import format
 from harness.report.blocks import Items, Section, Text
+from harness.report.phrases import capitalize
 from harness.report.sections import interleaving, machines
 
 #: The largest number of noisy rounds in the list.
@@ -66,7 +67,7 @@ def _describe_taken(interference: RunInterference, prints: bool) -> str:
     return "".join(
         (
             f" The CPU time of other processes is subtracted{source}: {contended}." if contended else "",
-            f" The time for which a CPU quota stopped launches is subtracted{source}: {stopped}." if stopped else "",
+            f" The time for which a CPU quota paused launches is subtracted{source}: {stopped}." if stopped else "",
         )
     )
 
@@ -106,9 +107,9 @@ def describe_pinning(run: Run) -> str:
 def describe_rounds(results: Results) -> str:
     """Describe the rounds: when groups stopped, the launches of a round, and their order."""
     ended, seed = results.ended, results.run.plan.seed
-    order = f"the order is random, with the seed {seed}"
+    order = f"The order is random (seed {seed})."
     if [stop.reason for stop in ended.stops] == [StopReason.OBSERVED] and not ended.going:
-        return f"none: no cell has anything to time, so the pilot observed everything; {order}"
+        return f"none: no cell has anything to time, so the pilot observed everything. {order.rstrip('.')}"
     able = [group for group in results.run.plan.groups if group.control]
     controls = sum(group.controlled for group in able)
     which = "each group" if controls == len(able) else counted(controls, "group")
@@ -117,8 +118,8 @@ def describe_rounds(results: Results) -> str:
     first = "A pilot round comes first and is not counted. After it, every round" if is_piloted else "Every round"
     return (
         f"{describe_stops(ended, results.run.plan)}. {first} "
-        f"launches each cell once{twice}. Each launch is a fresh process; {order}; "
-        f"{interleaving.describe_interleaving(results)}"
+        f"launches each cell once{twice}. Each launch is a fresh process. {order} "
+        f"{capitalize(interleaving.describe_interleaving(results))}"
     )
 
 

@@ -58,7 +58,7 @@ def test_what_stands_for_a_picture_says_its_content():
     assert ratios.startswith("Chart of 10 comparisons of step, time of the first over time of the second: from 0.")
     assert "×, slower (fit: each release's default mode: tf2.0 vs tf1.14)." in ratios
     assert times.startswith("Chart of the time per step of 8 cells of step, from ")
-    assert effects.startswith("Chart of effects of each change in step, 6 effects: from 0.")
+    assert effects.startswith("Chart of the effect of each change in step, 6 effects: from 0.")
     assert "×, slower (" in effects
     assert course.startswith("Chart of 50 launches of step in order of time: none more than 3 % from ")
     assert phases.startswith("Chart of the phases before the steady state of 8 cells of step, most of it import: ")

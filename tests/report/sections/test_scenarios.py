@@ -228,7 +228,7 @@ def compared(verdict=Verdict.SLOWER, withheld=None, settling=None, *, work=Work.
             compared(None, Withheld.TREND),
             "the time per step changes during the measurement, and too few steps can be compared",
         ),
-        (replace(compared(), steps=Interval(10.0, 1240.0)), "at the same number of steps: 11 to 1,240"),
+        (replace(compared(), steps=Interval(10.0, 1240.0)), "compared at the same number of steps: 11 to 1,240"),
         (
             compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
             "Python 3.11 vs 3.7; work not checked; too few rounds (5 of 3) for a verdict",

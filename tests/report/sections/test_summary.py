@@ -68,7 +68,7 @@ def called(seconds):
         (
             {"fit": 2.7, "predict": 2.4, "evaluate": 1.0},
             "TensorFlow 2.0.0 (eager) takes 2.40× (2.40 to 2.40) to 2.70× (2.70 to 2.70) as long as TensorFlow 1.14.0 "
-            "(graph) with fit/predict, most with fit; with evaluate it takes as long within 3 %",
+            "(graph) with fit/predict, especially with fit; with evaluate it takes as long within 3 %",
         ),
         (
             {"fit": 2.0, "predict": 0.5},
@@ -78,7 +78,7 @@ def called(seconds):
         (
             {"fit": 0.5, "predict": 0.8},
             "TensorFlow 2.0.0 (eager) is 1.25× (1.25 to 1.25) to 2.00× (2.00 to 2.00) as fast as TensorFlow 1.14.0 "
-            "(graph) with fit and with predict, most with fit",
+            "(graph) with fit and with predict, especially with fit",
         ),
         (
             {"fit": 1.0, "predict": 1.0, "evaluate": 1.0},

@@ -175,7 +175,7 @@ def test_what_a_quota_stopped_is_told_apart_from_what_others_took():
     told = timeline.describe_noisy_rounds(RunInterference(True, 9, disturbed(), 30, [0.05], [0.4, 0.5]))
     assert told.endswith(
         "is subtracted: 5 % of the time in 1 of 30 launches. "
-        "The time for which a CPU quota stopped launches is subtracted: 40 % to 50 % of the time in 2 of 30 launches."
+        "The time for which a CPU quota paused launches is subtracted: 40 % to 50 % of the time in 2 of 30 launches."
     )
 
 
