@@ -249,7 +249,7 @@ def alarm(
         bool, typer.Option("--json", help="Print the necessary steps as JSON, for .github/nightly/issues.")
     ] = False,
 ) -> None:
-    """Print GitHub issues for confirmed slowdowns, and the steps to take.
+    """Print a GitHub issue for each confirmed slowdown.
 
     With --nightly, it also prints an issue for each machine that has sent no run
     for three days. It doesn't open issues: the nightly workflow does, with gh.
