@@ -88,7 +88,7 @@ def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):
     with pytest.raises(EqualEndpointsError, match="old and new do not differ: new takes ×") as raised:
         run.bisect(request, folder, Said())
     assert raised.value.exit == 3
-    assert "the ends do not differ" in (folder / "report.md").read_text()
+    assert "--good and --bad do not differ" in (folder / "report.md").read_text()
 
 
 def test_ends_that_more_rounds_may_tell_apart_are_told_with_the_command_that_measures_them(asked, monkeypatch):

@@ -28,7 +28,7 @@ def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claim
 def test_an_unknown_issue_is_a_usage_error_that_lists_what_there_is(claiming: Harness) -> None:
     done = claiming("repro", "T#1002")
     assert done.returncode == 2
-    assert "No scenario has a claim of T#1002.\nThere are: K#7, T#1001." in done.stderr
+    assert "No scenario checks a claim of T#1002.\nThere are: K#7, T#1001." in done.stderr
 
 
 def test_exactly_the_cells_of_a_claim_are_planned(claiming: Harness) -> None:

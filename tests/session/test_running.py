@@ -35,6 +35,12 @@ from tests import runs
 from tests.cli.conftest import Harness
 
 
+@pytest.fixture(autouse=True)
+def _any_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small disk is enough, because the environments of these tests contain no TensorFlow."""
+    monkeypatch.setattr(LocalBackend, "check_room", lambda *_: None)
+
+
 @pytest.fixture
 def request_() -> dict[str, object]:
     """Launches as short as can be."""
@@ -516,7 +522,6 @@ def both(request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> l
     card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
     monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
     monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: None)
-    monkeypatch.setattr(LocalBackend, "check_room", lambda *_: None)  # of TensorFlow for GPUs, which isn't installed
     monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
     hold, launched = LocalBackend.hold, list[tuple[str, str, tuple[str, ...]]]()
 
