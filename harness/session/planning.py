@@ -141,7 +141,11 @@ class Planned:
         whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
         unread, older = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
-            *([f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."] if lazy else []),
+            *(
+                [f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."]
+                if lazy
+                else []
+            ),
             *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
             *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
             *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),

@@ -26,9 +26,7 @@ def describe_interleaving(results: Results) -> str:
     if interleaving is None:
         # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
-        return (
-            "the launches of a round take turns on the same core" if in_turns else "launches run one after the other"
-        )
+        return "the launches of a round take turns on the same core" if in_turns else "launches run one after the other"
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
     alive = f"up to {counted(interleaving.alive, 'launch')} running at a time"
     blocks = (
