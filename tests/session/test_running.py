@@ -37,7 +37,7 @@ from tests.cli.conftest import Harness
 
 @pytest.fixture(autouse=True)
 def _any_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A small disk is enough, because the environments of these tests contain no TensorFlow."""
+    """Allow a small disk, because the environments of these tests contain no TensorFlow."""
     monkeypatch.setattr(LocalBackend, "check_room", lambda *_: None)
 
 

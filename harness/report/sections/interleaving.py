@@ -16,7 +16,7 @@ MOST = math.log1p(0.10)
 
 
 def describe_interleaving(results: Results) -> str:
-    """Describe how launches were interleaved: `the launches of a round take turns on the same core: …`."""
+    """Describe how launches were interleaved: `the launches of a round are interleaved on the same core: …`."""
     if results.machines:
         return ". ".join(
             f"On {machine}, {describe_interleaving(machine_results)}"
@@ -26,7 +26,11 @@ def describe_interleaving(results: Results) -> str:
     if interleaving is None:
         # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
         in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
-        return "the launches of a round take turns on the same core" if in_turns else "launches run one after the other"
+        return (
+            "the launches of a round are interleaved on the same core"
+            if in_turns
+            else "launches run one after the other"
+        )
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
     alive = f"up to {counted(interleaving.alive, 'launch')} running at a time"
     blocks = (
@@ -36,7 +40,8 @@ def describe_interleaving(results: Results) -> str:
     )
     sequential = f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
-    return f"the launches of a round take turns on the same core: {count} {noun} each, with {alive}{blocks}{sequential}"
+    turns = f"{count} {noun} each, with {alive}"
+    return f"the launches of a round are interleaved on the same core: {turns}{blocks}{sequential}"
 
 
 def describe_checks(results: Results) -> str:
