@@ -43,8 +43,8 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
     other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
     assert interleaving.describe_interleaving(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
         "the launches of a round are interleaved on the same core: 9 to 12 turns each, with up to 5 launches running "
-        "at a time. A round has up to 2 blocks of such launches, and each block includes the control cell. 1 launch ran "
-        "one after the other"
+        "at a time. A round has up to 2 blocks of such launches, and each block includes the control cell. 1 launch "
+        "ran one after the other"
     )
 
 
