@@ -15,7 +15,7 @@ from harness.analysis.results import Results
 from harness.analysis.runs import Pair
 from harness.cli import app
 from harness.cli.examples import EXAMPLES
-from harness.session.request import LaunchRequest, options
+from harness.session.request import LaunchRequest, Request, options
 
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 CLI_PAGE, API_PAGE = FOLDER / "cli.md", FOLDER / "python-api.md"
@@ -52,6 +52,18 @@ GUIDES = {
     "images": "[Images](images.md), [work offline](../how-to/work-offline.md)",
     "scenarios": "[Write a scenario](../how-to/write-a-scenario.md)",
     "fleet": "[Use several machines](../how-to/use-several-machines.md#slots-of-one-machine)",
+}
+#: Names, and members of classes, that only the command line and the reports use. python-api.md omits them.
+INTERNAL = {"Earlier", "find_raised_errors", "has_numbers", "is_torn", "load_earlier"}
+INTERNAL_MEMBERS = {
+    "Planned": {
+        *("moved", "line_sentences", "gpu_lines", "first_starts", "refuse_nothing"),
+        *("aspects", "only", "with_one_control", "group_of", "untrusted"),
+    },
+    "Results": {
+        *("each_machine", "found", "found_of", "measured", "timeline", "compares", "has_several_scenarios"),
+        *("untold_on_device", "ended", "samplings", "causes"),
+    },
 }
 #: An option in a help text, outside code.
 _FLAG = re.compile(r"(?<![\w`-])--?[a-z][a-z-]*")
@@ -135,8 +147,8 @@ def _prose(text: str) -> str:
 
 
 def with_names(page: str) -> str:
-    """Return python-api.md with the signatures and docstrings of all public names."""
-    found = [*(getattr(session, name) for name in session.__all__), Results, Pair]
+    """Return python-api.md with the signatures and docstrings of all public names except INTERNAL."""
+    found = [*(getattr(session, name) for name in session.__all__ if name not in INTERNAL), Results, Pair]
     found.sort(key=lambda each: each.__name__)
     functions = [_function(each) for each in found if inspect.isfunction(each)]
     documented = [each for each in found if inspect.isclass(each)]
@@ -157,18 +169,29 @@ def _class(of: type, documented: Sequence[type]) -> str:
     """Return the text of a class, with members that it inherits from a class of harness without a text."""
     parts = [f"### {of.__name__}", inspect.getdoc(of) or ""]
     if issubclass(of, LaunchRequest):
-        fields = [(name, *each) for name, each in _fields(of).items()]
-        rows = [f"| `{name}` | `{_escape_bars(kind)}` | `{flag}` |" for name, kind, flag in fields]
-        parts.append("\n".join(["| field | type | option |", "| --- | --- | --- |", *rows]))
+        fields = _fields(of)
+        if of is not Request:
+            shared = {name: each for name, each in _fields(Request).items() if fields.get(name) == each}
+            names = ", ".join(f"`{name}`" for name in shared)
+            parts.append(f"It has these fields of [Request](#request): {names}. It also has:")
+            fields = {name: each for name, each in fields.items() if name not in shared}
+        parts.append("\n".join(_item(name, kind, flag) for name, (kind, flag) in fields.items()))
     parents = [each for each in of.mro()[1:] if each.__module__.startswith("harness.") and each not in documented]
     attributes = {name: each for parent in [*parents, of] for name, each in vars(parent).items()}
-    members = [_member(name, each) for name, each in attributes.items() if not name.startswith("_")]
+    internal = INTERNAL_MEMBERS.get(of.__name__, set())
+    members = [_member(name, each) for name, each in attributes.items() if name not in internal and name[0] != "_"]
     items = "\n".join(each for each in members if each)
     if items and parts[-1].rpartition("\n\n")[2].startswith("- "):  # the list of fields continues
         parts[-1] += f"\n{items}"
     elif items:
         parts.append(items)
     return "\n\n".join(parts)
+
+
+def _item(name: str, kind: str, flag: str) -> str:
+    """Return the item of a field of a request, with its option if that has another name."""
+    other = "" if flag == f"--{name.replace('_', '-')}" else f" (`{flag}`)"
+    return f"- `{name}`: `{kind}`{other}"
 
 
 def _fields(of: type) -> dict[str, tuple[str, str]]:
