@@ -40,7 +40,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
-    """What a campaign tried and found, for docs/explanation/security.md."""
+    """What a campaign tried and found, for docs/dev/validation/security-tests.md."""
     ended = {each.nodeid: each for reports in terminalreporter.stats.values() for each in reports if _tells(each)}
     tried: Counter[str] = Counter()
     for each in ended.values():
