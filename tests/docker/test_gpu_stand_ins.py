@@ -192,9 +192,6 @@ def test_every_other_scenario_runs_on_a_card(matrix):
     assert RTX_3090.name in ran.report
     assert {launch["cell"]["scenario"]: launch["error"] for launch in ran.launches if launch["error"]} == {}
     assert ran.code == 0, ran.said
-    (trained,) = (launch["fingerprint"] for launch in ran.launches if launch["cell"]["scenario"] == "train_batch")
-    assert trained["steps_counted"] == trained["steps_called"]
-    assert sorted(trained["losses"], reverse=True) == trained["losses"]
     launched = {launch["cell"]["scenario"] for launch in ran.launches}
     assert launched == {path.stem for path in (ROOT / "scenarios").glob("*.py")} - {
         "keras_step",
