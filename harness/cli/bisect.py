@@ -13,6 +13,7 @@ from harness.bisect.request import BisectRequest
 from harness.cli import options
 from harness.cli.messages import handle_signals, say
 from harness.model.errors import Exit, UsageError
+from harness.model.issues import HOW_TO_WRITE
 from harness.model.texts import remove_password
 
 
@@ -74,6 +75,10 @@ def bisect(
         elif arguments or with_:
             raise UsageError(
                 "Arguments and --with need a plain script.", "Example: harness bisect script.py -- --steps 3"
+            )
+        elif issue.isidentifier() and not any(map(str.isdecimal, issue)):
+            raise UsageError(
+                f"{issue!r} is not a valid issue name.", f"For a scenario: harness bisect -s {issue}. {HOW_TO_WRITE}"
             )
         request = resolve_ends(complete(replace(request, issue=issue, command=command)))
         folder = create_folder(request)

@@ -28,6 +28,7 @@ from harness.catalog.scenarios import (
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
+from harness.machine.slots import divide_machine
 from harness.model.backend import Supply
 from harness.model.defaults import FIRST_START_TIMEOUT, MOST_CLAIM_ROUNDS, MOST_ROUNDS, ROUNDS, TIMEOUT
 from harness.model.environment import Device, Environment, Requirement, name_on
@@ -240,6 +241,10 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
+    if isinstance(request, Request) and request.slots.isdecimal() and not request.on:
+        # a dry run shows the error too, and it comes before the question whether slots affect each other
+        own = cards if request.gpus else gpu_host.cards
+        divide_machine(int(request.slots), os.sched_getaffinity(0), own if limits.gpus else ())
     by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
     scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)

@@ -9,7 +9,8 @@ from tests.cli.conftest import Harness
     ("arguments", "told"),
     [
         ([], "Specify what to search for"),
-        (["seven"], "'seven' is not a valid issue name"),
+        (["seven"], "'seven' is not a valid issue name.\nFor a scenario: harness bisect -s seven."),
+        (["T#x"], "'T#x' is not a valid issue name.\nUse "),
         (["-s", "ways", "-a", "way=a,b"], "the axis way has 2 values"),
         (["-s", "ways", "--budget", "5"], "Invalid --budget '5': the unit is missing"),
         (["absent.py"], "The script absent.py cannot be read"),

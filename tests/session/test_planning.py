@@ -464,6 +464,11 @@ def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: P
     assert sum(group.controlled for part in in_slots for group in part.plan.groups if group.control) == 1
 
 
+def test_more_slots_than_cores_are_refused_before_anything_else(plan: Plan) -> None:
+    with pytest.raises(UsageError, match="--slots 1024: this machine has"):
+        plan(slots="1024")
+
+
 def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> None:
     (whole,) = shards(plan, 1)
     took = dict(zip([group.name for group in whole.plan.groups], (9.0, 3.0, 3.0, 3.0, 0.5), strict=True))
