@@ -241,10 +241,6 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    if isinstance(request, Request) and request.slots.isdecimal() and not request.on:
-        # a dry run shows the error too, and it comes before the question whether slots affect each other
-        own = cards if request.gpus else gpu_host.cards
-        divide_machine(int(request.slots), os.sched_getaffinity(0), own if limits.gpus else ())
     by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
     scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
@@ -676,6 +672,8 @@ def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     devices = _choose_devices(request)
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu_names = gpus.parse_requested(Device.GPU in devices, request.gpus)
+    if isinstance(request, Request) and request.slots.isdecimal() and not (request.on or gpu_names):
+        divide_machine(int(request.slots), os.sched_getaffinity(0))  # too many slots are an error in a dry run too
     # with one core, a GPU could wait for the CPU work of each step, so use all cores by default
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return devices, Limits(

@@ -463,7 +463,7 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
 def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
     """Return a clause if no unclear comparison is in the table of the first screen, and the names of a few of them."""
     shown = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
-    outside = "" if any(line.compared in shown for line in unclear) else ", none of them in this table"
+    outside = "" if any(line.compared in shown for line in unclear) else ", but not in this table"
     title = len({line.table.scenario.name for line in unclear}) > 1
     named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
     return outside + (f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else "")
