@@ -1,0 +1,122 @@
+"""The sentences for a script that failed: what went wrong, in which line, and what to type next."""
+
+import os
+import re
+import sys
+import traceback
+
+from .outcome import TRACEBACK_CHARACTERS, ScriptFailed, one_line
+from .printed import render_output
+
+# The largest number of characters of the last line on standard error.
+CHARACTERS = 200
+
+_CELL = re.compile(r"# cell (\d+)$")
+
+# Names and modules of Python 2, and their replacements.
+RENAMED = {
+    "xrange": "range", "raw_input": "input", "unicode": "str", "basestring": "str", "long": "int", "unichr": "chr",
+    "reduce": "functools.reduce", "execfile": "exec(open(...).read())", "reload": "importlib.reload", "file": "open",
+}  # fmt: skip
+MOVED = {
+    "cPickle": "pickle", "cStringIO": "io", "StringIO": "io", "urllib2": "urllib.request", "Queue": "queue",
+    "ConfigParser": "configparser", "Tkinter": "tkinter", "__builtin__": "builtins",
+}  # fmt: skip
+
+
+def describe_exit(status, errors, source):
+    """Return the reason for an exit status other than 0: the last line on standard error, and missing arguments."""
+    reason = "it ended with exit status {}".format(status)
+    lines = [line.strip() for line in render_output(errors).split("\n") if line.strip() and "--helpshort" not in line]
+    if not lines:
+        return reason
+    advice = advise_arguments(lines[-1], source)
+    return "{}: {}{}".format(reason, lines[-1][:CHARACTERS].rstrip("."), ". " + advice if advice else "")
+
+
+def advise_arguments(line, source):
+    """Return a hint to pass the arguments that the script requires, or an empty text."""
+    required = re.search(r"the following arguments are required: (.+)", line)
+    names = required.group(1).split(", ") if required else []
+    if not required:
+        names = re.findall(r"(?:[Mm]issing (?:option|argument)|[Ff]lag) ['\"]?(--[\w-]+)", line)[:1]
+    parts = []
+    for name in names:
+        option = next((part for part in name.split("/") if part.startswith("--")), name.split("/")[0])
+        number = r"add_argument\([^)]*['\"]{}['\"][^)]*type\s*=\s*(?:int|float)\b".format(re.escape(option))
+        value = "N" if re.search(number, source) else option.lstrip("-").upper().replace("-", "_")
+        parts.append("{} {}".format(option, value) if option.startswith("-") else value)
+    return "Pass its arguments at the end of the command: -- {}".format(" ".join(parts)) if parts else ""
+
+
+def report_error(error, path, name, source):
+    """Print the traceback of a script's error as Python would, and return the exception for it."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+        trace = trace.tb_next
+    text = "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))
+    sys.stderr.write(text)
+    lines = []
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            lines.append(trace.tb_lineno)
+        trace = trace.tb_next
+    place = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
+    reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
+    advice = advise(error)
+    message = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
+    return ScriptFailed(message, text[-TRACEBACK_CHARACTERS:])
+
+
+def advise(error):
+    """Return advice for an error that comes from the environment of the script; empty for other errors."""
+    missing = getattr(error, "filename", None)
+    text = str(error)
+    if isinstance(error, FileNotFoundError):
+        match = re.search(r"([^\s'\"]+) not found|No such file or directory: '([^']+)'", text)
+        missing = missing or (match and (match.group(1) or match.group(2)))
+        if isinstance(missing, str):
+            return "To bring a file: --with {}".format(make_relative(missing))
+    if isinstance(error, NameError) or (isinstance(error, ImportError) and error.name and "No module named" in text):
+        return advise_name(error)
+    if isinstance(error, EOFError) and "EOF when reading" in text:
+        return "Its standard input is empty: --stdin FILE"
+    if re.search(
+        r"name resolution|Name or service not known|URL fetch failure|Network is unreachable|urlopen error", text
+    ):
+        return "A launch has no network: download the file before, and bring it by --with FILE"
+    return ""
+
+
+def advise_name(error):
+    """Return advice for a missing name or module."""
+    if isinstance(error, NameError):
+        name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
+        return "Python 2 has it. Write {}".format(RENAMED[name]) if name in RENAMED else ""
+    package = error.name.partition(".")[0]
+    if package in MOVED:
+        return "It is a module of Python 2. Write {}".format(MOVED[package])
+    text = (
+        "If {0} is a file or folder of yours, bring it: --with {0}.py. "
+        "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
+    )
+    return text.format(package)
+
+
+def make_relative(path):
+    """Return a path relative to the script's folder. The path of a file outside of this folder isn't changed."""
+    for folder in (os.getcwd(), os.path.dirname(sys.modules["__main__"].__file__)):
+        if path.startswith(folder + os.sep):
+            return path[len(folder) + 1 :]
+    return path
+
+
+def describe_line(name, source, line):
+    """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
+    if name.endswith(".py"):
+        above = source.split("\n")[: line - 1]
+        for back, text in enumerate(reversed(above)):
+            match = _CELL.match(text)
+            if match and _CELL.match(source.split("\n")[0]):
+                return "cell {}, line {}".format(match.group(1), back + 1)
+    return "{}, line {}".format(name, line)
