@@ -186,9 +186,14 @@ static void replace_assembler(void) {
     setenv("PATH", path, 1);
 }
 
+static void start(void) {
+    choose();
+    replace_assembler();
+}
+
 int cuInit(u32 flags) {
-    static int is_chosen;
-    if (!is_chosen++) choose(), replace_assembler();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, start);
     int fault = (int)number("STAND_IN_CUINIT", OK);
     for (int device = 0; device < MOST_CARDS; device++) contexts[device].device = device;
     return fault ? fault : card_count ? OK : NO_DEVICE;
@@ -296,19 +301,24 @@ static size_t *size_of(address memory) { return (size_t *)(uintptr_t)(memory - P
 
 static struct allocation { address from; size_t size; } allocations[4096];
 
+static pthread_mutex_t allocating = PTHREAD_MUTEX_INITIALIZER;
+
 static int is_on_device(address memory) {
-    for (size_t each = 0; each < sizeof allocations / sizeof *allocations; each++)
-        if (memory - allocations[each].from < allocations[each].size) return 1;
-    return 0;
+    int is_found = 0;
+    pthread_mutex_lock(&allocating);
+    for (size_t each = 0; !is_found && each < sizeof allocations / sizeof *allocations; each++)
+        is_found = memory - allocations[each].from < allocations[each].size;
+    pthread_mutex_unlock(&allocating);
+    return is_found;
 }
 
 // Put one in the place of another; 0, 0: none.
 static void note(address old, address from, size_t size) {
-    for (size_t each = 0; each < sizeof allocations / sizeof *allocations; each++) {
-        if (allocations[each].from != old) continue;
-        allocations[each] = (struct allocation){from, size};
-        return;
-    }
+    pthread_mutex_lock(&allocating);
+    size_t each = 0;
+    while (each < sizeof allocations / sizeof *allocations && allocations[each].from != old) each++;
+    if (each < sizeof allocations / sizeof *allocations) allocations[each] = (struct allocation){from, size};
+    pthread_mutex_unlock(&allocating);
 }
 
 int cuMemAlloc_v2(address *memory, size_t size) {
@@ -438,7 +448,9 @@ int cuModuleGetFunction(struct kernel **function, struct module *module, const c
 
 int cuModuleGetGlobal_v2(address *memory, size_t *size, struct module *module, const char *name) {
     static address symbols;  // every symbol of which there is no PTX is here, as large as any
+    pthread_mutex_lock(&reading);
     const struct variable *variable = variable_of(module, name);
+    pthread_mutex_unlock(&reading);
     if (!variable && !symbols && cuMemAlloc_v2(&symbols, SYMBOL_BYTES)) return OUT_OF_MEMORY;
     if (memory) *memory = variable ? (address)(uintptr_t)variable->memory : symbols;
     if (size) *size = variable ? variable->size : SYMBOL_BYTES;

@@ -412,11 +412,11 @@ static int add_operand(struct reader *reader, struct instruction *of, char *text
 }
 
 static int read_name(struct instruction *of, char *name) {
-    char *part = strtok(name, ".");
+    char *rest, *part = strtok_r(name, ".", &rest);
     for (size_t at = 0; at < sizeof operations / sizeof *operations; at++)
         if (!strcmp(operations[at].name, part)) of->operation = operations[at].is;
     if (!of->operation) return 0;
-    while ((part = strtok(NULL, "."))) {
+    while ((part = strtok_r(NULL, ".", &rest))) {
         const size_t length = strlen(part);
         char *colons = strstr(part, "::");  // a hint about caches, or the space of this block
         if (colons) *colons = 0;
