@@ -359,7 +359,7 @@ def _read_samples(event: Event) -> list[Sample]:
         for entry in _read_objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
-        raise ValueError("a sample's seconds are not positive in a line")
+        raise ValueError("a sample's seconds aren't positive")
     for sample in samples:
         _require_within(sample.seconds, SAMPLE, "a sample's seconds")
     return samples

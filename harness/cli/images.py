@@ -27,7 +27,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.complete_environments),
 ]
-OfDevice = Annotated[Device, typer.Option("--device", help="The device of the images.")]
+OfDevice = Annotated[Device, typer.Option("--device", help="Use the images for this device.")]
 
 #: The columns of the list: a heading, and the row's key.
 _COLUMNS = (
@@ -61,7 +61,7 @@ def list_images(
 @app.command()
 def lock(
     names: Names = None,
-    device: Annotated[Device | None, typer.Option(help="The device of the locks. Default: both.")] = None,
+    device: Annotated[Device | None, typer.Option(help="Lock for this device only. Default: for both.")] = None,
 ) -> None:
     """Write lock files with the package versions of each release's date."""
     for requirement, is_changed, moved in session.images.lock(names, device):

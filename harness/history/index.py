@@ -150,8 +150,8 @@ class History:
             (*_make_run_row(added), len(added.points), json.dumps(list(added.merged)), _dump_summary(added))
             for added in new.values()
         ]
-        texts = ("text", "text", "text", "text", "text", "integer", "text", "text")
-        self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", texts, runs)
+        types = ("text", "text", "text", "text", "text", "integer", "text", "text")
+        self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", types, runs)
         keys: dict[int, Row] = {}
         points: list[Row] = []
         for summary in new.values():

@@ -51,7 +51,7 @@ class Clock(StrEnum):
 
     @property
     def time(self) -> str:
-        """The name of the measured time in sentences."""
+        """The words for the measured time: `CPU time` or `time`."""
         return "CPU time" if self is Clock.CPU else "time"
 
 

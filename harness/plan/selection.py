@@ -191,7 +191,7 @@ def _match_filters(
 ) -> dict[str, list[str]]:
     """Return the values that the patterns of each axis match.
 
-    They are values in the selected scenarios with the axis. If none of these has the axis, all scenarios are used.
+    The values are those of the selected scenarios that have the axis, or of all scenarios if no selected one has it.
     """
     filters = {}
     for axis, patterns in axes.items():

@@ -22,7 +22,7 @@ NO_VERDICT = "no verdict"
 
 #: Which intervals decide the verdicts, if several are judged together.
 HOLM = (
-    "Holm's procedure decides the verdicts by narrower intervals than the shown ones. So a verdict can be clear "
+    "The verdicts use Holm's procedure, whose intervals are narrower than the shown ones. So a verdict can be clear "
     "although the shown interval crosses the margin. The remarks then show the interval that decided it."
 )
 

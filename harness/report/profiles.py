@@ -155,11 +155,11 @@ class ProfileReport:
             ),
             Column("later call, ms", lambda cell: _format_per_call(self.found[cell].get(Part.STEADY)), is_number=True),
             Column(
-                "of that the profiler, %",
+                "profiler overhead, %",
                 lambda cell: _describe_overhead(self.found[cell].get(Part.STEADY)),
                 is_number=True,
             ),
-            Column("of that data handling, %", self._data, legend=data, is_number=True),
+            Column("data handling, %", self._data, legend=data, is_number=True),
         ]
 
     def _data(self, cell: Cell) -> str:
@@ -267,8 +267,8 @@ _NESTED = (
     "Cumulative time includes the functions that a function calls, so these shares overlap; only own times add up to "
     "100 %. A share is relative to the time in all functions, without the profiler's own time. cProfile sees only the "
     "calling thread: the work of TensorFlow's other threads appears as waiting in the C function that started it. "
-    "The profiler adds a constant cost to each call of a Python function, so Python looks slower than C. “of that the "
-    "profiler” shows how much longer a call took because of it."
+    "The profiler adds a constant cost to each call of a Python function, so Python looks slower than C. “Profiler "
+    "overhead” shows how much longer a call took because of it."
 )
 
 _SPLIT = (

@@ -70,11 +70,11 @@ class ForestPlot:
         return axes.choose_ratio_domain(drawn, self.margin)
 
     @property
-    def bars(self) -> str:
+    def legend(self) -> str:
         """The meaning of the bars and of the gray band."""
         has_intervals = any(row.takes.interval for row in self.rows)
-        bars = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
-        return f"{bars} Grey band: differences below {format.share(self.margin)} aren't reported."
+        bars_note = "Bars: confidence intervals." if has_intervals else layout.NO_INTERVALS
+        return f"{bars_note} Grey band: differences below {format.share(self.margin)} aren't reported."
 
     @property
     def cut(self) -> str:
@@ -111,7 +111,7 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     words = layout.escape_texts(
         f"{names.name_table(table)}: which {which}, and by how much",
         [
-            f"{chart.bars}{dotted}",
+            f"{chart.legend}{dotted}",
             layout.note_partial(len(rows), len(same), "comparison", "those farthest from 1"),
             chart.cut,
             left_out if different else "",
@@ -139,7 +139,7 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
     words = layout.escape_texts(
         f"{scenario.title}: the effect of each change{on}",
         [
-            chart.bars,
+            chart.legend,
             joined if any(effect.parts for effect in attribution.displayed_effects) else "",
             layout.note_partial(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
             chart.cut,

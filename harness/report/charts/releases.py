@@ -131,13 +131,13 @@ def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLi
     longer = "longer" if is_time(table.quantity) else "more"
     which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
     steps = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
-    bars = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
+    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
     hollow = "" if all(point.is_shown for point in chart.points) else " Hollow: unclear."
     words = layout.escape_texts(
         f"{names.name_table(table)}: {measure} ratio to {base}, release by release",
         [
             steps or "From one release to the next, no change is larger than the intervals.",
-            f"{bars}{hollow} Grey band: differences below {format.share(chart.margin)} aren't reported.",
+            f"{bars_note}{hollow} Grey band: differences below {format.share(chart.margin)} aren't reported.",
             layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
             layout.note_cut(takes, chart.shown),
         ],

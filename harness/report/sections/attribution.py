@@ -28,6 +28,9 @@ from harness.report.phrases import (
 #: The largest number of changes in the sentence above the table.
 NAMED = 3
 
+#: Ratios below this are inverted in the sentence: "B takes 20× as long as A" instead of "A takes 0.05× as long as B".
+SMALL_RATIO = 0.1
+
 #: If an axis has more levels than this, the levels are counted instead of listed.
 LEVELS = 6
 
@@ -109,10 +112,16 @@ def _has_verdicts(attribution: Attribution) -> bool:
 
 
 def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> str:
-    """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`."""
-    level, base = names.name_ends(attribution.scenario, effect.changes[0])
-    ratio = format_decided_ratio(effect.estimate, effect.deciding)
-    return f"{level} takes {ratio} {describe_longer(clock)} as {base}"
+    """Describe a single change: `eager takes 2.03× (1.98 to 2.09) as long as graph`.
+
+    A small ratio is inverted, because nobody reads 0.0000553×.
+    """
+    slower, faster = names.name_ends(attribution.scenario, effect.changes[0])
+    estimate, deciding = effect.estimate, effect.deciding
+    if estimate.value < SMALL_RATIO:
+        slower, faster = faster, slower
+        estimate, deciding = estimate.inverse, deciding and deciding.inverse
+    return f"{slower} takes {format_decided_ratio(estimate, deciding)} {describe_longer(clock)} as {faster}"
 
 
 def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:

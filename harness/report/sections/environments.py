@@ -128,11 +128,11 @@ def _find_changed(software: Sequence[Software], at: int) -> str:
 
 
 def _are_same(run: Run, software: Sequence[Software]) -> Iterator[Folded]:
-    same = [f"{package.name} {package.common}" for package in software if not package.differs and package.common]
-    if same:
+    packages = [f"{package.name} {package.common}" for package in software if not package.differs and package.common]
+    if packages:
         alone = len(run.environments) == 1
         summary = f"Contents of {run.environments[0].name}" if alone else "Identical in all environments"
-        yield Folded(summary, [Text(", ".join(same) + ".")])
+        yield Folded(summary, [Text(", ".join(packages) + ".")])
 
 
 def describe_images(run: Run) -> str:

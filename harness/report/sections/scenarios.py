@@ -325,9 +325,9 @@ def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
     varying = names.find_varying_axes(table)
-    same = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
-    if same:
-        yield Text(f"The same in all rows: {', '.join(same)}.", True, where=FILES)
+    constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
+    if constants:
+        yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
     yield Text(explain_intervals(table, unit), True, where=FILES)
     yield from map(Figure, times_chart.draw(results, table))
