@@ -189,7 +189,7 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
                 level,
                 conclusion,
                 withheld,
-                deciding,
+                deciding if conclusion else None,
             ),
             lookup,
             settling,

@@ -18,8 +18,8 @@ from harness.analysis.verdicts import MOST_ROUNDS, Verdict, Withheld, rounds_to_
 from harness.analysis.work_equivalence import Work
 from harness.model.launch import Role, Sample
 from tests.analysis.paired import SECONDS_PER_ROUND, around, family, pair
-from tests.factories import ENVIRONMENTS, cells, contended, launch, rounds, run
-from tests.quantified import CALLS, NEW, OLD, quantified, quantified_run
+from tests.factories import ENVIRONMENTS, cell, cells, contended, launch, rounds, run
+from tests.quantified import CALLS, NEW, OLD, memory, quantified, quantified_run
 
 FASTER, SAME, SLOWER, UNCLEAR = Verdict.FASTER, Verdict.SAME, Verdict.SLOWER, Verdict.UNCLEAR
 
@@ -309,6 +309,19 @@ def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
     assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
     assert found.ratio.interval
     assert grown(1200.0, count=1).ratio.interval is None
+
+
+def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
+    later = cell("tf2.1")
+    # clear at Holm's level for the last comparison, but not at the level of the interval that is shown
+    kept = {OLD: (0.0, 0.0), NEW: (1e5, 1e5), later: (950.0, 1050.0)}
+    launches = [
+        launch(of, 0.01, number, memory=memory(growth))
+        for of, growths in kept.items()
+        for number, growth in enumerate(growths, 1)
+    ]
+    for found in compare_growth([(NEW, OLD), (later, OLD)], lookup(run(kept), launches)):
+        assert (found.verdict, found.withheld, found.deciding) == (None, Withheld.FEW_ROUNDS, None)
 
 
 def test_growth_of_different_work_is_not_judged():
