@@ -70,10 +70,11 @@ def describe_shift(pair: Pair) -> str:
     """Describe the change of the median cell, and whether the machine caused it."""
     common, margin = pair.changes.shift, format.share(pair.margin)
     if common is None:
-        judged = sum(cell.change.judged for cell in pair.changes.cells) or "none"
+        cells = [cell.change for cell in pair.changes.cells]
+        enough = sum(change.judged and change.ratio.rounds >= FEWEST_ROUNDS for change in cells) or "none"
         return (
-            f"The shift is unknown: it needs {FEWEST_CELLS} judged cells, but the runs share {judged}. So the machine "
-            "may have caused a change."
+            f"The shift is unknown: it needs {FEWEST_CELLS} judged cells with at least {FEWEST_ROUNDS} rounds in each "
+            f"run, but the runs share {enough}. So the machine may have caused a change."
         )
     whose = "whose software is the same in both runs" if common.unchanged else "that are judged"
     moved = f"Shift: {describe_ratio(common.change)}, the median change of the {common.cells} cells {whose}"

@@ -82,8 +82,13 @@ def test_where_the_software_changed_too_the_machine_is_not_blamed():
 
 def test_of_few_cells_no_shift_is_told():
     few = first(dict.fromkeys(CELLS[:2], 0.01)), second(dict.fromkeys(CELLS[:2], 0.01))
-    assert words(*few)[3].startswith("The shift is unknown: it needs 5 judged cells, but the runs share 2.")
+    needs = "The shift is unknown: it needs 5 judged cells with at least 4 rounds in each run, but the runs share "
+    assert words(*few)[3].startswith(f"{needs}2.")
     assert "without the shift" not in lines(*few)[1]
+    # a change this large has a verdict after three rounds, but isn't used for the shift
+    short = first(count=3), second(dict.fromkeys(CELLS, 0.02), count=3)
+    assert words(*short)[2].endswith("B vs A: 6 slower.")
+    assert words(*short)[3].startswith(f"{needs}none.")
 
 
 @pytest.mark.parametrize(("count", "said"), [(3, "too few rounds (3 of 4) for a verdict"), (5, "work not checked")])
