@@ -212,18 +212,21 @@ def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> s
 
 
 def describe_verdicts(compared: Sequence[ComparisonLine], few: bool) -> str:
-    """Return a sentence that counts the verdicts.
+    """Return the count of each verdict, and how many verdicts an A/A control withholds.
 
-    For example, `Of 5 comparisons: 3 slower, 2 unclear.`
+    For example, `Of 5 comparisons: 3 slower, 2 unclear.` Runs on several machines, and quantities, have their own
+    controls, so a control may withhold only some verdicts.
     """
     total = counted(len(compared), "comparison")
     if few:
         return f"{total}: {describe_too_few(max(line.compared.ratio.rounds for line in compared))}."
-    if any(line.compared.withheld is Withheld.CONTROL for line in compared):
-        return f"{total}: no verdicts, because two identical cells differed by more than the margin."
-    if not any(line.compared.verdict for line in compared):
-        return f"{total}, none with a verdict."
-    return summarize_verdicts([line.compared.verdict for line in compared])
+    verdicts = [line.compared.verdict for line in compared]
+    withheld = sum(line.compared.withheld is Withheld.CONTROL for line in compared)
+    why = "because two identical cells differed by more than the margin."
+    if withheld and withheld == len(verdicts) - verdicts.count(Verdict.DIFFERENT_WORK):
+        return f"{total}: no verdicts, {why}"
+    counts = summarize_verdicts(verdicts) if any(verdicts) else f"{total}, none with a verdict."
+    return f"{counts} {counted(withheld, 'verdict', 'is')} withheld, {why}" if withheld else counts
 
 
 def make_legends(

@@ -1,12 +1,13 @@
 """The job summary."""
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.analysis.results import Results
-from harness.model.launch import Status
+from harness.model.launch import Role, Status
 from harness.report.formats.summary import ABSENCES, COMPARISONS, render
 from tests.factories import broken, cells, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
@@ -81,3 +82,18 @@ def test_other_quantities_are_named_in_their_lines() -> None:
         "tf2.0 vs tf1.14: memory growth",
     ]
     assert "B\u00a0per\u00a0call" in rows(text)[1][1]
+
+
+def test_a_control_of_one_quantity_does_not_withhold_the_verdicts_on_another() -> None:
+    launches = [
+        replace(each, samples=[replace(sample, seconds=1.2 * sample.seconds) for sample in each.samples])
+        if each.role is Role.CONTROL
+        else each
+        for each in quantified()
+    ]
+    text = render(Results(quantified_run("step", "peak memory"), launches))
+    assert (
+        "Of 2 comparisons: 1 more, 1 with no verdict. 1 verdict is withheld, because two identical cells differed by "
+        "more than the margin." in text
+    )
+    assert [row[-1] for row in rows(text)] == ["more"]
