@@ -137,14 +137,26 @@ class Lookup:
         """Return the number of counted rounds of the cell's group."""
         return self.rounds.get(self.groups.get(cell, ""), 0)
 
+    def has_ended(self, cell: Cell) -> bool:
+        """Return whether the cell's group gets no further rounds, even if the run is resumed."""
+        return self._is_final(self.groups.get(cell, ""))
+
+    def _is_final(self, group: str) -> bool:
+        stop = self.stops.get(group)
+        return stop is not None and stop.reason.is_final
+
     def seconds_for(self, cell: Cell, more: int) -> float:
         """Return how long a run takes, in seconds, to measure `more` rounds of the cell's group.
 
-        The time includes the rounds of the other groups of the machine, because a run continues with all groups until
-        they have the same number of rounds. The result is 0 if the duration of a round is unknown.
+        The time includes the rounds of the machine's other groups that can be continued, because a run continues with
+        all of them until they have the same number of rounds. The result is 0 if the duration of a round is unknown.
         """
-        total = self.rounds_of(cell) + more
-        beside = (group for group in self.costs if self.machines.get(group, "") == self.machine(cell))
+        total, own = self.rounds_of(cell) + more, self.groups.get(cell, "")
+        beside = (
+            group
+            for group in self.costs
+            if self.machines.get(group, "") == self.machine(cell) and (group == own or not self._is_final(group))
+        )
         return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:

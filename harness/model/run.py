@@ -130,6 +130,11 @@ class StopReason(StrEnum):
     NO_NUMBERS = "no numbers"
     INTERRUPTED = "interrupted"
 
+    @property
+    def is_final(self) -> bool:
+        """Whether the group gets no further rounds, even if the run is resumed."""
+        return self in (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:

@@ -43,10 +43,6 @@ class Earlier:
     over: str = ""
 
 
-#: If a group ended for one of these reasons, it gets no further rounds.
-_FINAL = (StopReason.PRECISION, StopReason.OBSERVED, StopReason.NO_NUMBERS)
-
-
 def find_slot(path: Path) -> Slot | None:
     """Return the slot of this machine in which a run started; None for a run that had the whole machine.
 
@@ -150,7 +146,7 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     seconds = None if budget is None else ledger.seconds() + budget
     plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)
-    final = {name for name, stop in run.stops.items() if stop.reason in _FINAL}
+    final = {name for name, stop in run.stops.items() if stop.reason.is_final}
     is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in counts.items() if name not in final)
     if plan == run.plan or is_enough:
         return run
@@ -163,7 +159,7 @@ def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
     if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
     stops = list(run.stops.values())
-    if all(stop.reason in _FINAL for stop in stops):
+    if all(stop.reason.is_final for stop in stops):
         return f"{path} is complete: none of its groups needs another round. To measure more, start a new run."
     most = max(stop.rounds for stop in stops)
     is_spent = any(stop.reason is StopReason.BUDGET for stop in stops)

@@ -419,17 +419,22 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     """Yield how many rounds would give unclear comparisons or claims a verdict, with the duration and the command.
 
     The suggested number is likely to be enough for half of the comparisons for which any number is likely to be enough.
-    Remarks in the tables have the number for each comparison.
+    Remarks in the tables have the number for each comparison. If the groups of these comparisons can't be continued,
+    for example because they ended at the run's precision, the text suggests a new run.
     """
-    every, noun = _list_rounds_needed(results), "claim" if results.claims else "comparison"
+    # a claim has a result in each environment
+    every, noun = _list_rounds_needed(results), "result" if results.claims else "comparison"
     unclear = [(index, cell, needed) for index, cell, needed in every if needed]
     if not unclear:
         return
-    text = f"{len(unclear)} of {counted(len(every), noun)} {'is' if len(unclear) == 1 else 'are'} unclear"
+    whose = " of claims" if results.claims else ""
+    text = f"{len(unclear)} of {counted(len(every), noun)}{whose} {'is' if len(unclear) == 1 else 'are'} unclear"
     if not results.claims and len(unclear) < len(every):
         text += _name_unclear(results, [line for line in _list_judged(results) if line.compared.settling])
-    totals = sorted(index.rounds_of(cell) + needed.rounds for index, cell, needed in unclear if needed.is_likely)
-    if not totals:
+    likely = [
+        (index, cell, index.rounds_of(cell) + needed.rounds) for index, cell, needed in unclear if needed.is_likely
+    ]
+    if not likely:
         ends = sorted(needed.probability for *_, needed in unclear)
         least, most = (format.format_chance(end) for end in (ends[0], ends[-1]))
         up_to = "at most " if "below" in least else f"{least.removeprefix('probability of ')} to "
@@ -439,11 +444,21 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
             f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chances}.", where=REPORT
         )
         return
-    rounds = _find_middle(totals)
-    enough = sum(total <= rounds for total in totals)
-    nouns = noun if len(unclear) == 1 else f"{noun}s"
+    rounds = _find_rounds(results, every)
+    settled = [
+        (index, cell)
+        for index, cell, total in likely
+        if rounds is None or (total <= rounds and not index.has_ended(cell))
+    ]
+    enough, nouns = len(settled), noun if len(unclear) == 1 else f"{noun}s"
     which = f"{enough} of these" if enough < len(unclear) else "this" if enough == 1 else "each of these"
-    lookup, cell, _ = unclear[0]
+    if rounds is None:
+        plan = results.run.plan
+        of_claims = " with harness matrix --claim ISSUE --precision 2%" if plan.claims else ""
+        wish = " with a smaller --precision" if plan.precision else of_claims
+        yield Text(f"{text}. --resume adds no rounds for {which} {nouns}: start a new run{wish}.", where=REPORT)
+        return
+    lookup, cell = settled[0]
     more = rounds - lookup.rounds_of(cell)
     seconds = lookup.seconds_for(cell, more)
     took = f", about {format.duration(seconds)}" if seconds else ""
@@ -491,15 +506,21 @@ def command_to_continue(results: Results) -> str:
 
 def find_rounds_to_settle(results: Results) -> int | None:
     """Return the total number of rounds that `suggest_rounds` suggests; None if it suggests none."""
-    every = _list_rounds_needed(results)
+    return None if results.machines else _find_rounds(results, _list_rounds_needed(results))
+
+
+def _find_rounds(results: Results, every: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
+    """Return the number of rounds that `suggest_rounds` suggests; None if no number is likely to be enough.
+
+    Groups that can't be continued are omitted. The number isn't below the rounds of a group, because `--resume` refuses
+    such a number.
+    """
     totals = sorted(
-        lookup.rounds_of(cell) + needed.rounds for lookup, cell, needed in every if needed and needed.is_likely
+        lookup.rounds_of(cell) + needed.rounds
+        for lookup, cell, needed in every
+        if needed and needed.is_likely and not lookup.has_ended(cell)
     )
-    return _find_middle(totals) if totals and not results.machines else None
-
-
-def _find_middle(totals: Sequence[int]) -> int:
-    return totals[(len(totals) - 1) // 2]
+    return max([totals[(len(totals) - 1) // 2], *results.found.rounds.values()]) if totals else None
 
 
 def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:

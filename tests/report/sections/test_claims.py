@@ -113,6 +113,15 @@ def test_what_is_unclear_says_what_would_settle_it_and_what_it_is_below() -> Non
     assert "; at most 1.56×, below the claimed 2; 17 rounds in total would probably give a verdict." in said
 
 
+def test_unclear_results_are_counted_as_results_because_a_claim_has_one_in_each_environment() -> None:
+    clear = {cell("tf1.14", mode=mode): seconds for mode, seconds in (("eager", 0.1), ("graph", 0.01))}
+    launches = [*rounds({WORSE: 0.0115, BETTER: 0.01}, spread=0.2), *rounds(clear, spread=0.0)]
+    told, _ = summary.suggest_rounds(made(launches, CLAIM))
+    assert isinstance(told, Text)
+    assert str(told.words).startswith("1 of 2 results of claims is unclear. With ")
+    assert str(told.words).endswith(" for this result:")
+
+
 def test_the_level_of_the_intervals_is_said_once_for_all_claims() -> None:
     words = [
         block.words

@@ -172,6 +172,50 @@ def test_where_no_number_of_rounds_is_likely_to_settle_it_the_probability_of_200
     assert only_.words == told
 
 
+FIT, OTHER = "step cpu call=fit dtype=float32", "step cpu call=train_on_batch dtype=float32"
+
+
+def ended(found, stops, **asked):
+    """Return the results of the same launches if the groups ended so."""
+    return Results(replace(found.run, stops=stops, plan=replace(found.run.plan, **asked)), found.launches)
+
+
+def test_where_a_precision_ended_the_group_a_new_run_is_advised_because_this_one_gets_no_more_rounds():
+    precise = {FIT: Stop(StopReason.PRECISION, 5), OTHER: Stop(StopReason.PRECISION, 5)}
+    found = ended(unsettled(0.0112, 0.03), precise, precision=0.2, rounds=100)
+    (told,) = summary.suggest_rounds(found)
+    assert told.words == (
+        f"1 of 2 comparisons is unclear ({NAME}). --resume adds no rounds for this comparison: start a new run with a "
+        "smaller --precision."
+    )
+    assert summary.find_rounds_to_settle(found) is None
+    assert summary.command_to_continue(found) == ""
+    (told,) = summary.suggest_rounds(ended(found, precise, precision=None, claims=["tensorflow/tensorflow#1"]))
+    assert told.words.endswith(": start a new run with harness matrix --claim ISSUE --precision 2%.")
+
+
+def test_the_rounds_and_their_duration_are_those_of_the_groups_that_are_continued():
+    both = unsettled(0.0103, 0.02)
+    stops = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
+    found = ended(both, stops, precision=0.2, rounds=5)
+    told, command = summary.suggest_rounds(found)
+    total = summary.find_rounds_to_settle(found)
+    seconds = (total - 5) * found.found.costs[FIT]
+    assert f"With {total} rounds in total ({total - 5} more, about {format.duration(seconds)})" in told.words
+    assert told.words.endswith(" for 1 of these comparisons:")
+    assert command.text.endswith(f" --rounds {total}")
+
+
+def test_no_fewer_rounds_are_suggested_than_a_group_has():
+    times = {of: seconds for of, seconds in BOTH.items() if of.axes["call"] != "fit"}
+    unclear = {of: 0.0108 if of == cell("tf2.0", mode="eager") else 0.01 for of in TIMES}
+    launches = [*rounds(times, count=50, spread=0.002), *rounds(unclear, count=5, spread=0.03)]
+    found = Results(run(BOTH, scenarios=[scenario(compare=PICK)]), launches)
+    told, command = summary.suggest_rounds(found)
+    assert "With 50 rounds in total (45 more" in told.words
+    assert command.text.endswith(" --rounds 50")
+
+
 def test_where_all_is_clear_nothing_is_said_of_what_settles_it():
     assert list(summary.suggest_rounds(results())) == []
 
