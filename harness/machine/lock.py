@@ -144,7 +144,7 @@ def hold_run_lock(run: str) -> Iterator[None]:
 
 #: The error and the advice if the machine, or every slot of it, is in use.
 _BUSY = "Another run is measuring on this machine."
-_WAIT = "Wait for it to end, then run the command again. `harness matrix` and `profile` wait if you pass --wait."
+_WAIT = "Wait for it to end, then run the command again. Or pass --wait: the command then waits by itself."
 
 #: Seconds between two attempts to get a slot.
 _AGAIN = 0.5

@@ -191,7 +191,7 @@ def _match_filters(
 ) -> dict[str, list[str]]:
     """Return the values that the patterns of each axis match.
 
-    The values are those of the selected scenarios that have the axis, or of all scenarios if no selected one has it.
+    It matches the values in the selected scenarios, or in all scenarios if no selected scenario has the axis.
     """
     filters = {}
     for axis, patterns in axes.items():

@@ -1,4 +1,4 @@
-"""The sentences for a script that failed: what went wrong, in which line, and what to type next."""
+"""Sentences about the error of a script, with its line and advice."""
 
 import os
 import re

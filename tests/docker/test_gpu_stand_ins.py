@@ -95,7 +95,7 @@ class Ran:
         return {launch["status"] for launch in self.launches}
 
     def computed_fingerprints(self, scenario: str = "*") -> list[dict[str, Any]]:
-        """The fingerprints of a scenario's launches, without those that filled a new volume of compiled code.
+        """Return the fingerprints of a scenario's launches, without those that filled a new volume of compiled code.
 
         To fill it, they ran a convolution, after which the fake driver computes nothing (kit/placement.py).
         """
