@@ -224,9 +224,16 @@ def _suggest_next(
 
 def _search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
     """Return the command that searches the versions of a package for the same cell."""
+    return shlex.join(["harness", "bisect", "--good", good, "--bad", bad, "--package", package, *_name_cell(request)])
+
+
+def _name_cell(request: BisectRequest) -> list[str]:
+    """Return the arguments of `harness bisect` that select the same cell and quantity. They must be the last ones."""
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
-    cell = [request.issue] if request.issue else ["-s", request.scenario, *axes]
-    return shlex.join(["harness", "bisect", *cell, "--good", good, "--bad", bad, "--package", package])
+    if request.script:
+        return [*axes, *request.script]
+    # an issue can have claims about several cells
+    return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
 
 
 def _find_ends(search: Search, moved: Exchange) -> tuple[str, str]:
@@ -240,14 +247,13 @@ def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterato
     """Yield the advice to search the commits of a merge."""
     if not commit.merged:
         return
-    axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
     ends = ["--good", f"{commit.version}^1", "--bad", f"{commit.version}^2"]
     words = ["harness", "bisect", "--package", request.package, *ends, "--repository", request.repository]
     words += ["-e", request.environment] if request.environment else []
     yield Text(
         f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
     )
-    yield Code(shlex.join([*words, "-s", request.scenario, *axes]), where=REPORT)
+    yield Code(shlex.join([*words, *_name_cell(request)]), where=REPORT)
 
 
 def _make_table(search: Search) -> Iterator[Block]:

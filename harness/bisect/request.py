@@ -30,7 +30,8 @@ class BisectRequest:
 
     The ends are values of -e, or, with a `repository`, revisions. If they are empty, they come from the claim of the
     issue, or from the catalog. With `fix`, the search is for the change back to good. `of` is the name of the quantity.
-    A scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches.
+    A scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches. If a
+    plain script is measured, `script` contains its path, files and arguments as they are passed to `harness bisect`.
     Fields without an `Option` share the option of `Request`, or have none.
     """
 
@@ -41,6 +42,7 @@ class BisectRequest:
     ] = field(default_factory=dict)
     of: str = STEP
     issue: str = ""
+    script: Sequence[str] = ()
     through: str = ""
     good: Annotated[
         str, Option("An environment before the change, or with --repository a commit.", metavar="ENVIRONMENT")

@@ -28,7 +28,9 @@ def _make_script_request(
     written, quantity, sentences = scripts.make_measured_scenario(path, arguments=arguments, files=files)
     for sentence in sentences:
         say(sentence)
-    return replace(request, scenario=str(written), of=quantity)
+    words = [str(path), *(word for file in files for word in ("--with", str(file)))]
+    words += ["--", *arguments] if arguments else []
+    return replace(request, scenario=str(written), of=quantity, script=[*map(remove_password, words)])
 
 
 @options.of(BisectRequest)

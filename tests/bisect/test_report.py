@@ -10,6 +10,7 @@ from harness.bisect.exchange import Exchange
 from harness.bisect.report import build_sections
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, ReversedEndpointsError, SearchEnd, narrow, scan
+from harness.model.scenario import OWN
 from harness.report import markdown, terminal
 from tests.bisect.machine import Machine
 
@@ -69,12 +70,20 @@ def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
     assert found.lines[1] == f"T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): {shown}."
     assert found.lines[2].startswith("c2 .. c3 has")
     assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
-    assert found.lines[-1].endswith("harness bisect 'T#7' --good c2 --bad c3 --package tensorflow")
+    assert found.lines[-1].endswith("harness bisect --good c2 --bad c3 --package tensorflow 'T#7' -s step -a call=fit")
+
+
+def test_the_next_search_measures_the_same_script_with_its_files_and_arguments():
+    script = ["train.py", "--with", "data", "--", "--epochs", "3"]
+    request = replace(REQUEST, issue="", scenario=".harness/train.py", axes={"xla": "on"}, of=OWN, script=script)
+    found = told(searched([1.0, 1.0, 3.0]), request=request)
+    words = "-a xla=on train.py --with data -- --epochs 3"
+    assert found.lines[-1] == f"harness bisect --good c1 --bad c2 --package tensorflow {words}"
 
 
 def test_a_fix_is_narrowed_with_the_ends_turned():
     found = told(searched([3.0, 3.0, 1.0], is_fix=True))
-    assert found.lines[-1].endswith("--good c2 --bad c1 --package tensorflow")
+    assert "--good c2 --bad c1 --package tensorflow" in found.lines[-1]
 
 
 def test_the_builds_and_the_commits_between_them():
@@ -183,8 +192,8 @@ def test_a_reason_from_outside_breaks_no_table():
     assert row.replace("\\|", "").count("|") == 6
 
 
-def of_commits(merged=0):
-    request = replace(REQUEST, issue="", package="mine", repository=".", environment="tf2.21")
+def of_commits(merged=0, issue=""):
+    request = replace(REQUEST, issue=issue, package="mine", repository=".", environment="tf2.21")
     search = searched([1.0, 1.0, 1.5, 1.5], first=None)
     search.candidates = [
         replace(each, version=f"{at}" * 12, title=f"change {at}", merged=merged)
@@ -205,6 +214,8 @@ def test_of_a_merge_the_command_is_told_that_searches_its_commits():
     found = of_commits(merged=3).markdown
     assert "This commit is a merge of 3 commits." in found
     assert "--good '222222222222^1' --bad '222222222222^2' --repository . -e tf2.21 -s step -a call=fit" in found
+    # the claim of an issue can be about another quantity than the time per step
+    assert "-e tf2.21 'T#7' -s step -a call=fit" in of_commits(merged=3, issue="T#7").markdown
 
 
 KERAS_2 = {"keras": "2.15.0", "numpy": "1.26.4", "tensorflow": "2.15.1"}
@@ -238,7 +249,7 @@ def test_the_package_that_makes_the_difference_is_said_with_the_command_that_sea
     assert lines[3].startswith("keras makes the difference: c0+keras==3.0.5 takes ×3.00 (")
     assert lines[-2:] == [
         "To search the versions of keras between them:",
-        f"harness bisect 'T#7' {ends} --package keras",
+        f"harness bisect {ends} --package keras 'T#7' -s step -a call=fit",
     ]
 
 
@@ -246,4 +257,4 @@ def test_an_exchange_that_was_not_possible_has_its_reason():
     entry = Exchange("keras", "c0", "c0+keras==3.0.5", why_not="the budget is spent")
     lines = told(searched([1.0, 3.0], first=None), exchanges=[entry]).lines
     assert "Exchange of keras: c0+keras==3.0.5 was not measured, because the budget is spent." in lines
-    assert lines[-1].endswith("--package tensorflow")
+    assert "--package tensorflow" in lines[-1]

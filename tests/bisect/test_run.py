@@ -94,7 +94,9 @@ def test_what_names_no_cell_is_refused_with_what_to_type(project, changes, told)
 
 
 def test_a_search_is_taken_up_as_it_was_asked_for(tmp_path):
-    request = BisectRequest(scenario="step", axes={"call": "fit"}, good="tf2.0", results=tmp_path, command=["harness"])
+    request = BisectRequest(
+        scenario="step", axes={"call": "fit"}, good="tf2.0", results=tmp_path, command=["harness"], script=[]
+    )
     folder = create_folder(request)
     assert folder.parent == tmp_path
     assert read_request(folder) == request

@@ -1,7 +1,15 @@
 """`harness bisect`, as far as it says what is wrong before anything is measured."""
 
-import pytest
+from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
+from harness.bisect import run
+from harness.bisect.request import BisectRequest
+from harness.cli import app
+from harness.model.errors import CannotRunHereError
+from harness.model.scenario import OWN
 from tests.cli.conftest import Harness
 
 
@@ -30,3 +38,21 @@ def test_what_cannot_be_searched_is_told_and_leaves_no_folder(
     assert (done.returncode, done.stdout) == (2, "")
     assert told in done.stderr
     assert not list(harness.root.glob("results/bisect-*"))
+
+
+def test_a_search_knows_how_its_script_was_passed(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[BisectRequest] = []
+
+    def start(request: BisectRequest, folder: Path, *_: object, wait: bool) -> None:
+        started.append(request)
+        raise CannotRunHereError("Nothing is measured in this test.")
+
+    monkeypatch.setattr(run, "bisect", start)
+    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
+    monkeypatch.chdir(harness.root)
+    Path("train.py").write_text("print(1)\n")
+    Path("data").write_text("")
+    words = ["train.py", "--with", "data", "--", "--epochs", "3"]
+    CliRunner().invoke(app, ["bisect", "--good", "old", "--bad", "new", *words])
+    (request,) = started
+    assert (request.script, request.of) == (words, OWN)
