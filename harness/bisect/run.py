@@ -31,6 +31,9 @@ from harness.plan.selection import resolve
 from harness.report import markdown
 from harness.report.blocks import Section
 
+#: The advice if the bad release is the oldest one that can be measured.
+_FIND_FIX = "To find the release with the fix, pass --find-fix."
+
 
 @dataclass(frozen=True, slots=True)
 class BisectResult:
@@ -130,8 +133,15 @@ def _make_release_search(request: BisectRequest) -> Search:
     candidates = list_releases(environments, *ends, *([request.through] if request.through else []))
     texts = [candidate.text for candidate in candidates]
     good, bad = (texts.index(environments[name].asked or name) for name in ends)
-    if good == bad:
+    if good == bad and request.good and request.bad:
         raise UsageError(f"--good and --bad are both {texts[good]}.", "Pass two different environments.")
+    if good == bad:
+        side = "before" if texts[good] == names[0] else "after"
+        advice = f"Pass another environment with {'--bad' if request.good else '--good'}."
+        raise UsageError(
+            f"The catalog has no release {side} {texts[good]}, so there are no releases to search.",
+            advice if request.good or request.fix else f"{advice} {_FIND_FIX}",
+        )
     return Search(candidates, min(good, bad), max(good, bad), is_fix=bad < good, is_ratio=request.of != GROWTH)
 
 
@@ -174,7 +184,8 @@ def _move_ends(search: Search, request: BisectRequest) -> None:
     if len(numbers) < 2:
         raise CannotRunHereError("Fewer than two releases have a result, so there are no versions to search.")
     named = {request.good, request.bad}
-    if search.text(search.low) not in named:
-        search.low = max(numbers[0], search.low)
-    if search.text(search.high) not in named:
-        search.high = min(numbers[-1], search.high)
+    low = search.low if search.text(search.low) in named else max(numbers[0], search.low)
+    high = search.high if search.text(search.high) in named else min(numbers[-1], search.high)
+    if low >= high:
+        raise CannotRunHereError(f"No release before {search.text(high)} has a result.", _FIND_FIX)
+    search.low, search.high = low, high

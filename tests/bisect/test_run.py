@@ -7,9 +7,12 @@ from harness.bisect import run
 from harness.bisect.claims import complete
 from harness.bisect.folder import create_folder, read_request
 from harness.bisect.request import BisectRequest
-from harness.model.errors import UsageError
+from harness.catalog.environments import load_environments
+from harness.catalog.project import Project
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.session import Listener
 from harness.store.signature import sign
+from tests.bisect.machine import Machine
 
 SCENARIO = """# /// script
 # requires-python = ">=3.6"
@@ -125,6 +128,39 @@ def test_a_folder_that_is_no_searchs(tmp_path):
 def test_the_request_is_json(tmp_path):
     folder = create_folder(BisectRequest(scenario="step", results=tmp_path))
     assert json.loads((folder / "bisect.json").read_text())["scenario"] == "step"
+
+
+class Releases(Machine):
+    """Measures the releases of the catalog, of which those in `broken` have no result."""
+
+    runs, launched, folder = (), 0, Path("search")
+
+    def __init__(self, broken):
+        super().__init__([])
+        self.values = dict.fromkeys(load_environments(Project.find()), 1.0)
+        self.broken = broken
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def remove_leftovers(self):
+        pass
+
+    def commits(self):
+        return {}
+
+
+def test_a_release_is_not_compared_with_itself_if_no_earlier_one_has_a_result(project, monkeypatch):
+    machine = Releases(dict.fromkeys(["tf1.14", "tf1.15", "tf2.0", "tf2.1"], "needs TensorFlow 2.2"))
+    monkeypatch.setattr(run, "Probe", lambda *_, **__: machine)
+    request = BisectRequest(scenario="one_call", axes={"call": "predict"}, bad="tf2.2", through="tf2.5")
+    with pytest.raises(CannotRunHereError, match=r"No release before tf2\.2 has a result\.") as raised:
+        run.bisect(request, project / "search", Listener())
+    assert "--find-fix" in raised.value.advice
+    assert [kind for kind, *_ in machine.asked] == ["scan"]
 
 
 def test_a_package_is_searched_between_two_ends(project):

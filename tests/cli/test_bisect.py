@@ -26,6 +26,12 @@ from tests.cli.conftest import Harness
         (["-s", "ways", "--with", "data"], "Arguments and --with need a plain script"),
         (["-s", "ways", "--good", "tf9", "--bad", "new"], "Unknown environment: 'tf9'"),
         (["-s", "ways", "--good", "new", "--bad", "new"], "--good and --bad are both new"),
+        (
+            ["-s", "ways", "--bad", "old"],
+            "no release before old, so there are no releases to search.\nPass another environment with --good. To",
+        ),
+        (["-s", "ways", "--good", "new"], "no release after new, so there are no releases to search.\nPass another"),
+        (["-s", "ways", "--bad", "new", "--find-fix"], "no release after new"),
         (["-s", "ways", "--good", "new", "--package", "numpy"], "--bad is missing"),
         (["--resume", "elsewhere"], "elsewhere isn't the folder of a search"),
         (["T#7", "--resume", "elsewhere"], "--resume continues the search with its original options"),
