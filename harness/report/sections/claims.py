@@ -146,8 +146,10 @@ def list_bisect_commands(results: Results) -> list[str]:
     for result in results.claims:
         if result.fixed and result.last_seen:
             issue = result.claim.issue
-            cells = {(entry.scenario.name, entry.at.worse) for entry in results.claims if entry.claim.issue == issue}
-            axes = [word for axis, value in result.at.worse.axes.items() for word in ("-a", f"{axis}={value}")]
+            cells = {
+                (entry.scenario.name, entry.at.worse.anywhere) for entry in results.claims if entry.claim.issue == issue
+            }
+            axes = [word for axis, value in result.at.worse.anywhere.axes.items() for word in ("-a", f"{axis}={value}")]
             cell = ["-s", result.scenario.name, *axes] if len(cells) > 1 else []
             ends = ["--bad", exact[result.last_seen.environment], "--good", exact[result.fixed.environment]]
             commands.append(shlex.join(["harness", "bisect", issue.short, *cell, "--find-fix", *ends]))

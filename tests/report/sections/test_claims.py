@@ -8,7 +8,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.model.launch import Clock, Launch, Status
-from harness.model.scenario import Cell, Claim
+from harness.model.scenario import DEVICE, MACHINE, Cell, Claim
 from harness.report import sections
 from harness.report.blocks import REPORT, Code, Items, Link, Text, Where
 from harness.report.sections import claims, summary
@@ -85,6 +85,31 @@ def test_a_fix_has_the_command_that_finds_its_release() -> None:
     assert claims.list_bisect_commands(several) == [
         "harness bisect 'T#33487' -s step -a call=fit -a dtype=float32 -a mode=eager --find-fix --bad tf2.0 "
         "--good tf2.1"
+    ]
+
+
+def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on_both_devices() -> None:
+    one = releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
+    (planned,) = one.run.scenarios
+    seconds = {
+        replace(each, axes={MACHINE: machine, DEVICE: "cpu", **each.axes, "call": call}): series[1]
+        for machine in "ab"
+        for call in ("fit", "train_on_batch")
+        for each, series in one.found.series.items()
+    }
+    axes = {MACHINE: ["a", "b"], DEVICE: ["cpu"], **planned.axes}
+
+    def merged(*said: Claim) -> list[str]:
+        made = run(seconds, scenarios=[replace(planned, axes=axes, claims=said)], environments=one.run.environments)
+        return claims.list_bisect_commands(Results(made, rounds(seconds, spread=0.0)))
+
+    # two machines measured the same cell
+    ends = "--find-fix --bad tf2.0 --good tf2.1"
+    assert merged(*planned.claims) == [f"harness bisect 'T#33487' {ends}"]
+    # claims about two cells need the axes of the scenario
+    assert merged(*planned.claims, replace(planned.claims[0], when={"call": "train_on_batch"})) == [
+        f"harness bisect 'T#33487' -s step -a call={call} -a dtype=float32 -a mode=eager {ends}"
+        for call in ("fit", "train_on_batch")
     ]
 
 
