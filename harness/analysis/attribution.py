@@ -82,7 +82,7 @@ class Attribution:
 
 def _rank_effect(effect: Effect) -> tuple[bool, float]:
     """Return the sort key of an effect: effects beyond the margin come first, then those farther from 1."""
-    return not effect.beyond, -effect.distance
+    return not effect.beyond, -effect.estimate.distance
 
 
 def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribution]:

@@ -3,9 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 
-from harness.model.scenario import ENVIRONMENT, Cell
-
-_DEVICE = "device"
+from harness.model.scenario import DEVICE, ENVIRONMENT, Cell
 
 # a cell as a point: its values by axis, including the environment and the device
 _Point = dict[str, str]
@@ -49,7 +47,7 @@ def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int
 
 
 def _make_point(cell: Cell) -> _Point:
-    return {**cell.axes, _DEVICE: cell.device.value, ENVIRONMENT: cell.environment}
+    return {**cell.axes, DEVICE: cell.device.value, ENVIRONMENT: cell.environment}
 
 
 def _is_within(point: _Point, sides: _Sides, but: str = "") -> bool:

@@ -93,11 +93,6 @@ class Compared:
         """The ratio in `alone`, if it differs significantly from 1. It makes both intervals wider."""
         return self.alone if interleaving.is_bias(self.alone) else None
 
-    @property
-    def judged(self) -> bool:
-        """Whether it is one of the comparisons for which the table has verdicts."""
-        return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
-
 
 @dataclass(frozen=True, slots=True)
 class _Pair:

@@ -90,11 +90,6 @@ class Effect:
         """Whether the effect is certainly beyond the margin."""
         return self.verdict in (Verdict.SLOWER, Verdict.FASTER)
 
-    @property
-    def distance(self) -> float:
-        """The distance of the factor from 1, on the log scale."""
-        return abs(math.log(self.estimate.value))
-
 
 def effects(
     logs: Floats,

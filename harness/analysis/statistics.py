@@ -117,11 +117,6 @@ class Logs:
         """The standard error of each mean."""
         return np.sqrt(self.variance / self.rounds)
 
-    def take(self, indices: Sequence[int]) -> "Logs":
-        """Return the values of some of the comparisons, selected by their indices."""
-        at = np.asarray(indices, np.intp)
-        return Logs(self.mean[at], self.variance[at], self.rounds[at], self.freedom[at])
-
 
 def combine(launch_means: Sequence[float]) -> Estimate:
     """Return the geometric mean of a cell's launch means (at least one), with its t interval.

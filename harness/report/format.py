@@ -239,11 +239,6 @@ def format_chance(probability: float) -> str:
     return f"probability of {10 * tenths} %" if tenths else "probability below 10 %"
 
 
-def format_distance(logs: float) -> str:
-    """Return a distance on the log scale as a percentage as in the source: `1.31 %` for log(1.0131)."""
-    return share(math.exp(min(logs, 700.0)) - 1.0)
-
-
 def duration(seconds: float) -> str:
     """Return a duration with two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
     return format_duration(seconds)

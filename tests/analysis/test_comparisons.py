@@ -379,7 +379,7 @@ def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
     assert (found.verdict, found.withheld, found.settling) == (None, Withheld.CONTENTION, None)
     assert 1.0 in found.ratio.interval
     # it was judged, so the others' level is divided with it
-    assert found.judged
+    assert found.withheld.by_times
 
 
 def test_where_less_is_taken_less_is_left_open():

@@ -220,7 +220,7 @@ def test_a_verdict_is_of_the_steps_that_both_have():
 def test_without_steps_in_common_there_is_no_verdict(warmup):
     made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
     results, told = compared(*made)
-    assert (told.verdict, told.withheld, told.steps, told.judged) == (None, Withheld.TREND, None, False)
+    assert (told.verdict, told.withheld, told.steps) == (None, Withheld.TREND, None)
     assert half_widths_of([(GROWING, FLAT)], lookup(results.run, made)) == [None]
     # nor is it one of those that share the level
     assert told.level == 0.95

@@ -146,7 +146,7 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
     assert (clear.deciding, same.deciding) == (None, None)
     assert second.ratio.interval.low < 1.03 < second.deciding.interval.low
     assert second.deciding.level < second.level
-    (lost, *_) = judgements(family.take([1]), judge(family.take([1]), MARGIN), [5], lost=True)
+    (_, lost, _) = judgements(family, judge(family, MARGIN), [5, 5, 5], lost=True)
     assert (lost.verdict, lost.deciding) == (None, None)
 
 

@@ -16,7 +16,6 @@ from harness.report.format import (
     bytes_,
     difference,
     duration,
-    format_distance,
     format_fewer_rounds,
     format_gain,
     format_interval,
@@ -135,12 +134,6 @@ def test_one_unit_for_memory(counts, expected):
 )
 def test_a_share_has_no_needless_digits(part, text):
     assert share(part) == text
-
-
-def test_a_distance_on_the_log_scale():
-    assert format_distance(0.0) == "0 %"
-    assert format_distance(0.01) == "1.01 %"
-    assert format_distance(float("inf")).endswith(" %")
 
 
 @pytest.mark.parametrize(

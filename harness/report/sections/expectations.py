@@ -7,6 +7,7 @@ from itertools import groupby
 from harness.analysis.behaviour import fold
 from harness.analysis.observations import Check, Standing, Statement
 from harness.analysis.results import Results
+from harness.model.scenario import DEVICE
 from harness.model.texts import counted
 from harness.report import names
 from harness.report.blocks import EVERYWHERE, FILES, Block, Section, Text, Where
@@ -22,9 +23,6 @@ from harness.report.sections.observations import (
 
 #: The headings before the environments.
 LABELS = ("observation", "where", "stated")
-
-# the label of the device in the list of axes
-_DEVICE = "device"
 
 
 def make_sections(results: Results) -> Iterator[Section]:
@@ -89,8 +87,8 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
         for check in statement.checks
     }
     when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
-    for line in fold(by_cell, [*axes, _DEVICE], environments, lambda value: value.text):
-        own = [value if axis == _DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
+    for line in fold(by_cell, [*axes, DEVICE], environments, lambda value: value.text):
+        own = [value if axis == DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
         where = ", ".join([*when, *own])
         name = ", ".join(filter(None, [expectation.observation, where]))
         yield SeenLine(name, [expectation.observation, where, format_value(expectation.value)], line.entries)

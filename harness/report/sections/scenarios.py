@@ -244,7 +244,7 @@ def make_legends(
     if len(shown) > 1:
         together = _compute_joint_level(shown)
         verdicts = f"All of these verdicts are correct with {together} confidence too. {HOLM} "
-        text = verdicts if any(comparison.judged and comparison.verdict for comparison in shown) else ""
+        text = verdicts if any(comparison.verdict not in (None, Verdict.DIFFERENT_WORK) for comparison in shown) else ""
         text += "" if table.quantity == GROWTH else _MODERATED
         if text:
             yield Text(text.rstrip(), True, where=FILES)
