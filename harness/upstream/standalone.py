@@ -10,6 +10,7 @@ from typing import Any
 from harness import package_data
 from harness.model.errors import UsageError
 from harness.model.scenario import Scenario
+from harness.model.texts import joined
 
 #: Names in the kit that aren't copied, because the template defines them itself.
 _OWN = ("main", "NotAvailable")
@@ -28,7 +29,14 @@ def make_standalone(
     inlined.
     """
     document = _TEMPLATE.read_text(encoding="utf-8")
-    work = _extract_script(scenario, text) if scenario.script else _extract_work(text, kit)
+    # Python treats these as line breaks too
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    work = _extract_script(text, kit) if scenario.script else _extract_work(text, kit)
+    if scenario.files:
+        about += (
+            f"\n\nThis program needs files that aren't in the bundle: {joined(scenario.files)}. Copy them to the "
+            "folder of this program, and run it there."
+        )
     docstring = (
         "\n\n".join([about, *([] if scenario.script else [ast.get_docstring(ast.parse(text)) or ""])]).strip() + "\n"
     )
@@ -55,24 +63,37 @@ def _parse(text: str) -> ast.Module:
         ) from None
 
 
-def _extract_script(scenario: Scenario, text: str) -> str:
-    """Return the scenario function for a plain script, which runs the whole script once."""
+def _extract_script(text: str, kit: Path) -> str:
+    """Return the scenario function for a plain script, which runs the whole script once, as the kit does."""
     tree = _parse(text)
-    source = next(
-        (
-            ast.get_source_segment(text, node) or ""
-            for node in tree.body
-            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "SCRIPT"
-        ),
-        None,
-    )
-    if source is None:
+    source = next((node for node in tree.body if "SCRIPT" in _defines(node)), None)
+    call = next((node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_script_call(node)), None)
+    if source is None or call is None:
         raise UsageError("The scenario's text in run.json isn't the text that harness generates for a plain script.")
-    name = Path(scenario.script).stem + ".py"
-    return (
-        f"{source}\n\n\ndef scenario(bench):\n"
-        f"    bench.once(lambda: exec(compile(SCRIPT, {name!r}, 'exec'), {{'__name__': '__main__'}}))"
-    )
+    name = ast.unparse(call.args[1])
+    options = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+    parts: dict[str, str] = {}
+    for function in ("write_script", "connect"):
+        _take(function, "script", kit, parts)
+    parts["SCRIPT"] = ast.get_source_segment(text, source) or ""
+    # a script often ends with sys.exit(0), after which this process must still print its numbers
+    parts["run_script"] = f"""\
+def run_script():
+    path = write_script({name}, SCRIPT)
+    try:
+        exec(compile(SCRIPT, path, "exec"), {{"__name__": "__main__", "__file__": path}})
+    except SystemExit as error:
+        if error.code not in (None, 0):
+            raise"""
+    parts["scenario"] = f"""\
+def scenario(bench):
+    connect({name}, {options.get("arguments", "[]")}, {options.get("stdin", "None")})
+    bench.once(run_script)"""
+    return "\n\n\n".join(parts.values())
+
+
+def _is_script_call(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Name) and call.func.id == "run_script" and len(call.args) > 1
 
 
 def _extract_work(text: str, kit: Path) -> str:
@@ -88,7 +109,7 @@ def _extract_work(text: str, kit: Path) -> str:
             taken += [alias.name for alias in node.names if alias.name not in _OWN]
         elif not _is_main_block(node) and node is not _get_docstring(tree):
             kept.append(node)
-    lines = text.splitlines(keepends=True)
+    lines = _split_lines(text)
     for node in tree.body:
         if node not in kept:
             lines[_start(node) - 1 : _end(node)] = [""] * (_end(node) - _start(node) + 1)
@@ -141,7 +162,7 @@ def _take(name: str, module: str, kit: Path, sources: dict[str, str]) -> None:
         if any(dependency in _defines(other) for other in body):
             _take(dependency, module, kit, sources)
     del sources[name]
-    sources[name] = "".join(text.splitlines(keepends=True)[_start(node) - 1 : _end(node)]).strip("\n")
+    sources[name] = "".join(_split_lines(text)[_start(node) - 1 : _end(node)]).strip("\n")
 
 
 def _defines(node: ast.stmt) -> Iterator[str]:
@@ -161,6 +182,11 @@ def _get_docstring(tree: ast.Module) -> ast.stmt | None:
 def _is_main_block(node: ast.stmt) -> bool:
     """Return whether a statement is `if __name__ == "__main__":`."""
     return isinstance(node, ast.If) and "__name__" in ast.dump(node.test)
+
+
+def _split_lines(text: str) -> list[str]:
+    """Return the lines that `ast` counts. `splitlines` would also split at a form feed and at U+2028."""
+    return [f"{line}\n" for line in text.split("\n")]
 
 
 def _start(node: ast.stmt) -> int:

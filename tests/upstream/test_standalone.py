@@ -50,7 +50,8 @@ if __name__ == "__main__":
 
 
 def made(text: str = TEXT, of: str = "step", **changes: Any) -> str:
-    return make_standalone(scenario(**changes), text, KIT, SIDES, of=of, about='What """it""" is.')
+    sides = [{**side, "arguments": {}} for side in SIDES] if changes.get("script") else SIDES
+    return make_standalone(scenario(**changes), text, KIT, sides, of=of, about='What """it""" is.')
 
 
 def imported(text: str, folder: Path) -> SimpleNamespace:
@@ -133,13 +134,50 @@ def test_every_scenario_becomes_one_file_for_its_oldest_python(path: Path) -> No
     assert "scenario" in names
 
 
-def test_a_plain_script_is_executed_whole(tmp_path: Path) -> None:
-    plain = 'if __name__ == "__main__":\n    print("it\'s done")\n'
-    text = f"from kit.script import run_script\n\nSCRIPT = {format_literal(plain)}\n"
-    repro = imported(made(text, script="plain.py"), tmp_path)
-    bench = repro.Bench({})
-    repro.scenario(bench)
-    assert set(bench.numbers) == {"step"}
+def script_scenario(plain: str, options: str = "") -> str:
+    return (
+        f"from kit.script import run_script\n\nSCRIPT = {format_literal(plain)}\n\n\n"
+        f"def scenario(bench):\n    run_script(bench, 'plain.py', SCRIPT{options})\n"
+    )
+
+
+def test_a_plain_script_is_executed_whole_and_gets_its_arguments_and_its_standard_input(tmp_path: Path) -> None:
+    plain = """\
+import sys
+
+if __name__ == "__main__":
+    with open(__file__) as own:
+        print("it's done:", sys.argv, input(), own.readline(), file=sys.stderr)
+    sys.exit({})
+"""
+    options = ", arguments=['--epochs', '3'], grep=[['(.*)', ['printed: it']]], stdin='stdin-a.txt'"
+    files = ["helper.py", "stdin-a.txt"]
+    (tmp_path / "stdin-a.txt").write_text("typed\n")
+    command = [sys.executable, "-I", "repro.py"]
+    document = made(script_scenario(plain.format("0"), options), script="plain.py", files=files)
+    assert "aren't in the bundle: helper.py and stdin-a.txt. Copy them" in document
+    (tmp_path / "repro.py").write_text(document)
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True, timeout=120)
+    assert "slow takes " in done.stdout
+    assert done.stderr.count("it's done: ['plain.py', '--epochs', '3'] typed import sys") == 10
+    (tmp_path / "repro.py").write_text(made(script_scenario(plain.format("3"), options), script="plain.py"))
+    failed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120)
+    assert "slow: exit status 3" in failed.stderr
+
+
+def test_a_text_that_harness_did_not_generate_is_not_a_plain_script() -> None:
+    with pytest.raises(UsageError, match="isn't the text that harness generates"):
+        made("SCRIPT = 'print()'\n", script="plain.py")
+
+
+@pytest.mark.parametrize("line_break", ["\n", "\r\n", "\r"])
+def test_characters_at_which_only_texts_are_split_move_no_line(line_break: str) -> None:
+    text = TEXT.replace("import os\n", "import os\n\n# pages:\f and lines:\u2028.\n")
+    document = made(text.replace("\n", line_break))
+    assert "lines:\u2028." in document
+    assert "from kit" not in document
+    assert "/// script" not in document
+    assert document.count('if __name__ == "__main__":') == 1
 
 
 @pytest.mark.parametrize(
