@@ -35,7 +35,7 @@ from harness.model.launch import Clock, Interleave, Launch, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
-from harness.session.versions import read_files_at
+from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
 
 #: A decision has the first number of functions: those whose time changed most. They are selected from the second number
@@ -296,15 +296,11 @@ def _find_files(name: str, path: Path | None, summary: Summary, results: Path) -
     Raises UsageError if none of these has files with the same hash as in the run.
     """
     digest = summary.scenarios[name].hash
-    candidates: list[Mapping[str, bytes]] = []
-    if path:
-        for ref in ("", summary.commit.removesuffix("+")):
-            with suppress(HarnessError):
-                candidates.append(read_files_at(path, ref))
+    if digest and path and (files := find_files_with_hash(path, digest, summary.commit)):
+        return files
     with suppress(HarnessError):
         text = RunFolder.open(results / summary.run).read_run().scripts.get(name)
-        candidates += [{f"{name}.py": text.encode()}] if text else []
-    for files in candidates:
+        files = {f"{name}.py": text.encode()} if text else {}
         if digest and hash_files(dict(files)).startswith(digest):
             return files
     raise UsageError(

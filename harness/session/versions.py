@@ -1,15 +1,16 @@
 """Requests to measure two versions of scenario files from git."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from harness.catalog import toml, versions
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenario_files
+from harness.catalog.scenarios import find_scenario_files, hash_files
 from harness.machine import git
-from harness.model.errors import NothingSelectedError, UsageError
+from harness.model.errors import HarnessError, NothingSelectedError, UsageError
 from harness.model.scenario import SIDE
 from harness.model.texts import joined
 from harness.session.request import Request
@@ -51,13 +52,18 @@ def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Se
     return replace(asked, scenarios=scenarios), sentences
 
 
-def read_files_at(path: Path, ref: str = "") -> Mapping[str, bytes]:
-    """Return the files of a scenario, by name, from the git commit `ref` or, without `ref`, from the working tree.
+def find_files_with_hash(path: Path, digest: str, commit: str) -> Mapping[str, bytes] | None:
+    """Return the files of a scenario, by name, as a run measured them: from the working tree or from git.
 
-    The mapping is empty if the scenario doesn't exist there. Raises UsageError outside a git repository and for an
-    unknown commit, and FileError for an invalid header.
+    `digest` is the beginning of the run's hash of these files, and `commit` is the run's commit, which ends with `+` if
+    files were changed. Returns None if neither has files with this hash.
     """
-    return (_Repository.of(path) if ref else _Repository(Path.cwd())).read_scenario(path, ref)
+    for ref in ("", commit.removesuffix("+")):
+        with suppress(HarnessError):
+            files = (_Repository.of(path) if ref else _Repository(Path.cwd())).read_scenario(path, ref)
+            if files and hash_files(dict(files)).startswith(digest):
+                return files
+    return None
 
 
 def _find_files(typed: Sequence[str]) -> list[Path]:

@@ -24,6 +24,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
 from harness.session import read
+from harness.session.versions import find_files_with_hash
 from harness.store import codec
 from harness.upstream.bundle_subject import Axes, Subject, select, subject
 from harness.upstream.issue import TRACKERS, issue, list_commands, requirements, sentence
@@ -153,23 +154,16 @@ def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
 def _make_code(run: Run, about: Subject) -> str:
     """Return the text of repro.py."""
     scenario = about.worse.scenario
-    text = run.scripts.get(scenario.name)
     project = Project.find()
+    text = run.scripts.get(scenario.name)
     if text is None:
-        paths = [folder / f"{scenario.name}.py" for folder in project.scenario_folders]
-        source = next((path for path in paths if path.is_file()), None)
-        if source is None:
-            raise UsageError(
-                f"The run's scenario {scenario.name} isn't in this project, so its code can't be shown.",
-                "Set HARNESS_PROJECT to the project of the run.",
-            )
-        text = source.read_text(encoding="utf-8")
+        text = _find_code(run, scenario.name, project)
     sides = [
         {
             "label": about.label(side),
             "arguments": {
                 axis: value
-                for axis, value in side.cell.axes.items()
+                for axis, value in side.cell.anywhere.axes.items()
                 if axis not in scenario.settings and axis not in scenario.environ and axis in scenario.axes
             },
             "environ": {axis: side.cell.axes[axis] for axis in scenario.environ if side.cell.axes.get(axis)},
@@ -182,6 +176,26 @@ def _make_code(run: Run, about: Subject) -> str:
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
     head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{list_commands(run, about)}"
     return make_standalone(scenario, text, kit, sides, of=quantity, about=head)
+
+
+def _find_code(run: Run, name: str, project: Project) -> str:
+    """Return the text of a project's scenario as it was measured. Raises UsageError if it isn't known."""
+    paths = [folder / f"{name}.py" for folder in project.scenario_folders]
+    for path in paths:
+        # an older run has no hash, so the file in the working tree is used
+        files = find_files_with_hash(path, run.own.get(name, ""), run.commit)
+        if files:
+            return files[path.name].decode("utf-8-sig")
+    if not any(path.is_file() for path in paths):
+        raise UsageError(
+            f"The run's scenario {name} isn't in this project, so its code can't be shown.",
+            "Set HARNESS_PROJECT to the project of the run.",
+        )
+    raise UsageError(
+        f"The file of the scenario {name} changed after the run. The measured file is neither on this machine nor in "
+        f"git ({run.commit or 'no commit'}), so its code can't be shown.",
+        "Restore the file, or measure again.",
+    )
 
 
 def _make_notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:

@@ -1,4 +1,5 @@
 import json
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -9,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.results import Results
+from harness.catalog.scenarios import hash_files
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.issues import parse
 from harness.model.launch import Status
 from harness.model.run import Run
-from harness.model.scenario import GROWTH, Claim, ClaimSide, Comparison, Scenario
+from harness.model.scenario import GROWTH, MACHINE, Claim, ClaimSide, Comparison, Scenario
 from harness.store.folder import RunFolder
 from harness.upstream import bundle
 from harness.upstream.bundle import files, write
@@ -232,6 +234,38 @@ def test_a_claim_of_cells_that_the_run_does_not_have_is_not_told() -> None:
     about = subject(Results(asked(about=compared(claims=[claim])), rounds(TIMES)))
     assert about.claim is None
     assert about.worse.cell == EAGER
+
+
+def test_a_merged_runs_machine_is_no_argument_of_the_scenario(tmp_path: Path) -> None:
+    members = {cell("tf2.0", mode=mode, **{MACHINE: "a"}): seconds for mode, seconds in (("eager", 3), ("graph", 1))}
+    about = compared()
+    about = replace(about, axes={MACHINE: ["a", "b"], **about.axes})
+    (tmp_path / "repro.py").write_text(made(Results(asked(members, about=about), rounds(members)))["repro.py"])
+    sides = runpy.run_path(str(tmp_path / "repro.py"), run_name="repro")["SIDES"]
+    assert [side["arguments"].keys() for side in sides] == [{"call", "dtype", "mode"}] * 2
+
+
+def test_the_code_of_a_projects_scenario_is_the_measured_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured, path = f'# /// script\n# [tool.harness]\n# title = "T"\n# ///\n{TEXT}', tmp_path / "scenarios" / "step.py"
+    path.parent.mkdir()
+    path.write_text(measured)
+    (tmp_path / "docker-bake.hcl").touch()
+    monkeypatch.setenv("HARNESS_PROJECT", str(tmp_path))
+    who = ("-c", "user.name=N", "-c", "user.email=n@example.org", "-c", "commit.gpgsign=false")
+    for command in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-qm", "one"]):
+        subprocess.run(["git", *who, *command], cwd=tmp_path, check=True)
+    fields = {"scripts": {}, "own": {"step": hash_files({"step.py": measured.encode()})}}
+
+    def code(**changes: object) -> str:
+        return made(Results(asked(**{**fields, **changes}), rounds(TIMES)))["repro.py"]
+
+    assert "range(100000 if" in code()
+    path.write_text(measured.replace("100000", "7"))
+    assert "range(100000 if" in code(commit="main+")
+    with pytest.raises(UsageError, match=r"file of the scenario step changed after the run.* in git \(0123abcd\)"):
+        code()
+    # an older run has no hash
+    assert "range(7 if" in code(own={})
 
 
 def test_growth_of_memory_is_told_in_bytes_a_call() -> None:
