@@ -98,25 +98,22 @@ def _list_comparisons(scenario: Scenario) -> set[str]:
 
 
 def _share_axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the axes in a table with the values that both versions have. Raises UsageError if an axis has none."""
+    """Return the axes in a table with the values that both versions have. Raises UsageError if these are too few."""
+    advice = "They can't be compared in one run. Measure each version in a separate run."
     if old.keys() != new.keys():
         differing = ", ".join(sorted(old.keys() ^ new.keys()))
-        raise UsageError(
-            f"The two versions of {name} have different axes: only one of them has {differing}.",
-            "They can't be compared in one run. Measure each version in a separate run.",
-        )
+        raise UsageError(f"The two versions of {name} have different axes: only one of them has {differing}.", advice)
     shared: dict[str, Any] = {}
     for axis, axis_values in new.items():
-        if axis_values == old[axis]:
-            shared[axis] = axis_values
-            continue
-        listed = [value for value in axis_values if value in old[axis]] if isinstance(axis_values, list) else []
-        if not listed:
-            raise UsageError(
-                f"The two versions of {name} have no common value of the axis {axis}.",
-                "They can't be compared in one run. Measure each version in a separate run.",
-            )
-        shared[axis] = listed
+        if isinstance(axis_values, dict) != isinstance(old[axis], dict):
+            raise UsageError(f"The axis {axis} is a sweep in only one of the two versions of {name}.", advice)
+        is_sweep = isinstance(axis_values, dict)
+        values, others = (axis_values["sweep"], old[axis]["sweep"]) if is_sweep else (axis_values, old[axis])
+        common = [value for value in values if value in others]
+        if len(common) < (2 if is_sweep else 1):
+            few = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
+            raise UsageError(f"The two versions of {name} have {few} {axis}.", advice)
+        shared[axis] = {**axis_values, "sweep": common} if is_sweep else common
     return shared
 
 
@@ -124,11 +121,17 @@ def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
     """Return whether `values` contain all selected values of each axis. An axis that isn't in `values` is skipped."""
     for axis, selected in named.items():
         axis_values = values.get(axis)
-        if isinstance(axis_values, list) and not set(selected if isinstance(selected, list) else [selected]) <= set(
-            axis_values
-        ):
+        if axis_values is None:
+            continue
+        texts = _format_values(axis_values["sweep"] if isinstance(axis_values, dict) else axis_values)
+        if not _format_values(selected if isinstance(selected, list) else [selected]) <= texts:
             return False
     return True
+
+
+def _format_values(values: Sequence[Any]) -> set[str]:
+    """Return values as texts, because a header can name a value of a sweep as a number or as a text."""
+    return {toml.format_number_text(value) if toml.is_number(value) else value for value in values}
 
 
 def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:

@@ -61,6 +61,12 @@ def version(calls: str = '["a", "b", "c"]', least: str = "2.0", code: str = CODE
     return {"sums.py": text.encode(), "data/numbers.txt": b"1 2 3"}
 
 
+def change(files: dict[str, bytes], old: str, new: str) -> dict[str, bytes]:
+    text = files["sums.py"].decode()
+    assert old in text
+    return {**files, "sums.py": text.replace(old, new.replace("'", '"')).encode()}
+
+
 @pytest.fixture(autouse=True)
 def _cache(tmp_path, monkeypatch):
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path))
@@ -96,10 +102,28 @@ def test_values_that_one_version_alone_has_are_left_out_with_what_names_them():
     assert made.exclude == []
 
 
+def test_a_sweep_has_the_numbers_of_both_versions_and_the_newer_unit():
+    more = change(version(), "sweep = [1, 32], unit", "sweep = [0.5, 1, 32, 64], unit")
+    named = "# [tool.harness.default]\n# size = {}\n#\n# [[tool.harness.exclude]]\n# size = '64'\n# call = 'b'"
+    for default, kept in ((64, {}), (32, {"size": "32"})):
+        newer = change(more, '# [[tool.harness.exclude]]\n# length = "long"\n# call = "c"', named.format(default))
+        made = load_scenario(write_side_by_side("sums", version(), newer))
+        assert made.axes["size"] == ["1", "32"]
+        assert (dict(made.default), made.exclude) == (kept, [])
+    made = load_scenario(write_side_by_side("sums", more, change(version(), '"values"', '"numbers"')))
+    assert (made.axes["size"], made.sweeps["size"].unit) == (["1", "32"], "numbers")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "told"),
     [
         (version('["x"]'), version(), "have no common value of the axis call"),
+        (change(version(), "[1, 32]", "[2, 32]"), version(), "have fewer than two common values of the sweep size"),
+        (
+            change(version(), '{ sweep = [1, 32], unit = "values" }', '["1", "32"]'),
+            version(),
+            "The axis size is a sweep in only one of the two versions of sums",
+        ),
         (
             version(),
             {"sums.py": version()["sums.py"].replace(b"# call =", b"# how =").replace(b"# call", b"# how")
