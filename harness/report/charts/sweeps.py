@@ -40,8 +40,9 @@ ROOM = 0.04
 
 @dataclass(frozen=True, slots=True)
 class CrossingMark:
-    """A crossover of two curves: its size, the seconds of both curves at this size, and an interval of sizes."""
+    """A crossover of the two curves in `series`: its size, their seconds at this size, and an interval of sizes."""
 
+    series: frozenset[str]
     at: float
     seconds: float
     interval: Interval | None
@@ -75,7 +76,11 @@ def _draw_axis(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) 
     )
     kept = dict(list(called.items())[:CURVES])
     panels = [
-        SweepPanel(title, {kept[name]: points for name, points in panel.curves.items() if name in kept}, panel.marks)
+        SweepPanel(
+            title,
+            {kept[name]: points for name, points in panel.curves.items() if name in kept},
+            [mark for mark in panel.marks if mark.series <= kept.keys()],
+        )
         for title, panel in zip(
             layout.make_distinct_names([panel.name for panel in all_panels[:PANELS]]), all_panels, strict=False
         )
@@ -153,11 +158,12 @@ def _list_crossings(
         sides = [head.side, head.other] if head.other else []
         if environment and any(side.environment != environment for side in sides):
             continue
-        both = [points.get(_series(table, side, apart=apart), ()) for side in sides]
+        pair = [_series(table, side, apart=apart) for side in sides]
+        both = [points.get(name, ()) for name in pair]
         for crossing in comparison.crossings if all(both) else ():
             heights = [_interpolate_height(crossing.at, curve) for curve in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
-            yield CrossingMark(crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
+            yield CrossingMark(frozenset(pair), crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
 
 
 def _interpolate_height(at: float, points: Sequence[SweepPoint]) -> float:

@@ -119,6 +119,22 @@ def test_more_curves_than_shapes_are_told():
     assert f"Only {CURVES} of 8 curves are drawn: the first." in made.words.notes
 
 
+def test_only_crossings_of_drawn_curves_are_marked():
+    releases = [f"tf2.{minor}" for minor in range(2 + CURVES)]
+    of = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
+    one, *_ = seconds(CROSSING)
+    # each release crosses the first one, and no other
+    times = {
+        replace(one, environment=release, axes={"size": size}): 1e-6 * (1.0 + index * ratio) if index else 2e-6
+        for index, release in enumerate(releases)
+        for size, ratio in CROSSING.items()
+    }
+    made = chart(times, of=of, count=1, reference=releases[0])
+    assert len({each["series"] for each in values(made, "line")}) == CURVES
+    assert len([each for each in values(made, "point") if "told" in each]) == CURVES - 1
+    assert f"{CURVES - 1} crossings marked" in made.words.alt
+
+
 def test_what_stands_for_it_says_its_content():
     assert chart().words.alt == (
         "Chart of the time per step of sigmoid by size, 2 panels with numpy, compiled, 2 crossings marked."
