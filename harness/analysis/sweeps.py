@@ -119,7 +119,8 @@ def sweeps(table: ScenarioTable, lookup: Lookup, margin: float) -> list[Measured
 
 
 def _make_sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup, margin: float) -> MeasuredSweep:
-    withheld = lookup.is_lost(table.cell(rows[0], table.columns[0].side), margin)
+    # one machine measured all of these rows, but an unavailable cell doesn't have a machine
+    withheld = any(lookup.is_lost(table.cell(row, head.side), margin) for row in rows for head in table.columns)
     by_column = [
         (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
     ]

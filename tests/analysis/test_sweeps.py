@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
-from tests.factories import rounds
+from harness.model.run import Unavailable
+from tests.factories import groups, rounds
 from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
 
 
@@ -86,6 +87,22 @@ def test_where_the_control_lies_beyond_the_margin_its_comparisons_are_withheld()
     assert sweep.withheld
     assert sweep.races == []
     assert len(sweep.curves) == 2
+
+
+def test_comparisons_are_withheld_too_if_a_machine_cannot_run_the_first_cell():
+    times = seconds(CROSSING)
+    absent = cell("numpy", SIZES[0])
+    del times[absent]
+    (group,) = groups(times, ["variant", "size"], controlled=True)
+    run, _ = swept_run(
+        times,
+        unavailable=[Unavailable(absent, "no wheel")],
+        asked={"groups": [replace(group, machine="m-1")]},
+    )
+    slower = {group.control: 2.0 * times[group.control]}
+    (sweep,) = found(run, rounds(times, 5, 0.001, controls=slower, group=group.name))
+    assert sweep.withheld
+    assert sweep.races == []
 
 
 def test_where_some_size_did_different_work_no_crossing_is_looked_for():
