@@ -344,6 +344,25 @@ def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, 
     assert (found.verdict, found.withheld) == (None if withheld else SLOWER, withheld)
 
 
+@pytest.mark.parametrize("count", [2, 3])
+def test_only_a_verdict_on_growth_has_an_interval_that_decided_it(count):
+    # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
+    error = 100.0
+    grows = {
+        NEW: (1e5, 0.1),
+        cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
+    }
+    spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
+    launches = [
+        launch(of, 0.01, number, memory=memory(mean + error * off))
+        for of, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
+        for number, off in enumerate(spread, 1)
+    ]
+    clear, second = compare_growth([(of, OLD) for of in grows], lookup(run([OLD, *grows]), launches))
+    assert clear.deciding is None
+    assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
+
+
 def test_where_no_round_has_both_there_is_no_difference_of_growths():
     assert grown(1200.0, memory=()) is None
 
