@@ -15,6 +15,11 @@ async function draw(place, chart, config) {
   const room = roomOf(place);
   views.get(place)?.finalize();
   const view = await embed(place, { ...fitted(chart, room / enlarged(room)), config }, { tooltip: tell });
+  if (!view) {
+    // without Vega, the report has no figures, but a dialog has the headings and notes of its charts
+    place.closest("section")?.setAttribute("hidden", "");
+    return;
+  }
   views.set(place, view);
   // what lies beyond the plot is known once it has its width
   await view.resize().runAsync();

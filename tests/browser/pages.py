@@ -6,6 +6,7 @@ from harness.analysis.results import Results
 from harness.model.launch import Launch
 from harness.model.run import Run
 from harness.report import sections
+from harness.report.blocks import remove_pictures
 from harness.report.html import page
 from tests.factories import cells, rounds, run, scenario
 from tests.report.formats.examples import HOSTILE, example, hostile, nothing
@@ -22,6 +23,12 @@ def render(of: Run, launches: list[Launch], text: str = "") -> str:
 def small() -> str:
     """A run with something of everything."""
     return render(*example())
+
+
+def uncharted() -> str:
+    """The page of such a run where charts can't be drawn."""
+    results = Results(*example())
+    return page.render(results, remove_pictures(sections.build(results), "No charts."))
 
 
 @cache

@@ -5,8 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from harness.report.html import assets
 from tests.browser.conftest import Opener
-from tests.browser.pages import empty, large, small, strange
+from tests.browser.pages import empty, large, small, strange, uncharted
 
 pytestmark = pytest.mark.browser
 
@@ -206,6 +207,20 @@ def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
     expect(dialog.get_by_text("other processes used 0.41 of the CPUs of the launch").first).to_be_visible()
     assert "control" in dialog.locator("tbody").inner_text()
     assert 'jq -c \'select(.cell == {"scenario":"step"' in dialog.locator("pre").inner_text()
+
+
+def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(
+    opened: Opener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
+    )
+    page = opened(uncharted())
+    page.locator(".sections td[data-cells]").first.get_by_role("button").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("heading", name="Launches").first).to_be_visible()
+    for name in ("Samples", "In order of time"):
+        expect(dialog.get_by_text(name, exact=True).first).to_be_hidden()
 
 
 def test_escape_closes_the_dialog_and_gives_the_focus_back(opened: Opener) -> None:
