@@ -121,7 +121,7 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
         f"second: {chart.ends}.",
     )
     name = make_file_name(results, "ratios", scenario, names.make_suffix(table))
-    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)))
+    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)), measure=measure)
 
 
 def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture]:
@@ -149,7 +149,8 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
         f"{chart.ends}.",
     )
     name = make_file_name(results, "effects", scenario, device)
-    yield layout.make_picture(name, words, _make_layers(chart, layout.wrap_axis_title(words)))
+    layers = _make_layers(chart, layout.wrap_axis_title(words))
+    yield layout.make_picture(name, words, layers, measure=table.clock.time)
 
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:

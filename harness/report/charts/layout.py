@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 from harness.analysis.statistics import Estimate, Interval
+from harness.model.launch import Clock
 from harness.model.texts import counted
 from harness.report.charts import axes
 from harness.report.charts.vega import Picture, Words, number_names
@@ -129,7 +130,11 @@ def make_specification(words: Words, **drawn: Any) -> Specification:
 
 
 def make_picture(
-    name: str, words: Words, layers: Sequence[Specification], height: float | Specification | None = None
+    name: str,
+    words: Words,
+    layers: Sequence[Specification],
+    height: float | Specification | None = None,
+    measure: str = Clock.WALL.time,
 ) -> Picture:
     """Return a chart with one plot. With its axes, it is WIDTH pixels wide, or as wide as the page makes it."""
     fitted = {"type": "fit-x", "contains": "padding"}
@@ -137,6 +142,7 @@ def make_picture(
         name,
         words,
         make_specification(words, width=WIDTH, autosize=fitted, height=height or {"step": ROW}, layer=list(layers)),
+        escape_terminal(measure),
     )
 
 

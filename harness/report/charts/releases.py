@@ -147,7 +147,7 @@ def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLi
         f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
     )
     name = make_file_name(results, "releases", table.scenario, names.make_suffix(table))
-    yield layout.make_picture(name, words, _make_layers(chart, words.axis), HEIGHT)
+    yield layout.make_picture(name, words, _make_layers(chart, words.axis), HEIGHT, measure)
 
 
 def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:

@@ -123,7 +123,8 @@ def _draw_axis(name: str, table: ScenarioTable, swept: Sequence[MeasuredSweep]) 
         for panel in panels
     ]
     shared = {"scale": {"color": "shared", "shape": "shared"}}
-    return Picture(name, words, layout.make_specification(words, concat=drawn, columns=COLUMNS, resolve=shared))
+    specification = layout.make_specification(words, concat=drawn, columns=COLUMNS, resolve=shared)
+    return Picture(name, words, specification, table.clock.time)
 
 
 def _make_panels(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[SweepPanel]:
@@ -163,7 +164,9 @@ def _list_crossings(
         for crossing in comparison.crossings if all(both) else ():
             heights = [_interpolate_height(crossing.at, curve) for curve in both]
             seconds = math.exp(sum(map(math.log, heights)) / len(heights))
-            yield CrossingMark(frozenset(pair), crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep))
+            yield CrossingMark(
+                frozenset(pair), crossing.at, seconds, crossing.interval, format.size(crossing.at, sweep)
+            )
 
 
 def _interpolate_height(at: float, points: Sequence[SweepPoint]) -> float:

@@ -94,6 +94,7 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         words,
         _make_layers(rows, unit, shown, title, log=log),
         {"step": LANE},
+        names.measure(table),
     )
 
 

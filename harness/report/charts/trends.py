@@ -65,6 +65,7 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
             layout.make_layer({"type": "point", **POINT}, points, **at, **looks),
         ],
         HEIGHT,
+        table.clock.time,
     )
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from harness.analysis.results import Results
+from harness.model.launch import Clock
 from harness.model.scenario import Scenario
 from harness.report.charts.drawing import drawer
 
@@ -29,11 +30,15 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """One chart of one scenario. `name` is its file name without the ending, and `specification` is Vega-Lite."""
+    """One chart of one scenario. `name` is its file name without the ending, and `specification` is Vega-Lite.
+
+    `measure` is the name of the quantity in its fields `time` and `ratio`, such as `CPU time` or `peak memory`.
+    """
 
     name: str
     words: Words
     specification: Mapping[str, Any]
+    measure: str = Clock.WALL.time
 
     @property
     def file(self) -> str:

@@ -6,7 +6,6 @@ templates/html/fit.js sets the width of the charts and the size of their letters
 from collections.abc import Sequence
 from typing import Any
 
-from harness.model.launch import Clock
 from harness.report.charts.layout import CONFIG, Specification
 from harness.report.charts.vega import Picture
 
@@ -14,8 +13,8 @@ from harness.report.charts.vega import Picture
 #: of a chart, and its style sheet sets the background colors.
 PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "system-ui, sans-serif", "aria": False}
 
-#: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{time}` in a title
-#: is replaced by the name of the measured time.
+#: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{measure}` in a
+#: title is replaced by the name of the measured quantity.
 MARKS = ("point", "bar")
 TOLD: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
@@ -26,31 +25,31 @@ TOLD: Sequence[tuple[str, str, str]] = (
     ("phase", "phase", ""),
     ("verdict", "verdict", ""),
     ("size", "size", ",.6~g"),
-    ("ratio", "ratio of {time}s", ".3~f"),
-    ("time", "{time}", ".4~g"),
+    ("ratio", "{measure} ratio", ".3~f"),
+    ("time", "{measure}", ".4~g"),
     ("takes", "takes", ".3~g"),
 )
 
 _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 
-def make_specification(picture: Picture, clock: Clock) -> Specification:
+def make_specification(picture: Picture) -> Specification:
     """Return the picture's specification for the page, without the parts that the page adds itself."""
     left_out = {"$schema", "config", "title", "description"}
     kept = {key: value for key, value in picture.specification.items() if key not in left_out}
-    return _interactive(kept, clock)
+    return _interactive(kept, picture.measure)
 
 
-def _interactive(part: Specification, clock: Clock) -> Specification:
+def _interactive(part: Specification, measure: str) -> Specification:
     """Return the specification with tooltips on all marks that have values to show."""
     inner: Specification = {
-        key: [_interactive(child, clock) for child in part[key]] for key in ("layer", "concat") if key in part
+        key: [_interactive(child, measure) for child in part[key]] for key in ("layer", "concat") if key in part
     }
     whole = part | inner
-    return _add_tooltip(whole, clock) if part.get("mark", {}).get("type") in MARKS else whole
+    return _add_tooltip(whole, measure) if part.get("mark", {}).get("type") in MARKS else whole
 
 
-def _add_tooltip(unit: Specification, clock: Clock) -> Specification:
+def _add_tooltip(unit: Specification, measure: str) -> Specification:
     values: list[dict[str, Any]] = unit["data"]["values"] or [{}]
     fields = set(values[0])
     if {"start", "end"} <= fields:
@@ -59,7 +58,7 @@ def _add_tooltip(unit: Specification, clock: Clock) -> Specification:
     tooltip = [
         {
             "field": field,
-            "title": title.format(time=clock.time),
+            "title": title.format(measure=measure),
             **({"type": "quantitative", "format": format} if format else {}),
         }
         for field, title, format in TOLD

@@ -202,7 +202,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         ],
         cells=Computed(data, list(lookup.cells)),
         config=charts.PAGE_CONFIG,
-        charts={picture.name: charts.make_specification(picture, clock) for picture in blocks.find_pictures(sections)},
+        charts={picture.name: charts.make_specification(picture) for picture in blocks.find_pictures(sections)},
     )
 
 
