@@ -14,6 +14,7 @@ from harness.analysis.interference import Contention, find_contention
 from harness.analysis.looks import Look, divide_level
 from harness.analysis.moderation import Residual, Scatter
 from harness.analysis.rounds import (
+    References,
     Series,
     budget_seconds,
     compute_mean,
@@ -60,7 +61,7 @@ class Lookup:
     observed: Mapping[Cell, Sequence[Launch]]
     unavailable: Mapping[Cell, Unavailable]
     controls: Mapping[str, Control]
-    references: Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
+    references: References
     groups: Mapping[Cell, str]
     machines: Mapping[str, str]
     scatters: Mapping[str, Scatter]

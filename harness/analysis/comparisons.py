@@ -15,7 +15,7 @@ from harness.analysis.distributions import Floats
 from harness.analysis.looks import compute_next_share
 from harness.analysis.moderation import moderate
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_control, growths
-from harness.analysis.rounds import series
+from harness.analysis.rounds import Series, series
 from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, log_ratios, means
 from harness.analysis.trends import find_common_steps, restrict_steps
 from harness.analysis.verdicts import (
@@ -396,14 +396,21 @@ def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bi
 def _make_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     if not log_ratios(lookup.series.get(cell, {}), lookup.series.get(other, {})):
         return None
-    changes, own, theirs = cell in lookup.trends or other in lookup.trends, lookup.series[cell], lookup.series[other]
-    both = [*lookup.numbers[other], *lookup.numbers[cell]]
-    steps = find_common_steps(both) if changes else None
-    if steps:
-        between = series(restrict_steps(both, steps))
-        own, theirs = between[cell], between[other]
+    changes = cell in lookup.trends or other in lookup.trends
+    steps = find_common_steps([*lookup.numbers[other], *lookup.numbers[cell]]) if changes else None
+    own, theirs = select_pair(cell, other, steps, lookup)
     same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
     return _Pair(cell, other, log_ratios(own, theirs), lookup.weight(cell, other), same, changes, steps)
+
+
+def select_pair(cell: Cell, other: Cell, steps: Interval | None, lookup: Lookup) -> tuple[Series, Series]:
+    """Return the launch means by which two cells are compared: only of the range `steps`, if there is one."""
+    if steps is None:
+        return lookup.series[cell], lookup.series[other]
+    both = [*lookup.numbers[other], *lookup.numbers[cell]]
+    # if the two cells are in different blocks, the control cell shows the difference between the blocks
+    between = series(restrict_steps(both, steps), lookup.references)
+    return between[cell], between[other]
 
 
 def _moderate_logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:

@@ -14,6 +14,9 @@ from harness.model.scenario import PEAK, Cell
 #: A cell's launch means by round, in seconds per step.
 Series = Mapping[int, float]
 
+#: The logs of the control cell's launch means, by group and round, and then by block.
+References = Mapping[tuple[str, int], Mapping[int, Sequence[float]]]
+
 #: Contention counts if it took more than this share of the time, which is the default margin of verdicts.
 OWN_SHARE = MARGIN
 #: The kernel counts CPU time in ticks of 10 ms. The error of a CPU's count is up to two ticks at each end (in total,
@@ -103,16 +106,17 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     return chosen
 
 
-def series(launches: Sequence[Launch]) -> dict[Cell, Series]:
+def series(launches: Sequence[Launch], known: References | None = None) -> dict[Cell, Series]:
     """Return each cell's launch mean in every round in which it has a result, in seconds per step.
 
     If a cell was launched more than once in a round, as the control cell usually is, the geometric mean of its launches
     is used. If a round of a group has several blocks, each block has the control cell. Interference is the same for all
     cells of a block, but differs between blocks, and the control cell shows this difference. So the log c of a launch
     mean is corrected: c - (mean log of the control cell in the block) + (mean of these means over all blocks). After
-    that, cells of different blocks can be compared as if they had been in one block.
+    that, cells of different blocks can be compared as if they had been in one block. `known` contains the control
+    cell's results of rounds in which `launches` don't include the control cell.
     """
-    shared = references(launches)
+    shared = {**(known or {}), **references(launches)}
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if has_mean(launch):
@@ -131,7 +135,7 @@ def ticks_seconds(usage: Mapping[str, float]) -> float:
     return max(TICKS_SECONDS, TICKS_SECONDS_A_PIECE * math.sqrt(usage.get("steady_pieces", 1.0)))
 
 
-def references(launches: Sequence[Launch]) -> dict[tuple[str, int], dict[int, list[float]]]:
+def references(launches: Sequence[Launch]) -> References:
     """Return the logs of the control cell's launch means, by group and round, and then by block.
 
     The control cell is the cell that is in several blocks of a round. Rounds with one block aren't included, because

@@ -237,7 +237,8 @@ def _make_both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
     changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
     steps = find_common_steps([*launches[0], *launches[1]]) if changes else None
     if steps:
-        both = [series(restrict_steps(side, steps))[cell] for side in launches]
+        known = (one.references, other.references)
+        both = [series(restrict_steps(side, steps), of)[cell] for side, of in zip(launches, known, strict=True)]
     return _Both(
         cell=cell,
         first=[math.log(seconds) for seconds in both[0].values()],

@@ -8,12 +8,12 @@ import numpy as np
 
 from harness.analysis.cell_index import Lookup
 from harness.analysis.columns import ScenarioColumn, Side
-from harness.analysis.comparisons import Compared
+from harness.analysis.comparisons import Compared, select_pair
 from harness.analysis.crossings import Crossing, SweepOrdering, find_order, interpolate_times, refine_sizes
 from harness.analysis.distributions import Floats
 from harness.analysis.statistics import Estimate, Interval
 from harness.analysis.tables import Row, ScenarioTable, Value
-from harness.analysis.verdicts import Verdict
+from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device
 from harness.model.scenario import Scenario
@@ -149,8 +149,10 @@ def _compare_along(
 ) -> SweepComparison | None:
     """Return the comparison of a column along the sweep; None if fewer than two sizes have a result."""
     compared = {size: value.compared for size, value in values if value.compared}
+    # without common steps, the times of non-stationary steps can't be compared
+    usable = {size: comparison for size, comparison in compared.items() if comparison.withheld is not Withheld.TREND}
     different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
-    sizes, times = _align_times({size: _pair_times(comparison, lookup) for size, comparison in compared.items()})
+    sizes, times = _align_times({size: _pair_times(comparison, lookup) for size, comparison in usable.items()})
     if len(sizes) < 2:
         return None
     longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
@@ -161,7 +163,7 @@ def _compare_along(
 
 def _pair_times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
     """Return both times of a comparison, the other cell's first, for every round that both cells have."""
-    longer, shorter = lookup.series[compared.other], lookup.series[compared.cell]
+    shorter, longer = select_pair(compared.cell, compared.other, compared.steps, lookup)
     return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
 
 

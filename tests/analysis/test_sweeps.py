@@ -5,6 +5,8 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.results import Results
+from harness.analysis.verdicts import Verdict
+from harness.model.launch import Sample
 from harness.model.run import Unavailable
 from tests.factories import groups, rounds
 from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
@@ -103,6 +105,46 @@ def test_comparisons_are_withheld_too_if_a_machine_cannot_run_the_first_cell():
     (sweep,) = found(run, rounds(times, 5, 0.001, controls=slower, group=group.name))
     assert sweep.withheld
     assert sweep.races == []
+
+
+def growing_at_the_last_size(warmups):
+    """A run in which both variants' step grows at 32,768, compiled 2 times as fast, launched after so many steps."""
+    times = {**seconds(CROSSING), cell("numpy", "32768"): 1e-4, cell("compiled", "32768"): 5e-5}
+    run, launches = swept_run(times, spread=0.001)
+    made = []
+    for each in launches:
+        warmup = warmups[each.cell.axes["variant"]]
+        rate = [1.0 + (warmup + 10 * at + 5) / 50 if each.cell.axes["size"] == "32768" else 1.0 for at in range(20)]
+        samples = [Sample(each.mean * one * 10, 10) for one in rate]
+        made.append(replace(each, samples=samples, resources={"warmup_steps": float(warmup)}))
+    return run, made
+
+
+def test_a_crossing_is_of_the_steps_that_both_have():
+    results = Results(*growing_at_the_last_size({"numpy": 0, "compiled": 150}))
+    assert {of.axes["size"] for of in results.found.trends} == {"32768"}
+    ((_, sweep),) = results.sweeps
+    numpy, compiled = (curve.points[-1].estimate.value for curve in sweep.curves)
+    # over all of their steps, the two take about equally long
+    assert compiled == pytest.approx(numpy, rel=0.05)
+    (race,) = sweep.races
+    assert race.verdicts[-1].verdict is Verdict.FASTER
+    (crossing,) = race.crossings
+    # as where they don't grow, but 1 + (150 + 25) / 50 times as long at the last size
+    assert crossing.rises
+    low, high = (1e-6 * 1025**0.5 / ratio for ratio in (1.0, 0.5))
+    last = 1e-4 * (1.0 + 175 / 50)
+    assert crossing.at == pytest.approx(1024 + (high - low) / (high - low + last / 2) * (32768 - 1024), rel=0.01)
+
+
+def test_a_size_without_steps_that_both_have_is_no_part_of_a_crossing():
+    results = Results(*growing_at_the_last_size({"numpy": 0, "compiled": 500}))
+    ((_, sweep),) = results.sweeps
+    (race,) = sweep.races
+    assert race.verdicts[-1].verdict is None
+    assert race.sizes == [1.0, 32.0, 1024.0]
+    assert race.crossings == []
+    assert len(sweep.curves[0].points) == len(SIZES)
 
 
 def test_where_some_size_did_different_work_no_crossing_is_looked_for():

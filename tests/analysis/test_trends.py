@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis import runs
 from harness.analysis.cell_index import lookup
-from harness.analysis.comparisons import half_widths_of
+from harness.analysis.comparisons import compare, half_widths_of
 from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Interval
@@ -26,7 +27,7 @@ from harness.analysis.trends import (
 )
 from harness.analysis.verdicts import Verdict, Withheld
 from harness.model.launch import Sample
-from tests.factories import cell, cells, contended, launch, run
+from tests.factories import cell, cells, contended, in_blocks, launch, run
 
 MARGIN = math.log(1.03)
 FLAT, GROWING = cells(modes=["graph"])
@@ -214,6 +215,49 @@ def test_a_verdict_is_of_the_steps_that_both_have():
     assert told.ratio.value == pytest.approx(1.0, abs=0.005)
     assert told.verdict is Verdict.SAME
     assert results.tables[0].cells()[FLAT].estimate.value < 0.9 * results.tables[0].cells()[GROWING].estimate.value
+
+
+def in_blocks_with_growth(six, seed=1):
+    """Rounds in two blocks, each slowed by itself. The second and the last cell grow, and the last takes twice as long.
+
+    The two are in different blocks, and the last one is measured after more steps.
+    """
+    rates = {
+        six[1]: (50, level(step=1e-4, start=50)),
+        six[-1]: (150, [2.0 * each for each in level(step=1e-4, start=150)]),
+    }
+    made = []
+    for each in in_blocks(dict.fromkeys(six, 1.0), seed=seed):
+        warmup, own = rates.get(each.cell, (50, level()))
+        samples = [Sample(each.mean * rate * 10, 10) for rate in own]
+        made.append(replace(each, samples=samples, resources={"warmup_steps": float(warmup)}))
+    return made
+
+
+def test_what_slows_a_block_is_no_difference_of_steps_that_both_have():
+    six = cells(["tf1.14", "tf2.0", "tf2.15"])
+    index = lookup(run(six, controlled=True), in_blocks_with_growth(six))
+    assert set(index.trends) == {six[1], six[-1]}
+    one, beside = compare([(six[-1], six[1]), (six[-1], six[2])], index, 0.03)
+    # the blocks differ by 30 % in each round, and in the control cell just as much
+    assert one.steps == Interval(150.0, 250.0)
+    assert one.ratio.value == pytest.approx(2.0)
+    assert one.ratio.interval.high == pytest.approx(2.0)
+    # each of the two, and the control cell's launches: two in one block and one in the other
+    assert index.weight(six[-1], six[1]) == 1 + 1 + 1 / 2 + 1
+    # a steady cell of the first block, too
+    assert beside.ratio.value == pytest.approx(2.0 * (0.01 + 1e-4 * 199.5) / 0.01)
+
+
+def test_what_slows_a_block_changes_a_growing_step_from_one_run_to_the_next_as_it_changes_others():
+    six = cells(["tf1.14", "tf2.0", "tf2.15"])
+    both = (Results(run(six, controlled=True), in_blocks_with_growth(six, seed)) for seed in (1, 2))
+    found = {each.cell: each for each in runs.compare(*both, 0.03).cells}
+    growing, steady = found[six[-1]], found[six[2]]
+    assert growing.steps == Interval(150.0, 350.0)
+    # they are in different blocks, so each has the mean of what slows the two
+    assert growing.change.ratio.value == pytest.approx(steady.change.ratio.value)
+    assert growing.change.ratio.interval.high == pytest.approx(steady.change.ratio.interval.high)
 
 
 @pytest.mark.parametrize("warmup", [500, None])
