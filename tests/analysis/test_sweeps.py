@@ -108,7 +108,10 @@ def test_comparisons_are_withheld_too_if_a_machine_cannot_run_the_first_cell():
 
 
 def growing_at_the_last_size(warmups):
-    """A run in which both variants' step grows at 32,768, compiled 2 times as fast, launched after so many steps."""
+    """Return a run with growing steps at size 32,768. `warmups` has the number of steps before each variant's samples.
+
+    After the same number of steps, compiled is twice as fast.
+    """
     times = {**seconds(CROSSING), cell("numpy", "32768"): 1e-4, cell("compiled", "32768"): 5e-5}
     run, launches = swept_run(times, spread=0.001)
     made = []

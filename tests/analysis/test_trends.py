@@ -218,9 +218,9 @@ def test_a_verdict_is_of_the_steps_that_both_have():
 
 
 def in_blocks_with_growth(six, seed=1):
-    """Rounds in two blocks, each slowed by itself. The second and the last cell grow, and the last takes twice as long.
+    """Return rounds of two blocks with different interference. The steps of the second and the last cell grow.
 
-    The two are in different blocks, and the last one is measured after more steps.
+    The two cells are in different blocks. The last one takes twice as long, and is measured after more steps.
     """
     rates = {
         six[1]: (50, level(step=1e-4, start=50)),

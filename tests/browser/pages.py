@@ -26,7 +26,7 @@ def small() -> str:
 
 
 def uncharted() -> str:
-    """The page of such a run where charts can't be drawn."""
+    """Return the page of such a run if charts can't be drawn."""
     results = Results(*example())
     return page.render(results, remove_pictures(sections.build(results), "No charts."))
 
