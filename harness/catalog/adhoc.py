@@ -159,7 +159,9 @@ def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
     before = load_saved(name)
     if before == environment:
         return before
-    _find_package(f"tensorflow=={base.tensorflow}", environment)
+    requirements, _ = split_python(base.asked)
+    package = parse(requirements).package if has_requirements(requirements) else TENSORFLOW[0]
+    _find_package(f"{package}=={base.tensorflow}", environment)
     return keep(environment)
 
 

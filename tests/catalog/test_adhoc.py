@@ -179,6 +179,17 @@ def test_the_python_of_requirements_can_be_another_one_too(package_index: Packag
     assert list_inputs(environment, Device.CPU)[0] == "tensorflow-cpu==2.15.0"
 
 
+def test_on_another_python_the_wheel_is_of_the_package_that_was_typed(package_index: PackageIndex) -> None:
+    for python in ("311", "39"):
+        package_index.add(wheel("tf_nightly", "2.16.0.dev20240101", python))
+    environment = asked("tf-nightly==2.16.0.dev20240101@py3.9")
+    assert (environment.name, environment.python) == ("tf-nightly-2.16.0.dev20240101-py3.9", "3.9")
+    assert list_inputs(environment, Device.CPU)[0] == "tf-nightly==2.16.0.dev20240101"
+    package_index.add(wheel("tensorflow", "2.16.0.dev20240101", "310"))
+    with pytest.raises(UsageError, match=r"tf-nightly 2\.16\.0\.dev20240101 isn't available for Python 3\.10"):
+        asked(f"{environment.name}@py3.10")
+
+
 def test_an_environment_of_the_catalogue_that_has_the_python_is_taken() -> None:
     other = replace(OLD, name="tf2.5-py3.9", python="3.9")
     assert asked("tf2.15@py3.11") == NEW
