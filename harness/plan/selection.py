@@ -139,7 +139,7 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         chosen = _require_nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
         raise NothingSelectedError("Nothing is selected: pass at least one scenario and one environment.")
-    count = sum(len(points[point]) for point in chosen)
+    count = sum(len(points[point].intersection(environments)) for point in chosen)
     if count > CELLS:
         raise UsageError(f"{count:,} cells are selected; a run has at most {CELLS:,}.", "Select fewer with -s, -e, -a.")
     cells = [

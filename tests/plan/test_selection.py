@@ -114,6 +114,8 @@ def test_a_run_has_so_many_cells_and_no_more() -> None:
     catalog = replace(CATALOG, scenarios={"large": large})
     with pytest.raises(UsageError, match="120,000 cells are selected; a run has at most 100,000"):
         select(Selection(), catalog, Device.CPU)
+    cells, _ = select(Selection(environments=["tf2.0"]), catalog, Device.CPU)
+    assert len(cells) == 40_000
 
 
 def test_axes_are_parsed_and_joined() -> None:
