@@ -85,7 +85,7 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     """Measure the claims of issues in a new run, and return the exit code."""
     from harness.upstream import repro as upstream  # noqa: PLC0415 - only this command needs it
 
-    planned = _ask_for_trust(session.plan(request))
+    planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
     say_refused(planned.refused)
     heard = ProgressPrinter()
     with handle_signals(heard.announce_stop):

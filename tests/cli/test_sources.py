@@ -3,6 +3,7 @@
 import pytest
 
 from harness.files import get_cache_dir
+from tests.cli.conftest import CLAIMS
 from tests.sources import SourceRepository
 
 SCENARIO = """\
@@ -49,6 +50,14 @@ def test_two_commits_of_a_package_are_compared(harness, repository):
     assert (again.returncode, "Building" in again.stderr) == (0, False), again.stderr
     planned = harness("matrix", *sides, "-e", "new", "-s", "own", "--backend", "local", "--dry-run")
     assert (planned.returncode, "Building" in planned.stderr) == (0, False), planned.stderr
+
+
+def test_a_build_is_announced_when_a_claim_is_measured_too(harness, repository, write_scenario):
+    repository.commit("CALLS = 4\n")
+    write_scenario("sums", CLAIMS)
+    done = harness("repro", "K#7", "--no-nightly", "-e", "new+mine@mine", "--backend", "local", "--wait")
+    assert (done.returncode, "Building mine from commit" in done.stderr) == (4, True), done.stderr
+    assert "K#7 is claimed for a GPU" in done.stderr
 
 
 def test_a_relative_folder_is_the_working_copy_although_a_branch_has_its_name(harness, repository):
