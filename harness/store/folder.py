@@ -91,7 +91,13 @@ class RunFolder:
     @classmethod
     def open(cls, path: Path | str) -> "RunFolder":
         """Return the folder of an existing run. Raises UsageError if it isn't the folder of a run."""
-        path = Path(path)
+        try:
+            return cls._open(Path(path))
+        except OSError as error:
+            raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+
+    @classmethod
+    def _open(cls, path: Path) -> "RunFolder":
         launches = path / "launches.jsonl"
         if not (path / "run.json").exists() and launches.is_file() and launches.stat().st_size:
             raise UsageError(
@@ -106,11 +112,8 @@ class RunFolder:
         if not (path / "run.json").is_file():
             raise UsageError(f"{path} isn't the folder of a run: run.json is missing.", "Pass a folder in results/.")
         folder = cls(path)
-        try:
-            for entry in path.iterdir():
-                folder._refuse_link(entry.name)
-        except OSError as error:
-            raise UsageError(f"{path} cannot be read: {error.strerror}.") from None
+        for entry in path.iterdir():
+            folder._refuse_link(entry.name)
         return folder
 
     @staticmethod

@@ -134,6 +134,8 @@ def test_keys_of_a_later_minor_change_are_passed_over(folder: RunFolder) -> None
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="isn't the folder of a run"):
         RunFolder.open(tmp_path)
+    with pytest.raises(UsageError, match="cannot be read: File name too long"):
+        RunFolder.open(tmp_path / ("n" * 300))
 
 
 def test_a_results_folder_that_cannot_be_made_is_said_before_the_first_launch(tmp_path: Path) -> None:
