@@ -129,8 +129,9 @@ def _read_pip(text: str, path: Path, outer: tuple[Path, ...] = ()) -> Iterator[t
 
     `outer` are the files that include it.
     """
-    for number, line in enumerate(text.replace("\\\n", " ").splitlines(), 1):
-        plain = re.sub(r"(^|\s)#.*", "", line).split(" --hash")[0].strip()
+    number = 1
+    for line in re.split(r"(?<!\\)\n", text):  # a backslash continues the line
+        plain = re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")).split(" --hash")[0].strip()
         place, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(plain)
         if included:
             other, including = path.parent / included["file"], (*outer, path)
@@ -139,6 +140,7 @@ def _read_pip(text: str, path: Path, outer: tuple[Path, ...] = ()) -> Iterator[t
             yield from _read_pip(_read_text(other), other, including)
         elif plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
             yield place, _parse_requirement(plain, place)
+        number += 1 + line.count("\n")
 
 
 def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:

@@ -128,6 +128,7 @@ def test_a_project_that_uv_locked(tmp_path: Path):
     ("name", "text", "message"),
     [
         ("r.txt", "./wheel.whl", "line 1: './wheel.whl' isn't a package from an index"),
+        ("r.txt", "x==1 \\\n    --hash=sha256:aa \\\n    --hash=sha256:bb\n\n-e .", "line 5: '-e .' isn't a package"),
         ("r.txt", "x @ https://example.org/x.whl", "isn't a package from an index"),
         ("r.txt", "-r other.txt", "other.txt can't be read: No such file"),
         ("r.txt", "x==1\n-r r.txt", "line 2: .*r.txt includes itself"),
