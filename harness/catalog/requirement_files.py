@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from harness.catalog.requirement_specs import has_requirements, parse_exact
+from harness.catalog.lines import PYTHONS
+from harness.catalog.requirement_specs import applies, has_requirements, parse_exact
 from harness.files import read_text
 from harness.machine.uv import get_last_lines, run_uv
 from harness.model.environment import TENSORFLOW
@@ -24,19 +24,8 @@ LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
 #: An option of pip that includes another file or a folder.
 _OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
 _REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
-#: The values of environment markers in launches.
-_LAUNCHES = {
-    "implementation_name": "cpython",
-    "os_name": "posix",
-    "platform_machine": "x86_64",
-    "platform_python_implementation": "CPython",
-    "platform_system": "Linux",
-    "sys_platform": "linux",
-}
-#: The patch version of Python in environment markers. The last releases of each Python version have about this number.
-_PATCH = 20
-#: The versions of Python that an environment can have.
-_PYTHONS = [f"3.{minor}" for minor in range(6, 14)]
+#: The versions of Python that an environment can have: those of images, and the oldest that a catalog can have.
+_PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
 #: Conda packages that aren't required from the index, because an environment's image has Python, pip and CUDA already.
@@ -57,7 +46,7 @@ class PackageFile:
     @property
     def depends_on_python(self) -> bool:
         """Whether a requirement applies only to some versions of Python."""
-        return any(len({_applies(requirement, python) for python in _PYTHONS}) > 1 for requirement in self.others)
+        return any(len({applies(requirement, python) for python in _PYTHONS}) > 1 for requirement in self.others)
 
     def list_requirements(self, python: str) -> list[str]:
         """Return the other requirements that apply to Python X.Y, without their markers.
@@ -65,7 +54,7 @@ class PackageFile:
         `python` may be empty if no requirement depends on it.
         """
         chosen = python or _PYTHONS[-1]
-        chosen_texts = [_drop_marker(requirement) for requirement in self.others if _applies(requirement, chosen)]
+        chosen_texts = [_drop_marker(requirement) for requirement in self.others if applies(requirement, chosen)]
         return [*dict.fromkeys(chosen_texts)]
 
 
@@ -113,7 +102,7 @@ def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
     """Separate TensorFlow from other requirements, each with its place in the file for errors."""
     tensorflow, unpinned, others = "", "", []
     for place, requirement in requirements:
-        if not any(_applies(requirement, python) for python in _PYTHONS):
+        if not any(applies(requirement, python) for python in _PYTHONS):
             continue
         if canonicalize_name(requirement.name) not in TENSORFLOW:
             others.append(requirement)
@@ -239,12 +228,6 @@ def _make_index_error(text: str, place: str) -> UsageError:
         f"{place}: {text[:80]!r} isn't a package from an index.",
         "Write the packages with their versions instead of this line.",
     )
-
-
-def _applies(requirement: Requirement, python: str) -> bool:
-    marker: Marker | None = requirement.marker
-    versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH}"}
-    return marker is None or marker.evaluate({**_LAUNCHES, **versions})
 
 
 def _drop_marker(requirement: Requirement) -> str:

@@ -26,6 +26,18 @@ _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 _LONGEST = 100
 #: A plus before a package with a version bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
+#: The values of environment markers in launches.
+_LAUNCHES = {
+    "extra": "",
+    "implementation_name": "cpython",
+    "os_name": "posix",
+    "platform_machine": "x86_64",
+    "platform_python_implementation": "CPython",
+    "platform_system": "Linux",
+    "sys_platform": "linux",
+}
+#: The patch version of Python in environment markers. The last releases of each Python version have about this number.
+_PATCH = 20
 #: An environment with another version of Python: `tf2.15@py3.9`.
 _ON_PYTHON = re.compile(r"(?P<base>[^@+]+)@py(?P<python>3\.\d{1,2})")
 
@@ -174,6 +186,12 @@ def parse_exact(requirement: Requirement) -> str:
         case [Specifier(operator="==", version=version)] if not version.endswith(".*"):
             return str(Version(version))
     return ""
+
+
+def applies(requirement: Requirement, python: str) -> bool:
+    """Return whether a requirement applies to launches with Python X.Y, according to its environment marker."""
+    versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH}"}
+    return requirement.marker is None or requirement.marker.evaluate({**_LAUNCHES, **versions})
 
 
 def _normalize(requirement: Requirement) -> str:

@@ -21,13 +21,13 @@ from datetime import UTC, datetime
 from email.parser import BytesParser
 from pathlib import Path
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.tags import compatible_tags, cpython_tags
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from harness.catalog import index
 from harness.catalog.lock_overrides import split_blocks
+from harness.catalog.requirement_specs import applies
 from harness.files import create_file, get_wheel_path, read
 from harness.machine import git
 from harness.machine.uv import get_last_lines
@@ -292,14 +292,8 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
     return [
         f"{requirement.name}{requirement.specifier}"
         for requirement in named
-        if _applies(requirement.marker, environment.python)
+        if applies(requirement, environment.python)
     ]
-
-
-def _applies(marker: Marker | None, python: str) -> bool:
-    here = {"python_version": python, "python_full_version": f"{python}.0", "extra": ""}
-    here |= {"sys_platform": "linux", "platform_system": "Linux", "platform_machine": "x86_64", "os_name": "posix"}
-    return marker is None or marker.evaluate(here)
 
 
 def check_name(folder: Path, package: str) -> None:

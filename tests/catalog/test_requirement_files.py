@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.catalog.lines import PYTHONS
 from harness.catalog.requirement_files import LOCKS, is_package_file, read
 from harness.catalog.requirement_specs import parse
 from harness.machine.uv import run_uv
@@ -85,6 +86,12 @@ def test_requirements(tmp_path: Path):
     assert file.list_requirements("3.11") == ["absl-py==2.1.0", "pandas>=2.0", "scikit-learn==1.4.0"]
     assert file.list_requirements("3.9") == [*file.list_requirements("3.11"), "tomli==2.0.1"]
     assert parse(",".join([file.tensorflow, *file.list_requirements("3.9")])).version == "2.15.0"
+
+
+def test_a_requirement_for_the_newest_python_is_kept(tmp_path: Path):
+    file = read(written(tmp_path, "r.txt", f'x==1 ; python_version >= "{PYTHONS[-1]}"\ny==2'))
+    assert file.depends_on_python
+    assert (file.list_requirements(PYTHONS[-1]), file.list_requirements("3.11")) == (["x==1", "y==2"], ["y==2"])
 
 
 def test_a_file_without_tensorflow(tmp_path: Path):

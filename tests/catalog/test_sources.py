@@ -57,7 +57,12 @@ def keras_wheel(index: PackageIndex, *requires: str) -> sources.Wheel:
 
 def test_the_lock_has_the_wheel_in_place_of_the_package(requirement: Requirement, tmp_path: Path) -> None:
     wheel = keras_wheel(
-        PackageIndex(tmp_path), "absl-py>=1", "rich; python_version < '3.9'", "tensorflow; extra == 'tf'"
+        PackageIndex(tmp_path),
+        "absl-py>=1",
+        "rich; python_version < '3.9'",
+        "tensorflow; extra == 'tf'",
+        "tomli; python_full_version < '3.11.2'",
+        "pypy-fixes; platform_python_implementation == 'PyPy'",
     )
     environment = sources.make_environment(BASE, "keras", wheel, ("3f2a91c", "3f2a91c4b2d1"), "commit 3f2a91c4b2d1")
     assert environment == replace(
