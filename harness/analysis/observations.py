@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from harness.analysis.cell_index import Lookup
 from harness.analysis.environments import pins
 from harness.model.environment import find_unmet, installed, normalize
-from harness.model.launch import ON_DEVICE, Status
+from harness.model.launch import ON_DEVICE, Launch, Status
 from harness.model.run import Run
 from harness.model.scenario import NUMBER_UNITS, NUMBERS, OUTPUT, RESIDENT, Cell, Expectation, Scenario, has_values
 
@@ -119,6 +119,12 @@ def are_equal(one: Any, other: Any) -> bool:
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return one.keys() == other.keys() and all(are_equal(one[key], other[key]) for key in one)
     return bool(type(one) is type(other) and one == other)
+
+
+def find_commit(launches: Iterable[Launch], environment: str) -> str:
+    """Return the commit that the TensorFlow of an environment reports, in the format of `git describe`, or empty."""
+    values = (launch.observations.get(GIT_VERSION) for launch in launches if launch.cell.environment == environment)
+    return next((str(value) for value in values if value), "")
 
 
 def is_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:

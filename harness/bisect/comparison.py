@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.comparisons import compare, ratios
-from harness.analysis.observations import GIT_VERSION
+from harness.analysis.observations import find_commit
 from harness.analysis.quantities import PIECE, calls_looked_at, growth_difference, growths, launches_of
 from harness.analysis.results import Results
 from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
@@ -177,9 +177,7 @@ class ProbeRun:
 
     def build(self, text: str) -> str:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
-        cell = self._cell(text)
-        values = (launch.observations.get(GIT_VERSION) for launch in self.launches if launch.cell == cell)
-        return next((str(value) for value in values if value), "")
+        return find_commit(self.launches, self.names.get(text, ""))
 
     def _cell(self, text: str) -> Cell | None:
         name = self.names.get(text)

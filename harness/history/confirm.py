@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from harness.analysis.observations import GIT_VERSION
+from harness.analysis.observations import find_commit
 from harness.analysis.profiles import find_moves
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
@@ -31,7 +31,7 @@ from harness.model.defaults import ALPHA
 from harness.model.environment import Device, name_on
 from harness.model.errors import HarnessError, UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
-from harness.model.launch import Clock, Interleave, Launch, Protocol, Status
+from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.session.request import Request
@@ -251,23 +251,8 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
 
 def _describe_builds(sides: Sequence[str], results: Results) -> list[str]:
     """Return a text with the commits that TensorFlow reports on both sides; empty if they are equal or unknown."""
-    names = [get_environment_name(side) for side in sides]
-    builds = [
-        next(
-            (
-                str(build)
-                for launch in results.launches
-                if launch.cell.environment == name and (build := _get_build(launch))
-            ),
-            "",
-        )
-        for name in names
-    ]
+    builds = [find_commit(results.launches, get_environment_name(side)) for side in sides]
     return [f"GIT_VERSION: {builds[0]} and {builds[1]}"] if all(builds) and builds[0] != builds[1] else []
-
-
-def _get_build(launch: Launch) -> object:
-    return launch.observations.get(GIT_VERSION)
 
 
 def _format_environment(name: str, device: str, software: SeriesSoftware) -> str:

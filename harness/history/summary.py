@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness import session
 from harness.analysis.comparisons import ratios
-from harness.analysis.observations import GIT_VERSION
+from harness.analysis.observations import find_commit
 from harness.analysis.results import Results
 from harness.analysis.statistics import Estimate, combine
 from harness.files import read as read_bytes
@@ -73,7 +73,7 @@ def summarize(results: Results) -> Summary:
                 run.images.get(name, ""),
                 pins,
                 environment.exact,
-                _find_commit(results, environment.name),
+                find_commit(results.launches, environment.name),
             )
             for environment in run.environments
             for second in ("", f":{Device.GPU}")
@@ -178,14 +178,6 @@ def _name_series(environments: Sequence[Environment]) -> dict[str, str]:
         candidate.name: candidate.line if newest.get(candidate.line) == candidate else candidate.name
         for candidate in environments
     }
-
-
-def _find_commit(results: Results, environment: str) -> str:
-    """Return the commit that the TensorFlow of an environment reports, in the format of `git describe`, or empty."""
-    values = (
-        launch.observations.get(GIT_VERSION) for launch in results.launches if launch.cell.environment == environment
-    )
-    return next((str(value) for value in values if value), "")
 
 
 def _find_reason(cell: Cell, results: Results) -> str:

@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
-from harness.analysis.observations import Observed, Standing, are_equal, has_observations, is_version, observations
+from harness.analysis.observations import (
+    GIT_VERSION,
+    Observed,
+    Standing,
+    are_equal,
+    find_commit,
+    has_observations,
+    is_version,
+    observations,
+)
 from harness.analysis.results import Results
 from harness.model.launch import Status
 from harness.model.scenario import Expectation
@@ -82,6 +91,17 @@ json = st.recursive(
 @given(json)
 def test_every_value_is_like_itself(value):
     assert are_equal(value, value)
+
+
+def test_the_commit_of_an_environment_is_the_first_that_its_launches_report():
+    launches = [
+        launch(cell(), observations={}),
+        launch(cell(environment="tf2.0"), observations={GIT_VERSION: "v2.0.0-rc2"}),
+        launch(cell(), observations={GIT_VERSION: "v1.14.0-rc1"}),
+    ]
+    assert find_commit(launches, "tf1.14") == "v1.14.0-rc1"
+    assert find_commit(launches, "tf2.0") == "v2.0.0-rc2"
+    assert find_commit(launches, "tf2.15") == ""
 
 
 def test_a_version_of_an_installed_package_is_told_as_one():
