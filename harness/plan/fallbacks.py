@@ -13,7 +13,7 @@ keeps the order, the cells are measured in an environment that the suite also co
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, product
+from functools import cache
 
 from harness.model.backend import Supply
 from harness.model.environment import Device, Environment, Requirement, versions
@@ -109,6 +109,8 @@ def find_fallbacks(
 #: The rank of a fallback, lowest first: its effort on the GPUs, its place in the suite's list, whether its interpreter
 #: is available, the number of cells that it can't run, its release, and its name.
 _Rank = tuple[int, int, Supply, int, tuple[int, int, int], str]
+#: A release of TensorFlow, as in `Environment.release`.
+_Release = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,25 +138,42 @@ def _choose_on_gpus(
     `others` contains the environments of the run that need no fallback.
     """
 
-    def able(role: _Candidates) -> list[str]:
-        return ["", *(name for name in role.ranks if catalog[name].release[0] == role.of.release[0])]
+    own = {catalog[name].release for name in others}
+    by_name = {role.of.name: role for role in roles}
 
-    def cost(names: Sequence[str]) -> tuple[int, int, list[_Rank]]:
-        pairs = list(zip(roles, names, strict=True))
-        lost = sum(role.cells for role, name in pairs if not name)
-        shared = sum(name in others for name in names)
-        return lost, shared, [role.ranks[name] for role, name in pairs if name]
+    def is_able(role: Environment, fallback: Environment) -> bool:
+        """Return whether a fallback has the same major version, and no environment of the run is between the two."""
+        oldest, newest = sorted([role.release, fallback.release])
+        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in own)
 
-    def keeps_order(names: Sequence[str]) -> bool:
-        taken = [(role.of.release, catalog[name].release) for role, name in zip(roles, names, strict=True) if name]
-        own = {catalog[name].release for name in others}
-        places = sorted([*taken, *((release, release) for release in own)])
-        return all(
-            before[1] < after[1] or (before[1] == after[1] and after[1] in own) for before, after in pairwise(places)
-        )
+    able = {
+        name: [catalog[fallback] for fallback in role.ranks if is_able(role.of, catalog[fallback])]
+        for name, role in by_name.items()
+    }
 
-    best = min(filter(keeps_order, product(*map(able, roles))), key=cost, default=())
-    return {role.of.name: name for role, name in zip(roles, best, strict=True) if name}
+    def cost(chosen: Mapping[str, str]) -> tuple[int, int, list[list[_Rank]]]:
+        lost = sum(role.cells for name, role in by_name.items() if name not in chosen)
+        shared = sum(fallback in others for fallback in chosen.values())
+        return lost, shared, [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
+
+    # the number of combinations is exponential, so the best fallbacks of the newer environments are computed once for
+    # each release that the fallback of an older environment can have
+    @cache
+    def choose(left: frozenset[str], last: _Release) -> dict[str, str]:
+        """Return the best fallbacks of the environments `left`, if that of the next older one has the release `last`."""
+        options: list[dict[str, str]] = [{}]
+        oldest = min((by_name[name].of.release for name in left), default=last)
+        for name in left:
+            if by_name[name].of.release == oldest:
+                rest = left - {name}
+                options.append(choose(rest, last))
+                for fallback in able[name]:
+                    # several fallbacks have the same release only if an environment of the run has it
+                    if last < fallback.release or (last == fallback.release and last in own):
+                        options.append({name: fallback.name, **choose(rest, fallback.release)})
+        return min(options, key=cost)
+
+    return choose(frozenset(by_name), (0, 0, 0))
 
 
 def replace_environments(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:

@@ -277,6 +277,24 @@ def test_one_that_can_run_none_of_the_cells_is_passed_over() -> None:
     assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
 
 
+def test_many_environments_are_replaced_in_the_order_of_their_releases() -> None:
+    """All combinations of 8 environments and 20 fallbacks would take years."""
+    old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
+    able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
+    catalog = {each.name: each for each in (*old, *able)}
+    step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
+    found = find_fallbacks(
+        {each.name: ["b*"] for each in reversed(old)},
+        [Cell("step", each.name, Device.GPU, {}) for each in old],
+        {"step": step},
+        catalog,
+        lambda name: Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {})),
+        cards=[CARD],
+        host=GpuHost([CARD], "550.54.15", (12, 4)),
+    )
+    assert {each.role: each.environment for each in found} == {f"old{number}": f"b{number + 8}" for number in range(8)}
+
+
 def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
     known, cpu = GpuHost([CARD], "550.54.15", (12, 4)), bare("gone", "2.0.0", "")
     step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
