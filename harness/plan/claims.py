@@ -106,8 +106,15 @@ def make_suite(
 
 
 def find_newest(environments: Mapping[str, Environment]) -> str:
-    """Return the name of the catalog's environment with the newest release; if there are several, the first one."""
+    """Return the name of the catalog's environment with the newest release; if there are several, the first one.
+
+    Raises UsageError if the catalog has no release.
+    """
     releases = [
         environment for environment in environments.values() if not environment.asked and not environment.gpu_image
     ]
+    if not releases:
+        raise UsageError(
+            "The catalog is empty, so the newest release is unknown.", "Add an environment to docker-bake.hcl."
+        )
     return max(releases, key=lambda environment: environment.release).name

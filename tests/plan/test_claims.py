@@ -136,3 +136,5 @@ def test_the_newest_is_the_catalogues_newest_release() -> None:
     known = {name: Environment(name, version, "3.11", "2026-01-01") for name, version in versions.items()}
     known["asked"] = Environment("asked", "2.22.0", "3.11", "2026-01-01", asked="tensorflow==2.22.0")
     assert claims.find_newest(known) == "tf2.21"
+    with pytest.raises(UsageError, match="The catalog is empty"):
+        claims.find_newest({"asked": known["asked"]})
