@@ -24,7 +24,7 @@ LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
 #: An option of pip that includes another file or a folder.
 _OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
 _REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
-#: The versions of Python that an environment can have: those of images, and the oldest that a catalog can have.
+#: The versions of Python that an environment can have. An image can have Python 3.6 only if the catalog lists it.
 _PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")

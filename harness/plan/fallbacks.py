@@ -160,7 +160,7 @@ def _choose_on_gpus(
     # each release that the fallback of an older environment can have
     @cache
     def choose(left: frozenset[str], last: _Release) -> dict[str, str]:
-        """Return the best fallbacks of the environments `left`, if that of the next older one has the release `last`."""
+        """Return the best fallbacks of the environments `left`, if the last chosen fallback has the release `last`."""
         options: list[dict[str, str]] = [{}]
         oldest = min((by_name[name].of.release for name in left), default=last)
         for name in left:
