@@ -16,11 +16,12 @@ from harness.model.gpu import Gpu, UsedGpu, describe_gpu
 from harness.model.launch import CPU_QUOTA, Job, Outcome, Status
 from harness.model.texts import format_plain
 
-#: The folder for artifacts, relative to the folder in which the worker starts.
-ARTIFACTS = "artifacts"
+#: The file with the job and the folder for artifacts, relative to the folder in which the worker starts. A scenario may
+#: have its own files and folders of any name, but none in the kit's folder.
+_JOB, ARTIFACTS = "kit/job.json", "kit/artifacts"
 
 #: The arguments of the interpreter. Output isn't buffered, so that the output of a killed process isn't lost.
-ARGUMENTS = ("-u", "-m", "kit", "job.json")
+ARGUMENTS = ("-u", "-m", "kit", _JOB)
 
 #: Variables of every launch: TensorFlow logs only errors, and no bytecode is written into the temporary folder.
 ENVIRON: Mapping[str, str] = {"TF_CPP_MIN_LOG_LEVEL": "2", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -33,7 +34,7 @@ Read = Callable[[bytes], object]
 def collect_files(job: Job, *, die_with_parent: bool) -> dict[str, bytes]:
     """Return all files for the folder in which the worker starts, by relative name."""
     document = job.document(die_with_parent=die_with_parent, artifacts=ARTIFACTS)
-    contents = {"job.json": json.dumps(document).encode()} | dict(job.files)
+    contents = {_JOB: json.dumps(document).encode()} | dict(job.files)
     for name in contents:
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or not path.parts:

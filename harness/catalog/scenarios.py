@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from harness.catalog import header, toml
@@ -80,7 +80,16 @@ def read_kit_files(project: Project) -> dict[str, bytes]:
 
 
 def find_files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, bytes]:
-    """Return all files of a scenario and of the kit, by relative path. Raises UsageError for a missing file."""
+    """Return all files of a scenario and of the kit, by relative path.
+
+    Raises UsageError for a missing file, and for a file in a folder named `kit`.
+    """
+    if taken := [name for name in scenario.files if PurePosixPath(name).parts[:1] == ("kit",)]:
+        raise UsageError(
+            f"Launches of {scenario.path} can't get the file {taken[0]!r}, "
+            "because harness has its own folder kit there.",
+            "Rename your file or folder.",
+        )
     own = {name: _read(scenario.path.parent / name) for name in scenario.files}
     return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
 

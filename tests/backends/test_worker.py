@@ -14,9 +14,9 @@ from tests.backends.workers import job
 
 def test_the_job_goes_in_beside_the_files():
     contents = collect_files(job("pass"), die_with_parent=True)
-    assert set(contents) == {"job.json", "kit/__main__.py", "fake.py"}
+    assert set(contents) == {"kit/job.json", "kit/__main__.py", "fake.py"}
     seconds = job("pass").limits.seconds
-    assert json.loads(contents["job.json"])["limits"] == {"die_with_parent": True, "seconds": seconds}
+    assert json.loads(contents["kit/job.json"])["limits"] == {"die_with_parent": True, "seconds": seconds}
 
 
 def test_a_file_outside_is_refused():

@@ -60,6 +60,13 @@ def test_files_keep_their_folders(project: Project, tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("name", ["kit/job.json", "kit/__init__.py", "./kit/data.csv", "kit"])
+def test_a_file_in_the_kits_folder_is_refused(project: Project, tmp_path: Path, name: str) -> None:
+    scenario = replace(next(iter(find_scenarios(project).scenarios.values())), path=tmp_path / "mine.py", files=[name])
+    with pytest.raises(UsageError, match=f"can't get the file '{name}', because harness has its own folder kit"):
+        find_files_of(scenario, {})
+
+
 def test_a_fingerprint_tells_names_and_contents_apart() -> None:
     assert hash_files({"a": b"b"}) != hash_files({"ab": b""})
     assert hash_files({"a": b"1", "b": b"2"}) == hash_files({"b": b"2", "a": b"1"})

@@ -175,9 +175,9 @@ def test_a_fork_bomb_stays_in_its_container(docker, requirement):
 
 def test_artifacts_come_back_and_links_do_not(docker, requirement):
     source = (
-        "os.makedirs('artifacts/p'); open('artifacts/p/t.json', 'w').write('{}')\n"
-        "os.symlink('/etc/passwd', 'artifacts/link'); os.symlink('/etc', 'artifacts/folder')\n"
-        "os.mkfifo('artifacts/pipe')\n"
+        "os.makedirs('kit/artifacts/p'); open('kit/artifacts/p/t.json', 'w').write('{}')\n"
+        "os.symlink('/etc/passwd', 'kit/artifacts/link'); os.symlink('/etc', 'kit/artifacts/folder')\n"
+        "os.mkfifo('kit/artifacts/pipe')\n"
         "say('artifact', name='p/t.json', bytes=2); say('end', status='ok')"
     )
     outcome = docker.launch(requirement, job(source))
@@ -189,7 +189,8 @@ def test_artifacts_come_back_and_links_do_not(docker, requirement):
 
 def test_artifacts_over_the_limit_are_not_read(docker, requirement):
     source = (
-        "open('artifacts/huge', 'w').truncate(2**40)\nsay('artifact', name='huge', bytes=1); say('end', status='ok')"
+        "open('kit/artifacts/huge', 'w').truncate(2**40)\n"
+        "say('artifact', name='huge', bytes=1); say('end', status='ok')"
     )
     outcome = docker.launch(requirement, job(source))
     assert outcome.artifacts == {}
@@ -198,7 +199,7 @@ def test_artifacts_over_the_limit_are_not_read(docker, requirement):
 
 def test_a_folder_of_artifacts_that_is_gone_is_none(docker, requirement):
     outcome = docker.launch(
-        requirement, job("os.rmdir('artifacts'); say('artifact', name='x'); say('end', status='ok')")
+        requirement, job("os.rmdir('kit/artifacts'); say('artifact', name='x'); say('end', status='ok')")
     )
     assert (outcome.status, outcome.artifacts) == (Status.OK, {})
 

@@ -62,7 +62,7 @@ def test_a_launch_needs_nothing_but_the_address(made, requirement, remote):
     backend = DockerBackend(made[0].root, "test-remote")
     backend.engine = remote
     assert backend.facts().is_remote
-    source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
+    source = "open('kit/artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = backend.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {"a": b"1"})
     assert backend.launch(requirement, job("while True: pass", 1.0)).status is Status.TIMEOUT

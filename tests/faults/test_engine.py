@@ -99,8 +99,8 @@ def test_a_removal_that_is_not_answered_takes_nothing_from_the_launch(behind, pr
 
 
 def test_artifacts_that_do_not_come_take_nothing_from_the_launch(behind, proxy, requirement):
-    proxy.swallow(b"/archive?path=%2Fharness%2Fartifacts")
-    source = "open('artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
+    proxy.swallow(b"/archive?path=%2Fharness%2Fkit%2Fartifacts")
+    source = "open('kit/artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"
     outcome = behind.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {})
     assert "stopped answering" in outcome.not_kept[0]

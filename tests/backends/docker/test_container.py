@@ -11,9 +11,13 @@ from harness.backends.docker.frames import Frames
 
 
 def test_what_is_packed_belongs_to_the_images_user():
-    with tarfile.open(fileobj=io.BytesIO(pack({"kit/core.py": b"1"}, ("artifacts",)))) as tar:
+    with tarfile.open(fileobj=io.BytesIO(pack({"kit/core.py": b"1"}, ("kit/artifacts",)))) as tar:
         entries = {entry.name: (entry.isdir(), entry.uid, entry.gid) for entry in tar}
-    assert entries == {"artifacts": (True, 1000, 1000), "kit": (True, 1000, 1000), "kit/core.py": (False, 1000, 1000)}
+    assert entries == {
+        "kit": (True, 1000, 1000),
+        "kit/artifacts": (True, 1000, 1000),
+        "kit/core.py": (False, 1000, 1000),
+    }
 
 
 @given(

@@ -71,10 +71,20 @@ def test_a_cpu_that_is_not_there_is_a_sentence(local, requirement):
         local.launch(requirement, wrong)
 
 
+def test_a_script_s_own_artifacts_and_job_json_are_its_own(local, requirement):
+    source = "say('observation', name='v', value=[open(name).read() for name in ('job.json', 'artifacts/a.csv')]);"
+    asked = job(f"{source} open('artifacts/new', 'w'); say('end', status='ok')")
+    own = {"job.json": b"mine", "artifacts/a.csv": b"1"}
+    outcome = local.launch(requirement, replace(asked, files={**asked.files, **own}))
+    assert (outcome.error, outcome.observations, outcome.artifacts) == ("", {"v": ["mine", "1"]}, {})
+    made = local.launch(requirement, job("os.mkdir('artifacts'); say('end', status='ok')"))
+    assert (made.error, made.status) == ("", Status.OK)
+
+
 def test_artifacts_come_back_and_links_do_not(local, requirement):
     source = (
-        "os.makedirs('artifacts/p'); open('artifacts/p/t.json', 'w').write('{}');"
-        "os.symlink('/etc/passwd', 'artifacts/link'); say('end', status='ok')"
+        "os.makedirs('kit/artifacts/p'); open('kit/artifacts/p/t.json', 'w').write('{}');"
+        "os.symlink('/etc/passwd', 'kit/artifacts/link'); say('end', status='ok')"
     )
     outcome = local.launch(requirement, job(source))
     assert outcome.artifacts == {"p/t.json": b"{}"}
@@ -83,7 +93,7 @@ def test_artifacts_come_back_and_links_do_not(local, requirement):
 
 @pytest.mark.parametrize("elsewhere", ["/etc", "/proc"])
 def test_a_link_in_the_place_of_its_artifacts_is_not_followed(local, requirement, elsewhere):
-    source = f"os.rmdir('artifacts'); os.symlink({elsewhere!r}, 'artifacts'); say('end', status='ok')"
+    source = f"os.rmdir('kit/artifacts'); os.symlink({elsewhere!r}, 'kit/artifacts'); say('end', status='ok')"
     outcome = local.launch(requirement, job(source))
     assert (outcome.status, outcome.artifacts) == (Status.OK, {})
 
