@@ -122,6 +122,7 @@ def timed(statements):
         decorate(first)
     elif isinstance(first, ast.For) and not more:
         first.iter = ast.copy_location(clock("passes", first.iter), first.iter)
+        first.body = [dropping(first.body)]
     elif isinstance(first, ast.AsyncFor) and not more:
         raise MarkError(
             "line {}: `async for` can't be timed by iteration: mark the statements in it".format(start(first))
@@ -139,6 +140,12 @@ def inside(statements):
     return ast.copy_location(ast.With(items=[item], body=statements), statements[0])
 
 
+def dropping(statements):
+    """Return a `try` statement that runs these statements, and drops the step if they raise an exception."""
+    handler = ast.ExceptHandler(type=None, name=None, body=[ast.Expr(clock("drop")), ast.Raise(exc=None, cause=None)])
+    return ast.copy_location(ast.Try(body=statements, handlers=[handler], orelse=[], finalbody=[]), statements[0])
+
+
 def decorate(function):
     """Decorate a function so that each call is timed, including the work of its other decorators."""
     if isinstance(function, ast.AsyncFunctionDef):
@@ -147,10 +154,10 @@ def decorate(function):
     function.decorator_list.insert(0, ast.copy_location(name, function))
 
 
-def clock(method, argument):
+def clock(method, *arguments):
     """Return a call of a method of the step clock."""
     name = ast.Attribute(value=ast.Name(id=CLOCK, ctx=ast.Load()), attr=method, ctx=ast.Load())
-    return ast.Call(func=name, args=[argument], keywords=[])
+    return ast.Call(func=name, args=list(arguments), keywords=[])
 
 
 def find_uses(tree, name):

@@ -11,6 +11,7 @@ from .sampling import Sample
 class Steps:
     """Times steps one by one: its `with` block, calls of `timed` functions, and iterations of a loop (`passes`).
 
+    A step that raises an exception isn't counted. A loop calls `drop` then, because `passes` can't see the exception.
     A step within a step of the same thread is part of the outer one. `fetch` waits until the result of a function has
     arrived. `samples` has a Sample per step, in the order in which the steps ended.
     """
@@ -29,7 +30,7 @@ class Steps:
         ended, used = perf_counter(), process_time()
         stack = self._stack()
         before, begun = stack.pop()
-        if not stack and kind is None:
+        if not stack and kind is None and begun is not None:
             # at least one tick of the clock, because 0 has no logarithm
             self.samples.append(Sample(max(ended - begun, 1e-9), max(used - before, 0.0)))
 
@@ -62,6 +63,10 @@ class Steps:
                 yield item
             finally:  # also after `break`
                 self.__exit__(None, None, None)
+
+    def drop(self):
+        """Leave out the current iteration of a loop, because its body raised an exception."""
+        self._stack()[-1] = (None, None)
 
     def _stack(self):
         """Return the starts of this thread's unfinished steps, each as CPU time and wall-clock time."""

@@ -43,6 +43,30 @@ def test_of_a_loop_each_pass_is_a_step_with_getting_its_item():
     assert steps_of("i = 0\nwhile i < 5:  # harness: step\n    i += 1")[0] == 5
 
 
+def test_a_pass_that_raises_is_no_step():
+    source = """
+        for start in (0, 3):
+            try:
+                # harness: step
+                for i in range(start, 9):
+                    # an inner loop that raises is part of the outer one
+                    for j in range(2):
+                        if i == 5:
+                            raise StopIteration
+            except StopIteration:
+                last = i
+    """
+    count, names = steps_of(source)
+    assert (count, names["last"]) == (5 + 2, 5)
+    inner = source.replace("for j in", "# harness: step\n                    for j in")
+    assert steps_of(inner)[0] == 5 + 2
+    # the next step is timed again, and a traceback has the line that raised
+    assert steps_of(source + "\n        # harness: step\n        x = 1")[0] == 5 + 2 + 1
+    with pytest.raises(ZeroDivisionError) as raised:
+        steps_of("# harness: step\nfor i in range(3):\n    x = 1\n    x = i / 0\n    x = 2")
+    assert raised.traceback[-1].lineno + 1 == 4
+
+
 def test_a_block_is_one_step_and_a_function_one_a_call():
     assert steps_of("# harness: step\nif True:\n    x = 1\n    y = 2")[0] == 1
     assert steps_of("# harness: step\ndef f():\n    return 1\nx = f() + f()")[0] == 2
