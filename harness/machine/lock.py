@@ -20,6 +20,10 @@ from harness.model.texts import escape, remove_password
 _COMMAND, _NOTE = 120, 600
 
 
+class _BusyError(CannotRunHereError):
+    """Error for a lock that another process holds."""
+
+
 def hold_lock(
     path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> contextlib.AbstractContextManager[None]:
@@ -35,6 +39,25 @@ def _hold_lock(
     path: Path, how: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> Iterator[None]:
     """Hold the lock file `path`, exclusively (LOCK_EX) or shared with other processes (LOCK_SH)."""
+    handle = _lock(path, how, busy, advice, waiting)
+    # its holder may have removed the file after it was opened here, and then nobody else sees this lock
+    while not _is_file_of(handle, path):
+        os.close(handle)
+        handle = _lock(path, how, busy, advice, waiting)
+    try:
+        # on a full disk, the holder can't be recorded, but the lock is still held
+        with contextlib.suppress(OSError):
+            os.ftruncate(handle, 0)
+            command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
+            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND]})"
+            os.pwrite(handle, text.encode(), 0)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(path: Path, how: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
+    """Open and lock the lock file `path`, as `_hold_lock` does. Return its descriptor."""
     try:
         handle = _open_lock(path)
     except OSError as error:
@@ -49,18 +72,21 @@ def _hold_lock(
             holder = os.pread(handle, _NOTE, 0).decode(errors="replace").strip()
             text = f"{busy} It is held by {holder or 'an unknown process'}."
             if waiting is None:
-                raise CannotRunHereError(text, advice) from None
+                raise _BusyError(text, advice) from None
             waiting(f"{text} Waiting for it.")
             fcntl.flock(handle, how)
-        # on a full disk, the holder can't be recorded, but the lock is still held
-        with contextlib.suppress(OSError):
-            os.ftruncate(handle, 0)
-            command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
-            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND]})"
-            os.pwrite(handle, text.encode(), 0)
-        yield
-    finally:
+    except BaseException:
         os.close(handle)
+        raise
+    return handle
+
+
+def _is_file_of(handle: int, path: Path) -> bool:
+    """Return whether a descriptor's file is still the file at `path`."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 def _suggest_remedy(path: Path, error: OSError) -> str:
@@ -83,7 +109,7 @@ def _open_lock(path: Path) -> int:
                     os.fchmod(descriptor, 0o666)  # other users may share the lock
                 return descriptor
             continue
-        if os.fstat(handle).st_nlink != 1:
+        if os.fstat(handle).st_nlink > 1:  # 0 if its holder has just removed it
             os.close(handle)
             raise OSError(errno.EMLINK, "the file has a second name (hard link)")
         return handle
@@ -173,7 +199,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
                             held.enter_context(
                                 hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY)
                             )
-                    except CannotRunHereError as error:
+                    except _BusyError as error:
                         busy = error
                         continue
                     yield place

@@ -9,7 +9,7 @@ import pytest
 from harness.files import get_data_dir
 from harness.history.index import History
 from harness.machine.identity import name_machine
-from harness.machine.lock import get_lock_path, hold_lock, hold_machine, hold_run_lock, hold_slot
+from harness.machine.lock import get_lock_path, hold_lock, hold_machine, hold_run_lock, hold_slot, is_held
 from harness.model.errors import CannotRunHereError
 from harness.store.signature import sign
 
@@ -46,6 +46,29 @@ def test_slots_share_the_machine_and_exclude_each_other_where_they_overlap() -> 
     with hold_slot([["cpu1", "cpu2"]]), hold_slot([["cpu3"]]):
         pass
     with hold_machine(), pytest.raises(CannotRunHereError, match="Another run"), hold_slot(slots):
+        pass
+
+
+def test_a_lock_whose_file_its_holder_removes_is_held_in_a_new_file(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    with contextlib.ExitStack() as first:
+        first.enter_context(hold_lock(path, "Busy."))
+
+        def let_go(told: str) -> None:
+            path.unlink()
+            first.close()
+
+        with hold_lock(path, "Busy.", waiting=let_go):
+            assert is_held(path)
+            with pytest.raises(CannotRunHereError, match="Busy"), hold_lock(path, "Busy."):
+                pass
+
+
+def test_a_slot_whose_lock_cannot_be_opened_is_not_waited_for() -> None:
+    with hold_slot([["cpu0"]]):
+        pass
+    get_lock_path().with_name(f"{get_lock_path().name}.cpu1").mkdir()
+    with pytest.raises(CannotRunHereError, match=r"cpu1 cannot be opened: "), hold_slot([["cpu1"]], pytest.fail):
         pass
 
 
