@@ -53,6 +53,14 @@ class Host:
         return [*connect, *_OPTIONS, *port, self.name, f"sh -c {shlex.quote(script)}"]
 
 
+def _make_exports() -> str:
+    """Return shell commands that set the variables about package sources as they are set here.
+
+    They go through stdin, because all users can read command lines, and an index's address may contain a password.
+    """
+    return "\n".join(f"export {name}={shlex.quote(os.environ[name])}" for name in _VARIABLES if name in os.environ)
+
+
 def parse_hosts(on: str) -> list[Host]:
     """Parse `ssh://a,user@b:2222`. Raises UsageError."""
     typed = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
@@ -88,6 +96,10 @@ class SshExecutor:
         command = make_script(
             [*words, "--results", place], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder
         )
+        if exports := _make_exports():
+            variables = f"{self._folder}/{place}.sh"
+            self._call(f"umask 077; mkdir -p {self._folder}/runs; cat > {variables}", exports.encode())
+            command = f". {variables}; rm -f {variables}\n{command}"
         ended = self._shell.run(self._host.make_command(command))
         self._fetch(place, into)
         return ended
@@ -114,18 +126,16 @@ class SshExecutor:
         self._call(f"mkdir -p {folder} && tar -xzf - -C {folder}", self._given.archive)
         if b"uv" not in present:
             self._call(f"cat > {folder}/uv && chmod +x {folder}/uv", uv.find_uv().read_bytes())
-        exports = [f"export {name}={shlex.quote(os.environ[name])}" for name in _VARIABLES if name in os.environ]
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         lines = [
             "set -e",
             f"cd {folder}",
-            *exports,
+            _make_exports(),
             "uv=$(command -v uv || echo ./uv)",
             f'"$uv" venv -q --allow-existing --python {version} env',
             '"$uv" pip install -q --no-deps --python env/bin/python -r packages.txt',
             "touch ready",
         ]
-        # through stdin, because all users can read command lines, and an index's address may contain a password
         self._call("sh -s", "\n".join(lines).encode())
 
     def _fetch(self, place: str, into: Path) -> None:

@@ -19,7 +19,8 @@ import psutil
 import pytest
 
 from harness.fleet import parcel
-from harness.fleet.ssh import Host, parse_hosts
+from harness.fleet.parcel import Parcel
+from harness.fleet.ssh import Host, SshExecutor, parse_hosts
 from harness.model.errors import UsageError
 from harness.session.request import read_on
 from tests.cli.conftest import Harness
@@ -39,6 +40,43 @@ def test_hosts_are_read_as_ssh_calls_them() -> None:
         with pytest.raises(UsageError, match="Invalid --on"):
             parse_hosts(text)
     assert read_on("ssh://one,me@two:22", "--on") == "ssh://one,me@two:22"
+
+
+def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, home = Parcel(b"", ()), tmp_path / "home"
+    folder = home / ".cache" / "harness-fleet" / given.name
+    (folder / "env" / "bin").mkdir(parents=True)
+    (folder / "ready").touch()  # an earlier run has prepared the host
+    scripts = {
+        tmp_path / "ssh": """
+            unset REGISTRY UV_INDEX_URL
+            echo "$@" >> ../lines
+            for last; do :; done
+            exec sh -c "$last"
+        """,
+        folder / "env" / "bin" / "python": """
+            for last; do :; done
+            mkdir -p "$last/run"
+            echo "$REGISTRY $UV_INDEX_URL" > "$last/run/seen"
+            ls runs > "$last/run/files"
+        """,
+    }
+    for path, text in scripts.items():
+        path.write_text(f"#!/bin/sh\n{text}")
+        path.chmod(0o755)
+    monkeypatch.setenv("HARNESS_SSH_COMMAND", str(tmp_path / "ssh"))
+    monkeypatch.setenv("REGISTRY", "registry.example/it's")
+    monkeypatch.setenv("UV_INDEX_URL", "https://me:secret@index.example")
+    (tmp_path / "shards").mkdir()
+    monkeypatch.chdir(home)
+    code, told = SshExecutor(Host("one"), given, print).measure(["matrix"], tmp_path / "shards" / "1.1")
+    assert code == 0, told
+    run = tmp_path / "shards" / "1.1" / "run"
+    assert (run / "seen").read_text() == "registry.example/it's https://me:secret@index.example\n"
+    assert len((run / "files").read_text().split()) == 1  # only the run's folder
+    assert "secret" not in (tmp_path / "lines").read_text()
 
 
 Serve = Callable[[str], int]
