@@ -76,6 +76,22 @@ def parse_source(text: str) -> SourceSpec | None:
     return SourceSpec(base, package, place) if may_be_revision or _PLACE.match(place) else None
 
 
+def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
+    """Return whether a place is a wheel or folder of this machine, or a commit in one of its folders.
+
+    `repository` is a folder or an address, for places that are revisions.
+    """
+    place = spec.place
+    if place.endswith(".whl") or _PATH.match(place):
+        return True
+    if not _ADDRESS.fullmatch(place):
+        if not repository:
+            return not _PULL.fullmatch(place) and Path(place).is_dir()
+        place = repository
+    address = _ADDRESS.fullmatch(place)
+    return address is None or address["address"].startswith("file:")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
     """Files that a wheel is built from. `short` is part of the environment's name, `long` of its requirements."""

@@ -22,6 +22,7 @@ from shlex import quote
 from typing import Any, Protocol
 
 from harness.backends import registry
+from harness.catalog.sources import is_on_this_machine, parse_source
 from harness.files import parse_json, read, write_atomically
 from harness.fleet import check, ssh
 from harness.fleet.merge import Merged, merge
@@ -173,8 +174,12 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
         raise UsageError(
             "A run on several machines or slots can't use an address with a password: the command lines of its shards "
             "would show it.",
-            "Use a checkout: -e ENVIRONMENT+PACKAGE@FOLDER",
+            "Omit the password, and set up git's credentials on each machine."
+            if on
+            else "Use a checkout: -e ENVIRONMENT+PACKAGE@FOLDER",
         )
+    if on:
+        _refuse_local_sources(planned, request)
     slots = _count_slots(request, planned)
     shard_request = replace(
         request,
@@ -187,7 +192,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     )
     parcel = None
     if on:
-        parcel, shard_request = pack(shard_request)
+        parcel, shard_request = pack(shard_request, planned.scenarios.values())
     with _open_places(on, slots, parcel, listener.say) as places:
         if not on:
             _make_ready(planned, listener, wait=wait)
@@ -200,6 +205,18 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
             write_atomically(folder.path / PARCEL, parcel.archive)
         write_atomically(folder.path / ASKED, sign(json.dumps(asdict(fleet_request), indent=2).encode() + b"\n"))
         return _Fleet(folder, fleet_request, listener.say, refused=planned.refused).run(places)
+
+
+def _refuse_local_sources(planned: Planned, request: Request) -> None:
+    """Raise UsageError for a package from a file or folder of this machine, because other machines don't have it."""
+    wheels = [environment.name for environment in planned.environments if environment.wheel]
+    for text in (*request.environments, request.reference):
+        spec = parse_source(text)
+        if text in wheels or (spec and is_on_this_machine(spec, request.repository)):
+            raise UsageError(
+                f"{text!r} is built from files of this machine, but --on {request.on} measures on other machines.",
+                "Push the commit, and pass its address: -e ENVIRONMENT+PACKAGE@https://HOST/OWNER/NAME@REVISION",
+            )
 
 
 def resume(

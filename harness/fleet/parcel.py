@@ -6,15 +6,15 @@ import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
 from harness import DISTRIBUTION, package_data
 from harness.catalog.project import Project
-from harness.catalog.scenarios import load_scenario
 from harness.model.errors import CannotRunHereError
+from harness.model.scenario import Scenario
 from harness.session.request import EVENLY, Request
 from harness.store.folder import RUN_MOST
 
@@ -84,10 +84,10 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
             tar.extract(member, folder, filter="data")
 
 
-def pack(request: Request) -> tuple[Parcel, Request]:
-    """Return the files to send, and the request with their paths on the other machine."""
+def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Request]:
+    """Return the files to send, and the request with the names and paths of its scenarios on the other machine."""
     project, buffer = Project.find(), io.BytesIO()
-    typed = []
+    names = []
     # without times and owners, so that the same files give the same archive
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
 
@@ -101,12 +101,15 @@ def pack(request: Request) -> tuple[Parcel, Request]:
         for name in _PROJECT:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")
-        for text in request.scenarios:
-            path = Path(text)
-            if text.endswith(".py"):
-                for source in [path, *(path.parent / file for file in load_scenario(path).files)]:
-                    add(source, f"typed/{source.name}")
-            typed.append(f"typed/{path.name}" if text.endswith(".py") else text)
+        for scenario in scenarios if request.scenarios else ():
+            if scenario.path.parent in project.scenario_folders:
+                names.append(scenario.path.stem)
+                continue
+            # the user's own scenarios too, because the other machine has only the project
+            folder = f"typed/{scenario.path.stem}"
+            for file in (scenario.path.name, *scenario.files):
+                add(scenario.path.parent / file, f"{folder}/{file}")
+            names.append(f"{folder}/{scenario.path.name}")
         if request.balance not in (None, EVENLY):
             for name in ("run.json", "launches.jsonl"):
                 add(request.balance / name, f"balance/{name}")
@@ -116,7 +119,7 @@ def pack(request: Request) -> tuple[Parcel, Request]:
         info.size = len(listed)
         archive.addfile(info, io.BytesIO(listed))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
-    remote_request = replace(request, scenarios=typed, balance=balance)
+    remote_request = replace(request, scenarios=names, balance=balance)
     # with time 0, because the archive must not depend on the current time
     import gzip  # noqa: PLC0415 - only this function needs it
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.catalog import sources
-from harness.catalog.sources import SourceSpec, parse_source
+from harness.catalog.sources import SourceSpec, is_on_this_machine, parse_source
 from harness.model.environment import Device, Environment, Lock, Requirement, pins
 from harness.model.errors import UsageError
 from tests.packageindex import PackageIndex
@@ -35,6 +35,26 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_source_has_a_base_a_package_and_a_place(text: str, spec: tuple[str, str, str]) -> None:
     assert parse_source(text) == SourceSpec(*spec)
+
+
+@pytest.mark.parametrize(
+    ("place", "repository", "is_here"),
+    [
+        ("/keras", "", True),
+        ("~/keras", "https://host/a/keras", True),
+        ("dist/keras.whl", "", True),
+        ("git+file:///keras@v3", "", True),
+        ("git+https://host/a/keras@v3", "/clone", False),
+        ("v3", "", False),
+        ("v3", "/clone", True),
+        ("v3", "git+file:///clone", True),
+        ("v3", "https://host/a/keras", False),
+        ("pr/12", "", False),
+        ("pr/12", "/clone", True),
+    ],
+)
+def test_a_source_is_on_this_machine_or_has_an_address(place: str, repository: str, *, is_here: bool) -> None:
+    assert is_on_this_machine(SourceSpec("tf2.21", "keras", place), repository) == is_here
 
 
 @pytest.mark.parametrize(

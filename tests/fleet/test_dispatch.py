@@ -319,6 +319,20 @@ def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.P
             dispatch.run(asked, Ears(), command=[])
 
 
+def test_other_machines_build_no_package_from_files_of_this_one(planned: session.Planned) -> None:
+    def run(**changes: object) -> None:
+        asked = replace(planned, request=replace(planned.request, on="ssh://one", **changes))  # type: ignore[arg-type]
+        dispatch.run(asked, Ears(), command=[])
+
+    refused = "is built from files of this machine, but --on ssh://one measures on other machines"
+    for changes in ({"environments": ["old", "new+keras@/here"]}, {"reference": "new+keras@v3", "repository": "/here"}):
+        with pytest.raises(UsageError, match=refused):
+            run(**changes)
+    with pytest.raises(UsageError, match="with a password") as raised:
+        run(environments=["old+keras@https://me:secret@host/a/keras"])
+    assert raised.value.advice == "Omit the password, and set up git's credentials on each machine."
+
+
 def test_how_a_run_was_asked_for_is_kept_with_it(
     planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
 ) -> None:

@@ -7,8 +7,11 @@ from random import Random
 
 import pytest
 
+from harness.catalog.project import Project
+from harness.catalog.scenarios import find_scenarios
 from harness.fleet import parcel
 from harness.model.errors import CannotRunHereError
+from harness.session.request import Request
 
 
 def archive(*members: tuple[str, bytes | str | int]) -> io.BytesIO:
@@ -23,6 +26,36 @@ def archive(*members: tuple[str, bytes | str | int]) -> io.BytesIO:
             tar.addfile(info, io.BytesIO(content) if isinstance(content, bytes) else None)
     buffer.seek(0)
     return buffer
+
+
+SCENARIO = """# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+# [tool.harness]
+# title = "Mine"
+# files = ["data/names.txt"]
+# ///
+def scenario(bench):
+    bench.measure(int)
+"""
+
+
+def test_scenarios_beside_harness_s_own_are_sent_with_their_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, text in {"my_step.py": SCENARIO, "data/names.txt": "a", "other.py": SCENARIO}.items():
+        (tmp_path / "scenarios" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "scenarios" / name).write_text(text)
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+    monkeypatch.chdir(tmp_path)
+    found = find_scenarios(Project.find()).scenarios
+    scenarios = [found["my_step"], found["keras_step"]]
+    sent, asked = parcel.pack(Request(scenarios=["*_step"]), scenarios)
+    assert asked.scenarios == ["typed/my_step/my_step.py", "keras_step"]
+    with tarfile.open(fileobj=io.BytesIO(sent.archive)) as tar:
+        names = {name for name in tar.getnames() if name.startswith("typed/")}
+    assert names == {"typed/my_step/my_step.py", "typed/my_step/data/names.txt"}
+    assert parcel.pack(Request(suite="seed"), scenarios[1:])[1].scenarios == []
 
 
 def test_an_archive_becomes_a_new_folder_without_its_links(tmp_path: Path) -> None:
