@@ -13,7 +13,7 @@ from harness.model.run import Plan
 from harness.model.scenario import Cell
 from harness.model.texts import counted
 from harness.runner.executor import RunExecutor, WalkListener
-from harness.runner.launching import LaunchMonitor
+from harness.runner.launching import LaunchMonitor, LaunchSlot
 from harness.session.jobs import JobMaker
 from harness.session.planning import Planned
 from harness.store.folder import RunFolder
@@ -103,11 +103,11 @@ class _MemoryStore:
 
     def __init__(self) -> None:
         self.launches: list[Launch] = []
-        self._artifacts: list[tuple[str, Mapping[str, bytes]]] = []
+        self._artifacts: list[Mapping[str, bytes]] = []
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
         """Store the artifacts of the next launch."""
-        self._artifacts.append((launch, artifacts))
+        self._artifacts.append(artifacts)
         return []
 
     def append(self, launch: Launch) -> None:
@@ -117,7 +117,11 @@ class _MemoryStore:
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store all launches in a run's folder, and return them with the paths of their artifacts."""
         stored = []
-        for launch, (name, artifacts) in zip(self.launches, self._artifacts, strict=True):
-            stored.append(replace(launch, artifacts=folder.write_artifacts(name, artifacts)))
+        for launch, artifacts in zip(self.launches, self._artifacts, strict=True):
+            # each pilot was the first launch of its walk, and would overwrite the artifacts of another one
+            order = sum(other.group == launch.group for other in stored)
+            slot = LaunchSlot(launch.group, launch.round, launch.attempt, order, launch.role)
+            paths = folder.write_artifacts(slot.folder, artifacts)
+            stored.append(replace(launch, order=order, artifacts=paths))
             folder.append(stored[-1])
         return stored

@@ -321,7 +321,7 @@ def test_a_fleet_of_other_machines_takes_no_slots_of_this_one(planned: session.P
 
 def test_other_machines_build_no_package_from_files_of_this_one(planned: session.Planned) -> None:
     def run(**changes: object) -> None:
-        asked = replace(planned, request=replace(planned.request, on="ssh://one", **changes))  # type: ignore[arg-type]
+        asked = replace(planned, request=replace(planned.request, on="ssh://one", **changes))  # type: ignore[arg-type,call-arg]
         dispatch.run(asked, Ears(), command=[])
 
     refused = "is built from files of this machine, but --on ssh://one measures on other machines"

@@ -31,6 +31,7 @@ class Making:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.asked: list[Meanwhile | None] = []
         self.others: Iterable[bool] = itertools.repeat(True)
+        self.early = 1
         made = LocalBackend.prepare
 
         def prepare(
@@ -40,9 +41,10 @@ class Making:
             meanwhile: Meanwhile | None = None,
         ) -> Preparation:
             self.asked.append(meanwhile)
-            made(backend, requirements[:1], progress)
-            if meanwhile:
-                meanwhile(requirements[0].environment.name, progress, iter(self.others).__next__)
+            made(backend, requirements[: self.early], progress)
+            for requirement in requirements[: self.early] if meanwhile else ():
+                assert meanwhile
+                meanwhile(requirement.environment.name, progress, iter(self.others).__next__)
             return made(backend, requirements, progress)
 
         monkeypatch.setattr(LocalBackend, "prepare", prepare)
@@ -119,16 +121,22 @@ def test_its_steps_are_those_of_the_environment(request_: dict[str, Any]) -> Non
     assert last.words.startswith("4 pilots in ")
 
 
-def test_artifacts_come_into_the_run_s_folder(request_: dict[str, Any], harness: Harness) -> None:
+def test_artifacts_come_into_the_run_s_folder(request_: dict[str, Any], harness: Harness, making: Making) -> None:
     scenario = harness.root / "scenarios" / "ways.py"
     before = 'bench.measure(lambda: sum(range(1000 if speed == "fast" else 3000)), document=100)'
-    after = f'{before}\n    open("kept.txt", "w").close()\n    bench.artifact("kept.txt")'
+    write = 'import sys; file = open("kept.txt", "w"); file.write(sys.executable); file.close()'
+    after = f'{before}\n    {write}\n    bench.artifact("kept.txt")'
+    making.early = 2
     scenario.write_text(scenario.read_text().replace(before, after))
     ended = session.run(session.plan(session.Request(**request_)))
-    first = session.read(ended.folder).launches[0]
-    assert first.resources[BESIDE_BUILDS]
-    (kept,) = first.artifacts
-    assert (ended.folder / kept).is_file()
+    launches = session.read(ended.folder).launches
+    early = [launch for launch in launches if launch.resources.get(BESIDE_BUILDS)]
+    assert [launch.cell.environment for launch in early] == ["old", "old", "new", "new"]
+    pythons = {launch.cell.environment: (ended.folder / launch.artifacts[0]).read_text() for launch in early}
+    assert len({*pythons.values()}) == 2
+    assert all((ended.folder / launch.artifacts[0]).read_text() == pythons[launch.cell.environment] for launch in early)
+    slots = [(launch.group, launch.round, launch.attempt, launch.order) for launch in launches]
+    assert len({*slots}) == len(slots)
 
 
 def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(request_: dict[str, Any]) -> None:
