@@ -189,7 +189,6 @@ def make_outcome(
         resources=events.resources if quota is None else {**events.resources, CPU_QUOTA: quota},
         gpus=events.gpus,
         pins=events.pins,
-        hello=events.hello,
         artifacts=artifacts.files,
         image=image,
         error=join_lines(error),

@@ -150,6 +150,11 @@ def describe_gpu(gpu: Gpu | UsedGpu) -> str:
     return f"{gpu.name} ({', '.join(facts)})"
 
 
+def format_instances(card: Gpu) -> str:
+    """Format the instances of a divided GPU, with the names for `--gpus`. The text is empty if there are none yet."""
+    return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
+
+
 def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tuple[str, Any, Any]]:
     """Return the differences between the GPUs in the `host` of two run.json files: a name, and both values.
 

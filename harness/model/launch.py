@@ -375,9 +375,8 @@ class Seen(_Computed):
 
 @dataclass(frozen=True, slots=True)
 class Outcome(Seen):
-    """A backend's result of a launch: its record, the worker's `hello` event, and the artifacts by name."""
+    """A backend's result of a launch: its record, and the artifacts by name."""
 
-    hello: Mapping[str, Any] = field(default_factory=dict)
     artifacts: Mapping[str, bytes] = field(default_factory=dict)
 
 

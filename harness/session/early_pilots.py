@@ -116,7 +116,7 @@ class _MemoryStore:
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store all launches in a run's folder, and return them with the paths of their artifacts."""
-        stored = []
+        stored: list[Launch] = []
         for launch, artifacts in zip(self.launches, self._artifacts, strict=True):
             # each pilot was the first launch of its walk, and would overwrite the artifacts of another one
             order = sum(other.group == launch.group for other in stored)

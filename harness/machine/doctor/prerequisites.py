@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from harness.machine.doctor.check import NOT_SHOWN, CheckResult, Level, format_gibibytes, make_result
 from harness.model.environment import Device
-from harness.model.gpu import Gpu, GpuHost, format_version
+from harness.model.gpu import Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import counted, format_plain
 
 #: An older Docker limits neither CPUs nor memory on kernels with control groups of version 2 only.
@@ -146,8 +146,8 @@ def check_gpu(card: Gpu) -> CheckResult:
     value = f"{card.name}, compute capability {format_version(card.capability)}, {format_gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
-        parts = ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
-        value += f", divided into instances (MIG): {parts or 'none yet, so that nothing can run on it'}"
+        parts = format_instances(card) or "none yet, so that nothing can run on it"
+        value += f", divided into instances (MIG): {parts}"
         advice = [
             "An instance is a part of a GPU, and work on the other parts slows it down. Measure on whole GPUs, or pass "
             "the UUID of an instance (--gpus MIG-…)."

@@ -7,7 +7,7 @@ from typing import Any
 
 from harness.machine.gpu.monitor import EVERY, GpuMonitor
 from harness.model.errors import CannotRunHereError, UsageError
-from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_version
+from harness.model.gpu import ALL, FIRST, Gpu, GpuHost, format_instances, format_version
 from harness.model.texts import format_plain
 
 _NAME = re.compile(r"\d+(:\d+)?|(GPU|MIG)-[0-9a-fA-F][0-9a-fA-F-]*")
@@ -89,24 +89,18 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         )
     for card in host.cards:
         if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
-            parts = _format_instances(card)
             one = next((instance.index for instance in card.instances), "MIG-…")
             raise CannotRunHereError(
                 f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), and a "
-                f"launch gets one of them. The instances: {parts or 'none yet'}.",
+                f"launch gets one of them. The instances: {format_instances(card) or 'none yet'}.",
                 f"Select an instance (--gpus {one}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
                 f"-mig 0",
             )
     return host.select(names)
 
 
-def _format_instances(card: Gpu) -> str:
-    """Format the instances of a divided GPU, with the names for `--gpus`."""
-    return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
-
-
 def _describe_divided(card: Gpu) -> str:
-    return f", divided into {_format_instances(card) or 'instances'}" if card.is_partitioned else ""
+    return f", divided into {format_instances(card) or 'instances'}" if card.is_partitioned else ""
 
 
 def list_visible(names: Sequence[str], host: GpuHost) -> str | None:
