@@ -222,11 +222,13 @@ def describe_verdicts(compared: Sequence[ComparisonLine], few: bool) -> str:
         return f"{total}: {describe_too_few(max(line.compared.ratio.rounds for line in compared))}."
     verdicts = [line.compared.verdict for line in compared]
     withheld = sum(line.compared.withheld is Withheld.CONTROL for line in compared)
-    why = "because two identical cells differed by more than the margin."
     if withheld and withheld == len(verdicts) - verdicts.count(Verdict.DIFFERENT_WORK):
-        return f"{total}: no verdicts, {why}"
+        return f"{total}: no verdicts, because two identical cells differed by more than the margin."
     counts = summarize_verdicts(verdicts) if any(verdicts) else f"{total}, none with a verdict."
-    return f"{counts} {counted(withheld, 'verdict', 'is')} withheld, {why}" if withheld else counts
+    if not withheld:
+        return counts
+    lost = counted(withheld, "verdict", "is")
+    return f"{counts} {lost} withheld, because two identical cells differed by more than the margin."
 
 
 def make_legends(
