@@ -7,7 +7,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -200,13 +200,7 @@ class _DuckDB:
             ) from None
 
     def kept(self, kind: str) -> list[Any]:
-        path = self._get_path(kind)
-        if not path.exists():
-            return []
-        try:
-            return list(_parse_lines(read_text(path).splitlines(), path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
+        return read_lines(self._get_path(kind))
 
     def keep(self) -> None:
         with self._translate_errors():
@@ -366,13 +360,23 @@ def _make_damaged_error(path: Path, why: str) -> DamagedError:
     return error
 
 
-def _parse_lines(lines: Iterable[str], path: Path) -> Iterable[Any]:
-    for number, line in enumerate(lines, 1):
+def read_lines(path: Path) -> list[Any]:
+    """Return the JSON values in the lines of a file; empty if it doesn't exist. Blank lines are skipped.
+
+    Raises UsageError if the file can't be read, and DamagedError for a line that isn't JSON.
+    """
+    try:
+        text = read_text(path) if path.exists() else ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
+    values = []
+    for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
             try:
-                yield parse_json(line)
+                values.append(parse_json(line))
             except ValueError:
                 raise DamagedError(f"{path}, line {number},", "it isn't valid JSON") from None
+    return values
 
 
 def _suggest_advice(error: Exception) -> str:

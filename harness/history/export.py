@@ -5,17 +5,17 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
-from harness.files import parse_json, read_text, write_atomically
+from harness.files import write_atomically
 from harness.history import summary
+from harness.history.database import read_lines
 from harness.history.index import History, parse_decision, parse_note
 from harness.model.defaults import LEVEL
-from harness.model.errors import CannotRunHereError, DamagedError, NothingSelectedError, UsageError
+from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
 from harness.model.history import Series, SeriesPoint
 from harness.model.texts import escape, format_plain
 from harness.report.escape import dump_json
@@ -54,23 +54,11 @@ def find_summaries(folder: Path) -> list[Path]:
 
 def add_notes_and_decisions(history: History, folder: Path) -> None:
     """Add to a history the notes and decisions in a folder that `write_folder` wrote."""
-    for document in _parse_lines(folder / "notes.jsonl"):
+    for document in read_lines(folder / "notes.jsonl"):
         note = parse_note(document, folder / "notes.jsonl")
         history.note(note.when, note.text)
-    for document in _parse_lines(folder / "decisions.jsonl"):
+    for document in read_lines(folder / "decisions.jsonl"):
         history.decide(parse_decision(document, folder / "decisions.jsonl"))
-
-
-def _parse_lines(path: Path) -> Iterator[Any]:
-    try:
-        text = read_text(path) if path.exists() else ""
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}.") from None
-    for number, line in enumerate(text.splitlines(), 1):
-        try:
-            yield parse_json(line)
-        except ValueError:
-            raise DamagedError(f"{path}, line {number},", "it isn't valid JSON") from None
 
 
 def render(format: str, series: Sequence[Series]) -> str:
