@@ -170,29 +170,20 @@ def find_alerts(
         is_ruled_out = any(rule.applies(finding.key, finding.started, machine, today) for rule in rules)
         if finding.state is State.CONFIRMED and finding.ratio > 1.0 and not is_ruled_out:
             causes.setdefault(finding.cause, []).append(finding)
-    return [_make_alert(cause, members, by_key, decisions, summary) for cause, members in causes.items()]
+    return [_make_alert(cause, members, by_key, summary) for cause, members in causes.items()]
 
 
 def _make_alert(
     cause: str,
     members: list[SeriesFinding],
     by_key: Mapping[Key, Series],
-    decisions: Sequence[Decision],
     summary: Callable[[str], Summary | None],
 ) -> Alert:
     worst, *rest = sorted(members, key=lambda finding: -finding.ratio)
     since = min(finding.started for finding in members)
     machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
     changed = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
-    decided = [
-        max(
-            (decision for decision in decisions if decision.confirmed and _is_about(decision, finding)),
-            key=lambda decision: decision.when,
-        )
-        for finding in members
-        if any(decision.confirmed and _is_about(decision, finding) for decision in decisions)
-    ]
-    last = max(decided, key=lambda decision: decision.when, default=None)
+    last = max((finding.decision for finding in members if finding.decision), key=lambda decision: decision.when)
     more = f" and {len(rest)} more" if rest else ""
     title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
     lines = [
@@ -208,17 +199,14 @@ def _make_alert(
         ),
         "",
         "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
+        "",
+        f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
+        f"{markdown(last.run)}, {_format_ratio(last.ratio, last.low, last.high)} as long.",
     ]
-    if last:
-        lines += [
-            "",
-            f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
-            f"{markdown(last.run)}, {_format_ratio(last.ratio, last.low, last.high)} as long.",
-        ]
-    facts = _describe_machine(worst.key.machine, summary(last.run if last else worst.since) or summary(worst.since))
+    facts = _describe_machine(worst.key.machine, summary(last.run) or summary(worst.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
-    if last and last.sides:
+    if last.sides:
         lines += [*_describe_versions(last), *_list_functions(last)]
         lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(last)), "sh")]
     command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
@@ -227,15 +215,15 @@ def _make_alert(
         cause=cause,
         series=[_hash_text(repr(finding.key))[:8] for finding in members],
         since=since,
-        confirmed=last.when if last else "",
+        confirmed=last.when,
         title=escape_terminal(title, TITLE_CHARACTERS),
         body="\n".join(lines),
-        sides=list(last.sides) if last else [],
-        probability=last.probability if last else None,
-        commits=list(last.commits) if last else [],
-        functions=list(last.functions) if last else [],
+        sides=list(last.sides),
+        probability=last.probability,
+        commits=list(last.commits),
+        functions=list(last.functions),
         machine=facts,
-        command=shlex.join(_make_command(last)) if last and last.sides else "",
+        command=shlex.join(_make_command(last)) if last.sides else "",
     )
 
 
@@ -289,12 +277,6 @@ def _make_command(decision: Decision) -> list[str]:
     gpu = ["--gpu"] if key.device == Device.GPU else []
     environments = [word for side in decision.sides for word in ("-e", side)]
     return ["harness", "matrix", *environments, "-s", key.scenario, *axes, *gpu, "--rounds", str(CONFIRM_ROUNDS)]
-
-
-def _is_about(decision: Decision, finding: SeriesFinding) -> bool:
-    return decision.key == finding.key and (
-        list(decision.suspects) == list(finding.suspects) or decision.since == finding.since
-    )
 
 
 def _format_ratio(ratio: float, low: float, high: float) -> str:

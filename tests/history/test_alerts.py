@@ -251,6 +251,16 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
     assert (document["sides"], document["command"], document["commits"]) == (pair, command, [link])
 
 
+def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_run_earlier():
+    of = of_line(stepped(14, 24))
+    said = replace(decision(of), versions=["x", "y"])
+    moved = replace(said, since="run-013", suspects=["the wheel of that run"])
+    whole, of_moved = (find_alerts([of], [each])[0] for each in (said, moved))
+    assert of_moved == whole
+    assert "Confirmed on 2026-01-25" in of_moved.body
+    assert (of_moved.confirmed, list(of_moved.sides)) == (said.when, ["x", "y"])
+
+
 def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     silent = replace(alert("overdue | rack"), overdue="rack", file="a.toml", series=[])
     assert night(github, silent, alert("b", series=["two"])) == [IssueAction.OPEN, IssueAction.OPEN]
