@@ -40,7 +40,7 @@ REOPENED = "Confirmed again. The text above has been updated."
 
 #: The comment on the issue of a machine that has stopped sending runs again, and the one if it has recovered.
 OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
-RECOVERED = "The machine has sent a run again, or it isn't in nightly.toml any more."
+RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
 
 #: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240

@@ -5,6 +5,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
@@ -25,6 +26,9 @@ MINUTES = 350
 
 #: The default time that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
+
+#: The largest number of nightly runs on one machine. Of the jobs that wait for a machine, GitHub keeps only the last.
+MOST_RUNS = 2
 
 #: Two dates are about the same change if they differ by at most this. A later nightly run may find the change some runs
 #: earlier or later.
@@ -143,6 +147,12 @@ def _read(table: "_Table") -> NightlyFile:
             "The file doesn't contain any runs.", f'Add a table [[{_RUNS}]] with name = "cpu", arguments and machines.'
         )
     _refuse_repeated(names, "Two nightly runs have the same name")
+    for machine, count in Counter(machine.name for night in nights for machine in night.machines).items():
+        if count > MOST_RUNS:
+            raise UsageError(
+                f"The machine {machine!r} is in {count} nightly runs, but GitHub would cancel all but {MOST_RUNS}.",
+                "Measure more scenarios or environments in one run, or use another machine.",
+            )
     registry = table.text("registry", "")
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from harness.files import read_text
+from harness.files import read
 from harness.history.alerts import Alert
-from harness.history.nightly_file import PLACE
+from harness.history.nightly_file import PLACE, NightlyPlan
 from harness.model.history import HistoryEntry
 from harness.report.escape import make_fenced_block, markdown
 
@@ -81,10 +81,20 @@ def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: s
     )
 
 
+def find_idle_machines(folder: Path, nights: Sequence[NightlyPlan]) -> set[str]:
+    """Return the machines that had nothing to measure: each of their jobs has a file `NIGHT--MACHINE/idle`."""
+    marks: dict[str, list[Path]] = {}
+    for night in nights:
+        for machine in night.machines:
+            marks.setdefault(machine.name, []).append(folder / f"{night.name}--{machine.name}" / "idle")
+    return {machine for machine, paths in marks.items() if all(path.is_file() for path in paths)}
+
+
 def read_failures(folder: Path) -> dict[str, str]:
     """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder."""
     return {
-        path.parent.name.rpartition("--")[2]: read_text(path).strip()
+        # the job cut long lines by bytes, which can end in the middle of a character
+        path.parent.name.rpartition("--")[2]: read(path).decode("utf-8", "replace").strip()
         for path in sorted(folder.glob("*--*/failure"))
         if path.is_file()
     }

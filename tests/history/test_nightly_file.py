@@ -43,6 +43,10 @@ def read(tmp_path: Path, text: str) -> NightlyFile:
             "lists a machine twice: 'hosted'",
         ),
         (
+            "".join(FILE.replace('"cpu"', f'"{name}"') for name in "abc"),
+            "The machine 'hosted' is in 3 nightly runs, but GitHub would cancel all but 2.",
+        ),
+        (
             FILE.replace("runs-on", "runs_on"),
             "Unknown key 'runs_on' in machines 1 of nightly run cpu. Did you mean 'runs-on'?",
         ),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.history.overdue import PATIENCE, find_overdue, read_failures
+from harness.history.nightly_file import NightlyMachine, NightlyPlan
+from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, read_failures
 from harness.model.history import HistoryEntry
 from harness.model.run import Machine
 
@@ -55,8 +56,18 @@ def test_the_first_night_that_fails_is_reported() -> None:
 
 
 def test_errors_are_read_by_machine(tmp_path: Path) -> None:
-    for name, text in {"cpu--hosted": "", "gpu--rack-1": "harness: no GPU\n"}.items():
+    # the last one ends in the middle of a character
+    for name, text in {"cpu--hosted": b"", "gpu--rack-1": b"harness: no GPU\n", "gpu--x": "1.1×".encode()[:-1]}.items():
         (tmp_path / name).mkdir()
         if text:
-            (tmp_path / name / "failure").write_text(text)
-    assert read_failures(tmp_path) == {"rack-1": "harness: no GPU"}
+            (tmp_path / name / "failure").write_bytes(text)
+    assert read_failures(tmp_path) == {"rack-1": "harness: no GPU", "x": "1.1\N{REPLACEMENT CHARACTER}"}
+
+
+def test_a_machine_is_idle_if_all_of_its_jobs_had_nothing_to_measure(tmp_path: Path) -> None:
+    for name in ("cpu--rack", "gpu--rack", "cpu--office"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "idle").touch()
+    machines = [NightlyMachine(name, "x") for name in ("rack", "office", "lab")]
+    nights = [NightlyPlan("cpu", "", machines), NightlyPlan("gpu", "", machines)]
+    assert find_idle_machines(tmp_path, nights) == {"rack"}
