@@ -247,6 +247,19 @@ def test_only_machines_of_the_night_that_was_asked_for_get_an_issue(
         assert [(each["title"].split()[4], each["state"]) for each in silent] == [(name, "OPEN") for name in machines]
 
 
+def test_a_machine_with_nothing_to_measure_gets_no_issue(
+    night, project, remote, github, *, tmp_path, monkeypatch
+):
+    seed(tmp_path / "seed", remote, monkeypatch)
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab"))
+    (tmp_path / "night-1" / "artifacts" / "cpu--lab").mkdir(parents=True)
+    (tmp_path / "night-1" / "artifacts" / "cpu--lab" / "idle").touch()
+    monkeypatch.setenv("TODAY", "2026-10-25")
+    ran = night(1, "night.yml", only="alarm")["alarm"]
+    assert ran.result == "success", ran.log
+    assert [each["title"] for each in github.load().issues] == ["Slower since 2026-10-13: step in tf2.0, on lab"]
+
+
 def test_a_change_that_is_muted_is_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
     seed(tmp_path / "seed", remote, monkeypatch)
     mute = '[[mute]]\nseries = "step tf2.0 *"\nreason = "bug 5"\nuntil = 2026-10-31\n'
@@ -477,7 +490,9 @@ def test_the_site_is_built_with_the_history_of_the_nights(night, project, remote
 def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_path, project):
     whole, parts = merging.run(), [merging.run(calls=(call,)) for call in merging.CALLS]
     names = [group.name for group in whole.plan.groups]
-    jobs = [{"night": "shared", "machine": name} for name in ("a", "b", "c")]
+    jobs = [{"night": "shared", "machine": name} for name in ("a", "b", "c", "d")]
+    (tmp_path / "fork" / "artifacts" / "shared--d").mkdir(parents=True)
+    (tmp_path / "fork" / "artifacts" / "shared--d" / "idle").touch()
     for number, (part, elsewhere) in enumerate(zip(parts, reversed(names), strict=True), 1):
         made = merging.sharded(part, number, 2, {elsewhere: 3 - number})
         artifact = tmp_path / "fork" / "artifacts" / f"shared--{'ab'[number - 1]}"
@@ -500,7 +515,73 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
     )
     page = (tmp_path / "page").read_text()
     assert page.startswith("- **c sent no run of the night shared.**")
+    assert "- d had nothing to measure in the night shared: its share of the plan is empty." in page
+    assert "d sent no run" not in done.stdout
     assert "harness report" in page
+
+
+#: A harness whose `matrix` ends with CODE, with a run if RUN is set. Its `history confirm` stores a decision, and is
+#: killed with its job if KILLED is set.
+HARNESS = """#!/bin/sh
+case "$1 $2" in
+  matrix*) if [ -n "$RUN" ]; then mkdir -p "results/$RUN"; echo "{}" >"results/$RUN/run.json"; fi; exit "$CODE" ;;
+  report*) echo "the table of $2" ;;
+  "history confirm")
+    echo decision >>"${HARNESS_HISTORY%.duckdb}.decisions.jsonl"
+    if [ -n "$KILLED" ]; then kill -9 "$PPID"; fi ;;
+esac
+"""
+
+
+@pytest.fixture
+def measure(tmp_path):
+    """Run the script that measures, with a stand-in for harness; returns the process, the page and the results."""
+    for name, text in {"harness": HARNESS, "docker": "#!/bin/sh\nexit 1\n"}.items():
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / name).write_text(text)
+        (tmp_path / "bin" / name).chmod(0o755)
+    (tmp_path / "work").mkdir()
+
+    def ran(arguments, **more):
+        environ = {
+            **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path),
+            "GITHUB_STEP_SUMMARY": str(tmp_path / "page"), "MACHINE": "rack", "HISTORY": "", "CONFIRM_BUDGET": "1m",
+            "ARGUMENTS": arguments, "RUN": "", "CODE": "0", "KILLED": "", **more,
+        }  # fmt: skip
+        script = [ROOT / ".github" / "actions" / "measure" / "measure"]
+        done = subprocess.run(script, cwd=tmp_path / "work", env=environ, capture_output=True, text=True, check=False)
+        page = tmp_path / "page"
+        return done, page.read_text() if page.exists() else "", tmp_path / "work" / "results"
+
+    return ran
+
+
+COMPARE = "--base HEAD^1 --head HEAD -s * -e tf2.15 --fail-on slower"
+
+
+def test_a_pull_request_whose_versions_do_different_work_shows_the_table_and_fails(measure):
+    done, page, _ = measure(COMPARE, RUN="run-1", CODE="3")
+    assert (done.returncode, page) == (3, "the table of results/run-1\n")
+
+
+def test_a_pull_request_without_a_changed_scenario_has_no_run_and_succeeds(measure):
+    done, page, _ = measure(COMPARE, CODE="3")
+    assert (done.returncode, page) == (0, "### No scenario changed: nothing to set side by side\n")
+
+
+def test_a_machine_whose_share_of_the_plan_is_empty_succeeds_and_says_so(measure):
+    done, page, results = measure("-s step --seed 7 --shard 2/2")
+    assert done.returncode == 0, done.stderr
+    assert page == "### rack has nothing to measure: its share of the plan is empty\n"
+    assert [path.name for path in results.iterdir()] == ["idle"]
+    # a command that ends without a run and without a reason is an error
+    assert measure("-s step")[0].returncode == 1
+
+
+def test_a_decision_is_among_the_results_though_the_job_is_killed_at_its_time_limit(measure, tmp_path):
+    done, _, results = measure("-s step", RUN="run-1", HISTORY=str(tmp_path / "branch"), KILLED="yes")
+    assert done.returncode == -9
+    assert (results / "decisions.jsonl").read_text() == "decision\n"
 
 
 WAITS = """\

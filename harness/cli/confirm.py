@@ -77,7 +77,7 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     if not asked.suspected:
         say("No change is suspected.")
         return Exit.OK
-    here, code = load_machine(), Exit.OK
+    here, is_slower, is_undecided = load_machine(), False, False
     for some in confirming.group_findings(asked.suspected):
         cell, since = escape(some[0].key.cell), some[0].since
         heard = ProgressPrinter()
@@ -95,11 +95,13 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                 ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {cell} since {since}. {error}")
-            code = Exit.CELLS_FAILED
+            is_undecided = True
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
         decided = confirming.decide_all(question, ended.results, usual.margin)
+        # the search takes minutes, and a job can be killed during it
+        _store_decisions(decided)
         worst = max(
             (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
@@ -110,29 +112,37 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             try:
                 located |= _locate_change(worst, question, usual, heard, wait=wait)
                 located |= _profile_change(replace(worst, **located), question, usual, heard, wait=wait)
-            except KeyboardInterrupt:  # the decision itself is still stored
+            except KeyboardInterrupt:
                 is_stopped = True
             decided = [
                 (finding, replace(entry, **located) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
                 for finding, entry in decided
             ]
+            _store_decisions(decided)
         for finding, decision in decided:
             if decision is None:
-                code = Exit.CELLS_FAILED
+                is_undecided = True
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
                 why = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
                 tell(
                     f"Still suspected: {escape(finding.key.cell)}. The run in {ended.folder} has no clear verdict {why}"
                 )
                 continue
-            with History.open(told=say) as history:
-                history.decide(decision)
             tell(_describe_decision(finding, decision, ended.folder))
-            if decision.confirmed and decision.ratio > 1.0 and code is Exit.OK:
-                code = Exit.SLOWER
+            is_slower |= decision.confirmed and decision.ratio > 1.0
         if is_stopped:
             return Exit.INTERRUPTED
-    return code
+    if is_slower:
+        return Exit.SLOWER
+    return Exit.CELLS_FAILED if is_undecided else Exit.OK
+
+
+def _store_decisions(decided: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
+    """Add decisions to the history. A decision with the result of a search replaces the one without it."""
+    with History.open(told=say) as history:
+        for _, decision in decided:
+            if decision:
+                history.decide(decision)
 
 
 def _locate_change(

@@ -3,7 +3,7 @@
 import json as codec
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, time
 from pathlib import Path
@@ -74,7 +74,9 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     with History.open(told=say) as history:
-        runs, notes, decisions = history.runs(), history.notes(), history.decisions()
+        runs, notes = history.runs(), history.notes()
+        # if a search followed a confirmation, its result is in a second decision
+        decisions = [*{(entry.key, entry.since, entry.run): entry for entry in history.decisions()}.values()]
         where = history.name
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
@@ -189,7 +191,9 @@ def report(
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
-        selection = _find_series(history, request)
+        # the site has a page before the first nightly run too
+        is_empty = kind == "html" and not runs and request == SeriesRequest()
+        selection = [] if is_empty else _find_series(history, request)
     searched = ChangeCache.load_user_cache()
     now = [judge_series(series, decisions, known=searched) for series in selection]
     if kind == "html":
@@ -240,7 +244,7 @@ def alarm(
             "--failures",
             metavar="DIR",
             help="A folder with files NIGHT--MACHINE/failure. Each file contains the reason why a machine measured "
-            "nothing.",
+            "nothing. A file NIGHT--MACHINE/idle marks a machine that had nothing to measure.",
         ),
     ] = None,
     *,
@@ -257,7 +261,7 @@ def alarm(
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.overdue import find_overdue, read_failures  # noqa: PLC0415
+    from harness.history.overdue import find_idle_machines, find_overdue, read_failures  # noqa: PLC0415
 
     existing = alerts.read_issues(issues) if issues else []
     file = read_nightly_file(nightly) if nightly else None
@@ -274,10 +278,12 @@ def alarm(
         )
     unplanned: set[str] = set()
     if file:
-        planned = file.select(night).machines
-        unplanned = {*file.machines} - {*planned}
+        planned = file.select(night)
+        unplanned = {*file.machines} - {*planned.machines}
         errors = read_failures(failures) if failures else {}
-        confirmed_alerts = [*find_overdue(planned, runs, errors, now, str(nightly)), *confirmed_alerts]
+        idle = find_idle_machines(failures, planned.nights) if failures else set()
+        measuring = [machine for machine in planned.machines if machine not in idle]
+        confirmed_alerts = [*find_overdue(measuring, runs, errors, now, str(nightly)), *confirmed_alerts]
     steps = alerts.plan_steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
@@ -371,12 +377,16 @@ def rebuild(
     left_out: list[Path] = []
     summaries = list(_read(paths, left_out))
     run_ids = {summary.run for summary in summaries}
-    try:
-        with History.open(writing=True, told=say) as history:
+    with ExitStack() as stack:
+        # no other process can add a run between reading the old index and writing the new one
+        try:
+            history = stack.enter_context(History.open(writing=True, told=say))
             summaries += [summary for summary in history.summaries() if summary.run not in run_ids]
-    except UsageError as error:
-        say(f"The old index can't be read, so nothing is copied from it. {error.message}")
-    with History.open(fresh=True, told=say) as history:
+            history.clear()
+        except UsageError as error:
+            say(f"The old index can't be read, so nothing is copied from it. {error.message}")
+            stack.close()
+            history = stack.enter_context(History.open(fresh=True, told=say))
         added = history.add_all(summaries)
         if source:
             exported.add_notes_and_decisions(history, source)

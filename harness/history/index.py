@@ -125,6 +125,11 @@ class History:
         """The location: a path, or the host, the port and the database of a DSN."""
         return self._database.name
 
+    def clear(self) -> None:
+        """Remove all runs. Notes and decisions stay."""
+        _drop_tables(self._database)
+        _create_tables(self._database)
+
     def add(self, summary: Summary) -> bool:
         """Add a run. Return False if the history already has it."""
         return bool(self.add_all([summary]))
@@ -293,14 +298,11 @@ class History:
 def _prepare(database: Database, *, fresh: bool) -> None:
     """Create missing tables, or with `fresh` all tables. Raises UsageError if they have another version."""
     if fresh:
-        for table in ("points", "series", "runs", "version"):
-            database.do(f"DROP TABLE IF EXISTS {table}")
+        _drop_tables(database)
     tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
     has = {name for (name,) in database.rows(tables)}
     if "version" not in has and database.may_create:
-        for statement in _TABLES:
-            database.do(statement)
-        database.do("INSERT INTO version (number) VALUES (%s)", (VERSION,))
+        _create_tables(database)
         if not fresh:
             database.keep()
         return
@@ -315,6 +317,17 @@ def _prepare(database: Database, *, fresh: bool) -> None:
             "The history is only an index. To update it: harness history add --all. To rebuild it: harness history "
             "rebuild",
         )
+
+
+def _drop_tables(database: Database) -> None:
+    for table in ("points", "series", "runs", "version"):
+        database.do(f"DROP TABLE IF EXISTS {table}")
+
+
+def _create_tables(database: Database) -> None:
+    for statement in _TABLES:
+        database.do(statement)
+    database.do("INSERT INTO version (number) VALUES (%s)", (VERSION,))
 
 
 def parse_note(document: object, where: object) -> Note:

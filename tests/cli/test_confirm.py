@@ -3,18 +3,27 @@
 import hashlib
 import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
+from harness.cli import confirm as confirming
 from harness.history import summary
+from harness.history.confirm import ConfirmationRun
+from harness.history.index import History
+from harness.history.request import ConfirmRequest
+from harness.history.states import SeriesFinding, State
 from harness.model.errors import UsageError
-from harness.model.history import SeriesSoftware, Summary
+from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.session import read
+from harness.session.request import Request
 from harness.store import codec
 from tests.cli.conftest import Harness
 from tests.packageindex import PackageIndex, serving
@@ -196,6 +205,70 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", told), told
     # the points of the line show their versions
     assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
+
+
+@pytest.fixture
+def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """Confirm changes of a release line on some machines. Nothing is measured: each change on this machine is slower."""
+    monkeypatch.setenv("HARNESS_MACHINE_ID", "one")
+
+    def decide(question: ConfirmationRun, *_: object) -> list[tuple[SeriesFinding, Decision]]:
+        when = "2026-10-09T04:10:00+00:00"
+        return [
+            (each, Decision(each.key, each.since, [], True, "run-9", when, 4.0, 3.9, 4.1, versions=["x==1", "x==8"]))
+            for each in question.findings
+        ]
+
+    def plan(members: list[SeriesFinding], *_: object) -> ConfirmationRun:
+        return ConfirmationRun(members, Request(), ("x==1", "x==8"), is_file=False)
+
+    ended = SimpleNamespace(interrupted=False, results=SimpleNamespace(launches=[]), folder=Path("results/run-9"))
+    monkeypatch.setattr("harness.history.confirm.plan_confirmation", plan)
+    monkeypatch.setattr("harness.history.confirm.decide_all", decide)
+    monkeypatch.setattr("harness.session.plan", lambda _: None)
+    monkeypatch.setattr("harness.session.run", lambda *_, **__: ended)
+    monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: {})
+    monkeypatch.setattr("harness.cli.confirm._profile_change", lambda *_, **__: {})
+
+    def call(*machines: str) -> int:
+        keys = [Key(machine, "waits", "cpu", (), "tf-nightly", "old") for machine in machines]
+        run, day = "2026-10-05T04-10-00Z-aaaa", "2026-10-05"
+        found = [SeriesFinding(key, State.SUSPECTED, run, day, 4.0, 3.9, 4.1, [], key.machine) for key in keys]
+        sides: Any = defaultdict(lambda: (None, None))
+        return confirming.confirm(confirming.Suspicion(found, sides), ConfirmRequest(), [], wait=False)
+
+    return call
+
+
+@pytest.mark.parametrize(("machines", "code"), [(["another", "one"], 5), (["one", "another"], 5), (["another"], 1)])
+def test_a_confirmed_slowdown_determines_the_exit_code_though_another_change_is_undecided(
+    confirm: Callable[..., int], machines: list[str], code: int
+) -> None:
+    assert confirm(*machines) == code
+
+
+def test_a_decision_stays_though_the_command_is_killed_during_the_search(
+    confirm: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kill(*_: object, **__: object) -> None:
+        raise SystemExit
+
+    monkeypatch.setattr("harness.cli.confirm._locate_change", kill)
+    with pytest.raises(SystemExit):
+        confirm("one")
+    with History.open() as history:
+        assert [decision.confirmed for decision in history.decisions()] == [True]
+
+
+def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(
+    confirm: Callable[..., int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: {"pair": ["x==3", "x==4"]})
+    assert confirm("one") == 5
+    listed = CliRunner().invoke(app, ["history", "list"]).stdout
+    assert re.findall(r"confirmed, .*", listed) == [
+        "confirmed, 4.000× (3.900 to 4.100) side by side, between x==3 and x==4 (run-9)"
+    ]
 
 
 def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:

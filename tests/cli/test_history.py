@@ -2,14 +2,18 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from harness.cli import app
+from harness.history.index import History
+from harness.history.summary import load_summary
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.run import Machine, Stop, StopReason
 from tests.cli.conftest import stored
@@ -32,7 +36,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     return call
 
 
-def night(number: int, slower: float = 1.0, **changes: object) -> Path:
+def night(number: int, slower: float = 1.0, results: str = "results", **changes: object) -> Path:
     """A stored run of the night of that number."""
     planned = cells()
     seconds = {each: 0.01 * (slower if each == planned[-1] else 1.0) for each in planned}
@@ -44,7 +48,7 @@ def night(number: int, slower: float = 1.0, **changes: object) -> Path:
     }
     made = run(planned, controlled=True, **fields)
     made = replace(made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups})
-    return stored(Path("results"), made, rounds(seconds, 5, 0.002, number))
+    return stored(Path(results), made, rounds(seconds, 5, 0.002, number))
 
 
 def test_nights_are_added_listed_and_shown(history: Command) -> None:
@@ -142,10 +146,15 @@ def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> No
 
 def test_an_empty_history_says_how_to_fill_it(history: Command) -> None:
     assert "harness history add --all" in history("list").stderr
-    for words in ("show", "report", "confirm", "confirm --all-suspected", "export --format otava"):
+    for words in ("show", "report -e tf2.0", "report --format md", "confirm", "confirm --all-suspected", "export --format otava"):
         with pytest.raises(NothingSelectedError, match=r"is empty\.\nAdd runs with: harness history add --all"):
             history(*words.split())
     assert not Path("history.html").exists()
+
+
+def test_an_empty_history_has_a_page(history: Command) -> None:
+    assert history("report").exit_code == 0
+    assert "<title>A history without runs</title>" in Path("history.html").read_text()
 
 
 def test_what_is_in_no_series_is_told_with_what_is(week: Command) -> None:
@@ -187,6 +196,29 @@ def test_the_index_is_made_again(history: Command, monkeypatch: pytest.MonkeyPat
     assert "2 runs" in history("rebuild", "--from", "git").stdout
     assert history("show", "--json").stdout == before
     assert "moved" in history("list").stdout
+
+
+def test_a_run_that_another_process_adds_during_a_rebuild_stays(
+    history: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = night(11), load_summary(night(12, results="elsewhere"))
+    history("add", str(first))
+    open_history = History.open
+    waiting = [second]
+
+    @contextmanager
+    def open_then_add(*arguments: Any, **options: Any) -> Iterator[History]:
+        with open_history(*arguments, **options) as index:
+            yield index
+        # the other process waits until the index is free
+        while waiting:
+            with open_history(writing=True) as index:
+                index.add(waiting.pop())
+
+    monkeypatch.setattr(History, "open", open_then_add)
+    assert history("rebuild").exit_code == 0
+    with open_history() as index:
+        assert [entry.run for entry in index.runs()] == [first.name, second.run]
 
 
 @pytest.mark.parametrize("data", [b"x" * 5000, b""])
