@@ -535,7 +535,7 @@ esac
 
 @pytest.fixture
 def measure(tmp_path):
-    """Run the script that measures, with a stand-in for harness; returns the process, the page and the results."""
+    """Run the script that measures, with a fake harness; returns the process, the page and the results."""
     for name, text in {"harness": HARNESS, "docker": "#!/bin/sh\nexit 1\n"}.items():
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / name).write_text(text)

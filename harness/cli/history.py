@@ -244,7 +244,7 @@ def alarm(
             "--failures",
             metavar="DIR",
             help="A folder with files NIGHT--MACHINE/failure. Each file contains the reason why a machine measured "
-            "nothing. A file NIGHT--MACHINE/idle marks a machine that had nothing to measure.",
+            "nothing. A file named idle marks a machine that had nothing to measure.",
         ),
     ] = None,
     *,

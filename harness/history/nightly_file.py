@@ -27,7 +27,7 @@ MINUTES = 350
 #: The default time that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
-#: The largest number of nightly runs on one machine. Of the jobs that wait for a machine, GitHub keeps only the last.
+#: The largest number of nightly runs on one machine. GitHub keeps only the last of the jobs that wait for a machine.
 MOST_RUNS = 2
 
 #: Two dates are about the same change if they differ by at most this. A later nightly run may find the change some runs
