@@ -89,21 +89,24 @@ def choose(
     untrusted: Sequence[str] = (),
     gpus: Sequence[str] = (),
     via: GpuWay | None = None,
+    is_resumed: bool = False,
 ) -> "tuple[RegisteredBackend, str]":
     """Return the backend and why it was chosen.
 
     `untrusted`: the scenarios from outside the project's scenarios/, which run only in a container. `gpus` are the GPUs
-    of each launch, and `via` is the requested method of access to these GPUs, if any. Raises CannotRunHereError,
-    UntrustedError, and UsageError for a name that isn't registered.
+    of each launch, and `via` is the requested method of access to these GPUs, if any. `is_resumed`: a run that started
+    with the backend `name` is resumed, so it can't use another one. Raises CannotRunHereError, UntrustedError, and
+    UsageError for a name that isn't registered.
     """
     if name != AUTO:
         if untrusted and not is_contained(name):
             raise UntrustedError(name, untrusted)
         backend = _find_entry(name).open(root, run)
         try:
-            return backend, f"{_describe_usable(backend, gpus, via)}, because of --backend {name}"
+            why = "because the run started with it" if is_resumed else f"because of --backend {name}"
+            return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
         except CannotRunHereError as error:
-            others = _list_container_free_options(name)
+            others = "" if is_resumed else _list_container_free_options(name)
             advice = [error.advice, f"Or measure without containers: {others}" if others else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []

@@ -145,7 +145,8 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
         )
     usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     seconds = None if budget is None else ledger.seconds() + budget
-    plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds)
+    # the requested budget is strict, unlike the budget of a suite
+    plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds, budget_is_wish=False)
     final = {name for name, stop in run.stops.items() if stop.reason.is_final}
     is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in counts.items() if name not in final)
     if plan == run.plan or is_enough:

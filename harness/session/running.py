@@ -59,7 +59,7 @@ from harness.session.resuming import Earlier, find_slot, load_earlier, make_chan
 from harness.session.slot_plans import limit_to_slot
 from harness.store.folder import RunFolder
 
-#: The share of the free memory that interleaved launches may use together.
+#: The share of the free memory that the interleaved launches of all slots may use together.
 HELD_SHARE = 0.5
 
 
@@ -379,7 +379,7 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _R
     _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
     # use the original backend, because the decision to run an untrusted script was made for it
     via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
-    backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via)
+    backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via, is_resumed=True)
     listener.say(f"Backend: {why}.")
     _announce_fallbacks(begun.plan, listener)
     needed = [planned.requirements[name] for name in begun.images]
@@ -448,7 +448,7 @@ def _make_launches(
         with cpus.keep_process_off(plan.limits.cpus):
             _make_first_starts(ready, listener)
         with cpus.keep_process_off(plan.limits.cpus), listener.launching(ended) as heard:
-            memory = HELD_SHARE * (ended.backend.memory_bytes if ended.backend.is_remote else host.read_free_memory())
+            free = ended.backend.memory_bytes if ended.backend.is_remote else host.read_free_memory()
             walk = RunExecutor(
                 plan,
                 folder,
@@ -458,7 +458,7 @@ def _make_launches(
                 heard,
                 widths,
                 watch(None),
-                memory,
+                HELD_SHARE * free / ended.slots,
                 looks=sizing.looks(plan, ended.scenarios, ended.environments),
                 pairs=pairs,
                 starts=starts,

@@ -90,6 +90,7 @@ def test_auto_takes_the_next_if_the_first_makes_no_environments_here(
 
 def test_what_was_typed_is_taken(choose: Any) -> None:
     assert choose("raft") == (Raft, "the raft, because of --backend raft")
+    assert choose("raft", is_resumed=True) == (Raft, "the raft, because the run started with it")
 
 
 @pytest.mark.usefixtures("no_ship")
@@ -98,6 +99,10 @@ def test_what_was_typed_and_does_not_answer_ends_it(choose: Any) -> None:
         choose("ship")
     assert refused.value.message.startswith("No engine answers at all")
     assert refused.value.advice == "Start it.\nOr measure without containers: --backend raft"
+    # a run that is resumed has no choice
+    with pytest.raises(CannotRunHereError) as refused:
+        choose("ship", is_resumed=True)
+    assert refused.value.advice == "Start it."
 
 
 def test_a_name_that_is_not_registered_is_a_usage_error(choose: Any) -> None:

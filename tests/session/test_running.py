@@ -117,7 +117,9 @@ def test_an_interrupted_run_has_what_was_finished_and_goes_on(request_: dict) ->
     assert ended.interrupted
     assert len(ended.results.launches) == 2
     assert (ended.folder / "report.md").exists()
-    again = session.resume(ended.folder)
+    ears = Ears()
+    again = session.resume(ended.folder, ears)
+    assert ears.said == ["Backend: local environments, because the run started with it."]
     assert not again.interrupted
     assert {launch.round for launch in again.results.launches} == {0, 1, 2}
 
@@ -145,6 +147,12 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(re
     assert found.run.plan.budget_seconds == pytest.approx(spent + 600.0)
     assert (found.run.plan.rounds, found.is_longer, found.over) == (100, True, "")
     assert session.load_earlier(folder, budget=600.0, rounds=7).run.plan.rounds == 7
+    # a requested budget is strict, also after the budget of a suite
+    stored = RunFolder.open(folder)
+    wish = replace(found.run.plan, rounds=9, budget_seconds=spent, budget_is_wish=True)
+    stored.write_run(replace(stored.read_run(), plan=wish, suite="quick"), signed=True)
+    assert not session.load_earlier(folder, budget=600.0).run.plan.budget_is_wish
+    assert session.load_earlier(folder).run.plan.budget_is_wish
     again = session.resume(folder, budget=0.001)
     assert (again.results.launches, again.interrupted) == (before.launches, False)
     assert {stop.reason for stop in again.results.run.stops.values()} == {StopReason.BUDGET}

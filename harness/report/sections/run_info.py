@@ -88,7 +88,7 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
     The text is empty if no group ended early. `command_to_continue` returns the command that continues the run.
     """
     plan, groups = run.plan, len(run.plan.groups)
-    budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish else ""
+    budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish and run.suite else ""
     if plan.budget_seconds and budget != plan.budget_seconds:
         wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(find_granted_share(launches))})"
     causes = {

@@ -117,21 +117,21 @@ def describe_rounds(results: Results) -> str:
     is_piloted = results.run.plan.piloted and any(group.piloted for group in results.run.plan.groups)
     first = "A pilot round comes first and is not counted. After it, every round" if is_piloted else "Every round"
     return (
-        f"{describe_stops(ended, results.run.plan)}. {first} "
+        f"{describe_stops(ended, results.run)}. {first} "
         f"launches each cell once{twice}. Each launch is a fresh process. {order} "
         f"{capitalize(interleaving.describe_interleaving(results))}"
     )
 
 
-def describe_stops(ended: Endings, plan: Plan) -> str:
+def describe_stops(ended: Endings, run: Run) -> str:
     """Return after which round the groups stopped: `5 rounds in every group, as planned`."""
-    reasons = [_describe_ending(stop, ended.groups, plan) for stop in ended.stops] or [describe_planned(plan)]
+    reasons = [_describe_ending(stop, ended.groups, run) for stop in ended.stops] or [describe_planned(run.plan)]
     going = [f"{counted(ended.going, 'group')} not ended yet"] if ended.stops and ended.going else []
     return "; ".join([*reasons, *going])
 
 
-def _describe_ending(stop: Stopped, groups: int, plan: Plan) -> str:
-    every, when = stop.groups == groups, describe_after(stop.rounds)
+def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
+    plan, every, when = run.plan, stop.groups == groups, describe_after(stop.rounds)
     if stop.reason is StopReason.ROUNDS and every and not plan.ends_early:
         return f"{_span(stop.rounds)} in every group, as planned"
     width = (
@@ -142,7 +142,7 @@ def _describe_ending(stop: Stopped, groups: int, plan: Plan) -> str:
         else ""
     )
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
-    budget = f"budget{budget} set by the suite" if plan.budget_is_wish else f"budget{budget}"
+    budget = f"budget{budget} set by the suite" if plan.budget_is_wish and run.suite else f"budget{budget}"
     early = f": no interval is checked before round {stop.early}" if stop.early else ""
     why = {
         StopReason.ROUNDS: f"{when}, the requested maximum{f', with intervals wider than {width}' if width else ''}",

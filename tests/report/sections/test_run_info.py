@@ -321,7 +321,7 @@ def ended(*stops, **asked):
     ],
 )
 def test_what_ended_a_run_before_its_rounds_is_said_with_the_command_that_continues_it(stops, asked, sentence, command):
-    asked_for = ended(*stops, **asked)
+    asked_for = replace(ended(*stops, **asked), suite="quick")
     assert describe_early_end(asked_for) == sentence
     assert command_to_continue(asked_for) == command
     assert command_to_continue(replace(asked_for, merged=["one", "other"])) == ""
@@ -330,6 +330,11 @@ def test_what_ended_a_run_before_its_rounds_is_said_with_the_command_that_contin
 def test_under_a_cpu_quota_the_suites_budget_is_longer_and_the_report_says_so():
     asked_for = ended(*[Stop(StopReason.BUDGET, 4)] * 2, budget_seconds=230.0, budget_is_wish=True)
     stopped = launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
-    assert describe_early_end(asked_for, [stopped]).startswith(
+    assert describe_early_end(replace(asked_for, suite="quick"), [stopped]).startswith(
         "The budget of 7.7 min (3.8 min set by the suite, at a CPU quota of 50 %) ended the run"
+    )
+    # the default budget of `harness run`
+    assert describe_early_end(asked_for).startswith("The budget of 3.8 min ended the run")
+    assert describe_early_end(asked_for, [stopped]).startswith(
+        "The budget of 7.7 min (3.8 min, at a CPU quota of 50 %) ended the run"
     )

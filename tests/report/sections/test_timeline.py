@@ -18,11 +18,11 @@ MEMBERS = cells(calls=("fit", "train_on_batch"))
 TIMES = dict.fromkeys(cells(), 0.01)
 
 
-def stopped(*stops, **asked):
+def stopped(*stops, suite="", **asked):
     members = cells(calls=["fit", "train_on_batch", "predict"][: len(stops)])
     ends = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
-    made = run(members, stops=ends, asked=asked)
-    return timeline.describe_stops(Results(made, []).ended, made.plan)
+    made = replace(run(members, stops=ends, asked=asked), suite=suite)
+    return timeline.describe_stops(Results(made, []).ended, made)
 
 
 def test_a_run_without_stops_says_what_was_planned():
@@ -74,9 +74,17 @@ def test_where_groups_stopped(stops, asked, sentence):
     assert stopped(*stops, **asked) == sentence
 
 
+def test_only_the_budget_of_a_suite_is_named_after_it():
+    wish = {"budget_seconds": 90.0, "budget_is_wish": True}
+    told = "every group stopped when the budget of 90 s{} ended, after 3 rounds"
+    assert stopped(Stop(StopReason.BUDGET, 3), suite="quick", **wish) == told.format(" set by the suite")
+    # `harness run` has a default budget
+    assert stopped(Stop(StopReason.BUDGET, 3), **wish) == told.format("")
+
+
 def test_groups_that_go_on_are_told():
     made = run(MEMBERS, stops={groups(MEMBERS)[0].name: Stop(StopReason.ROUNDS, 5)})
-    assert timeline.describe_stops(Results(made, []).ended, made.plan) == (
+    assert timeline.describe_stops(Results(made, []).ended, made) == (
         "1 group stopped after 5 rounds, the requested maximum; 1 group not ended yet"
     )
 
