@@ -132,6 +132,7 @@ def _make_typer_option(field: FieldOption) -> Any:
         *field.flags,
         help=text,
         show_default=False,
+        hidden=option.hidden,
         metavar=option.metavar or ("N" if _is_whole(field) else None),
         rich_help_panel=option.panel,
         autocompletion=_COMPLETED.get(field.name),

@@ -16,6 +16,7 @@ _SETTLED = (
     "suite",
     "scenarios",
     "claims",
+    "budget_is_wish",
     "sampling",
     "interleave",
     "warmup",

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from harness.cli.dryrun import describe_shard
 from harness.cli.messages import choose_gate_exit, handle_signals, say, say_problems, say_refused
 from harness.cli.options import FailOn, FailOnClaim
 from harness.model.backend import Progress
-from harness.model.errors import Exit, Problem
+from harness.model.errors import Exit, Problem, UnavailableError
 from harness.model.run import Run
 from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
@@ -33,7 +33,7 @@ def run(
     fail_on: FailOn | None = None,
 ) -> Exit:
     """Measure a plan in the folder of a new run, and return the exit code."""
-    planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
+    planned = _ask_for_trust(session.plan(request, _read_unavailable(request), say=say, wait=wait))
     say_refused(planned.refused)
     shard = planned.plan.shard
     if shard:
@@ -45,6 +45,15 @@ def run(
         ended, lacks = _measure_plan(planned, heard, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
     return _report_missing_shards(lacks, code)
+
+
+def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapping[str, UnavailableError]:
+    """Return the environments that are unavailable to a shard of a run in slots, because the run can't prepare them."""
+    if not isinstance(request, session.Request) or not (request.shard and request.slots):
+        return {}
+    from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
+
+    return dispatch.read_unavailable(request.results)
 
 
 def _ask_for_trust(planned: session.Planned) -> session.Planned:

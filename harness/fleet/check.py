@@ -22,10 +22,12 @@ from harness.analysis import rounds, statistics
 from harness.files import get_data_dir, parse_json, write_atomically
 from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
+from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch, Role
 from harness.model.texts import counted, format_plain
 from harness.session.planning import Planned
+from harness.session.request import Request, options
 from harness.session.running import Listener, prepare, run
 
 #: The smallest and the largest number of blocks, and the launches per block. A block runs the work in one slot alone
@@ -138,28 +140,42 @@ def _describe_safety(ratio: Interference, margin: float) -> str:
     return "this is not certainly safe. Try again on a machine with less interference (see harness doctor)"
 
 
-def count_allowed_slots(kind: str, wanted: int | None) -> int:
-    """Return the number of slots that a run may use: the requested number, or for None all safe ones.
+def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
+    """Return the number of slots that a run with this margin may use: the requested number, or for None all safe ones.
 
-    Raises CannotRunHereError if more slots are requested than are safe, or if their interference wasn't measured.
+    Raises CannotRunHereError if more slots are requested than are safe, if their interference wasn't measured, or if
+    it isn't certainly below the margin.
     """
     if wanted == 1:
         return 1
     advice = f"harness fleet check{' --gpu' if kind == 'gpu' else ''}{f' --slots {wanted}' if wanted else ''}"
+    advice += f" {' '.join(options(Request)['margin'].words(margin))}" if margin != MARGIN else ""
     entry = load_stored(kind)
     if entry is None or entry.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
             "The interference between slots of this machine has not been measured.", f"Measure it: {advice}"
         )
     if wanted is None or wanted <= entry.safe:
+        found = next((ratio for ratio in entry.tried if ratio.slots == entry.safe), None)
+        if entry.safe > 1 and margin < entry.margin and not (found and found.is_safe(margin)):
+            detail = f": {found.slots} at the same time took {found} times as long as one alone" if found else ""
+            raise CannotRunHereError(
+                f"{counted(entry.safe, 'slot', 'is')} safe on this machine for a margin of "
+                f"{_format_margin(entry.margin)}, but this run has a margin of {_format_margin(margin)}{detail}.",
+                f"Omit --slots or --margin, or measure again: {advice}",
+            )
         return wanted or entry.safe
     worst = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
     detail = f": {worst.slots} at the same time took {worst} times as long as one alone" if worst else ""
     raise CannotRunHereError(
         f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
-        f"margin {format_plain(entry.margin * 100, 6)} %, {entry.when}).",
+        f"margin {_format_margin(entry.margin)}, {entry.when}).",
         f"Use --slots auto, or measure again: {advice}",
     )
+
+
+def _format_margin(margin: float) -> str:
+    return f"{format_plain(margin * 100, 6)} %"
 
 
 def load_stored(kind: str) -> SlotCheck | None:

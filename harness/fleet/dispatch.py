@@ -30,10 +30,10 @@ from harness.fleet.parcel import Parcel, pack
 from harness.fleet.shell import ShellRunner, make_script
 from harness.machine.lock import hold_machine, is_held
 from harness.machine.slots import Slot
-from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UnavailableError, UsageError
 from harness.model.run import StopReason
 from harness.model.texts import has_password
-from harness.session.planning import Planned
+from harness.session.planning import Planned, replace_fallbacks
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, format_seconds
 from harness.session.running import Listener, hold_run, make_run_id, prepare
 from harness.session.slot_plans import choose_slot_gpus, divide_into_slots
@@ -106,6 +106,7 @@ class FleetRequest:
     - `on`: the machines that measure; `slots`: the number of slots of this machine
     - `command`: the command line of the whole run
     - `parcel`: the file that other machines get; `packages`: the packages that they need
+    - `unavailable`: the environments that this machine can't prepare, with the message and the advice of the error
     """
 
     words: Sequence[str]
@@ -115,6 +116,7 @@ class FleetRequest:
     command: Sequence[str]
     parcel: str = ""
     packages: Sequence[str] = ()
+    unavailable: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +196,17 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     with _open_places(on, slots, parcel, listener.say) as places:
-        if not on:
-            _make_ready(planned, listener, wait=wait)
+        unavailable = {} if on else _make_ready(planned, listener, wait=wait)
         shards = sum(place.slots for place in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
         shards = max(1, min(shards, len(planned.plan.groups)))
-        fleet_request = FleetRequest([*shard_request.command()[1:], "--wait"], shards, on, slots, command)
+        fleet_request = FleetRequest(
+            [*shard_request.command()[1:], "--wait"],
+            shards,
+            on,
+            slots,
+            command,
+            unavailable={name: (error.message, error.advice) for name, error in unavailable.items()},
+        )
         folder = RunFolder.create(request.results, make_run_id(datetime.now(UTC)))
         if parcel:
             fleet_request = replace(fleet_request, parcel=parcel.name, packages=parcel.packages)
@@ -227,19 +235,8 @@ def resume(
     On other machines, stopped shards are measured again from the start. Raises UsageError for a run that this user
     didn't start on this machine, and for a run on other machines that would be longer than planned.
     """
-    try:
-        document = read(Path(ASKED), within=path, most=MOST)
-        if not is_from_here(document):
-            raise UsageError(f"{path} wasn't started by this user on this machine.", "Start a new run.")
-        values = parse_json(document)
-        fleet_request = FleetRequest(**{attribute.name: values[attribute.name] for attribute in fields(FleetRequest)})
-        parcel = (
-            Parcel(read(Path(PARCEL), within=path, most=MOST), fleet_request.packages) if fleet_request.on else None
-        )
-    except OSError as error:
-        raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
-    except (ValueError, KeyError, TypeError):
-        raise DamagedError(path / ASKED, "the request is missing") from None
+    fleet_request = _read_request(path)
+    parcel = Parcel(_read(path, PARCEL), fleet_request.packages) if fleet_request.on else None
     longer = [
         *(["--rounds", str(rounds)] if rounds else []),
         *(["--budget", format_seconds(budget)] if budget else []),
@@ -258,6 +255,39 @@ def resume(
             is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
             _wait_for_machine(listener, wait=wait or is_stopping)
         return _Fleet(RunFolder(path), fleet_request, listener.say, longer).run(places)
+
+
+def read_unavailable(results: Path) -> dict[str, UnavailableError]:
+    """Return the environments that the whole run couldn't prepare, if `results` is the folder for the run of a shard.
+
+    So the shard doesn't try to build them again while other shards measure.
+    """
+    if results.parent.name != SHARDS:
+        return {}
+    try:
+        fleet_request = _read_request(results.parent.parent)
+    except UsageError:  # without a secret, the request isn't signed
+        return {}
+    return {name: UnavailableError(*texts) for name, texts in fleet_request.unavailable.items()}
+
+
+def _read_request(path: Path) -> FleetRequest:
+    try:
+        document = _read(path, ASKED)
+        if not is_from_here(document):
+            raise UsageError(f"{path} wasn't started by this user on this machine.", "Start a new run.")
+        values = parse_json(document)
+        names = [attribute.name for attribute in fields(FleetRequest)]
+        return FleetRequest(**{name: values[name] for name in names if name in values})  # an older run has fewer names
+    except (ValueError, TypeError):
+        raise DamagedError(path / ASKED, "the request is missing") from None
+
+
+def _read(path: Path, name: str) -> bytes:
+    try:
+        return read(Path(name), within=path, most=MOST)
+    except OSError as error:
+        raise UsageError(f"{error.filename} cannot be read: {error.strerror}.", "Start a new run.") from None
 
 
 @contextmanager
@@ -281,10 +311,15 @@ def _say_with_name(say: Callable[[str], object], name: str, line: str) -> None:
     say(f"{name}: {line}")
 
 
-def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> None:
-    """Prepare the environments once for all slots, under the machine's lock."""
+def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> dict[str, UnavailableError]:
+    """Prepare the environments once for all slots, under the machine's lock. Return the unavailable ones."""
     _wait_for_machine(listener, wait=wait)
-    prepare(planned, listener, wait=wait)
+    unavailable = dict[str, UnavailableError]()
+    again: Planned | None = planned
+    while again:
+        unavailable |= prepare(again, listener, wait=wait)
+        again = replace_fallbacks(again, unavailable)  # the shards choose the same fallback environments
+    return unavailable
 
 
 def _wait_for_machine(listener: Listener, *, wait: bool) -> None:
@@ -306,7 +341,8 @@ def _count_slots(request: LaunchRequest, planned: Planned) -> int:
     if request.spread and len(cards) < 2:
         raise UsageError("--spread needs several GPUs.", "Pass several GPUs, such as --gpus 0,1.")
     count = None if request.slots in ("", AUTO) else int(request.slots)
-    allowed = check.count_allowed_slots(name_slot_kind(planned), count or (len(cards) if request.spread else None))
+    wanted = count or (len(cards) if request.spread else None)
+    allowed = check.count_allowed_slots(name_slot_kind(planned), wanted, planned.plan.margin)
     return len(divide_into_slots(planned, allowed))
 
 

@@ -9,7 +9,7 @@ from harness.model.backend import BackendFacts
 from harness.model.defaults import MARGIN
 from harness.model.environment import Device, Environment
 from harness.model.launch import Clock, Interleave, Limits, Role, Sampling
-from harness.model.numbers import Count, Rounds, Seconds, Share
+from harness.model.numbers import Count, Cpu, Rounds, Seconds, Share
 from harness.model.scenario import MACHINE, PERCENTILES, Cell, Scenario
 from harness.model.texts import joined
 
@@ -317,6 +317,7 @@ class Run:
     - `rules`: the version of the rules for verdicts (RULES).
     - `machine`: None in older runs, and if the machine can't store an id.
     - `slots`: the number of worker slots that measured groups at the same time.
+    - `slot_cpus`: all CPUs of the run's slot; empty without slots, in merged runs and in older runs.
     - `looks`: for each time the run was continued beyond its plan, the rounds that each group then had; oldest first.
 
     A run that was merged from the runs of several machines has `machines`. Its scenarios and cells have the axis
@@ -350,6 +351,7 @@ class Run:
     merged: Sequence[str] = field(default_factory=list)
     absent: Mapping[str, Sequence[str]] = field(default_factory=dict)
     slots: Count = 1
+    slot_cpus: Sequence[Cpu] = ()
     looks: Sequence[Mapping[str, Rounds]] = field(default_factory=list)
     schema: int = SCHEMA
 

@@ -54,7 +54,7 @@ from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, list_compiled, list_names_on, split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import Support, find_first_starts
-from harness.plan.groups import find_lone_cells, group, is_of_launches, keep_one_control, name_group
+from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
 from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, read_suite_seconds
@@ -228,7 +228,8 @@ def plan(
     """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
-    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks.
+    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks, and
+    their cells are unavailable.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
@@ -326,18 +327,21 @@ def plan(
             groups=[replace(planned_group, control=None) for planned_group in new_plan.groups],
             profile_calls=request.calls,
         )
-    planned = Planned(
-        request=request,
-        suite=suite,
-        project=project,
-        plan=new_plan,
-        environments=[by_name[name] for name in environments],
-        requirements=requirements,
-        scenarios={cell.scenario: catalog.scenarios[cell.scenario] for cell in cells},
-        reference=reference,
-        gpu_host=gpu_host,
-        cards=cards,
-        refused=refused,
+    planned = drop_environments(
+        Planned(
+            request=request,
+            suite=suite,
+            project=project,
+            plan=new_plan,
+            environments=[by_name[name] for name in environments],
+            requirements=requirements,
+            scenarios={cell.scenario: catalog.scenarios[cell.scenario] for cell in cells},
+            reference=reference,
+            gpu_host=gpu_host,
+            cards=cards,
+            refused=refused,
+        ),
+        lacking or {},
     )
     return _select_part(planned, request) if isinstance(request, Request) else planned
 
@@ -380,7 +384,10 @@ def _make_supply_check(
 
     With claims or shards, it doesn't check: claims name their environments, and all shards need the same ones.
     """
-    if claimed or (isinstance(request, Request) and (request.on or request.spread or request.shard)):
+    is_divided = isinstance(request, Request) and (
+        request.on or request.spread or request.shard or request.slots not in ("", "1")
+    )
+    if claimed or is_divided:
         return lambda requirement: Supply.HERE
     return registry.choose_backend(request.backend, project.root).supply
 
@@ -452,6 +459,24 @@ def _select_part(planned: Planned, request: Request) -> Planned:
         planned = planned.with_one_control()
     part = _select_shard(planned, request, request.shard) if request.shard else planned
     return part if request.on or request.slots.isdecimal() else part.with_one_control()
+
+
+def drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
+    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
+    plan = planned.plan
+    names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
+    gone = {cell: missing[name] for cell, name in names.items() if name in missing}
+    if not gone:
+        return planned
+    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
+    groups = []
+    for planned_group in plan.groups:
+        cells = [cell for cell in planned_group.cells if cell not in gone]
+        again = find_control(cells, planned.reference) if planned_group.control else None
+        groups += [replace(planned_group, cells=cells, control=again)] if cells else []
+    left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
+    was_one = sum(planned_group.controlled for planned_group in plan.groups if planned_group.control) == 1
+    return left.with_one_control() if was_one else left
 
 
 def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 from harness.model.backend import GpuWay
 from harness.model.defaults import (
@@ -77,6 +77,7 @@ class Option:
     - `text`: a function that converts a value back to text
     - `least`: the smallest allowed number
     - `shown`: the default in help, if it isn't the text of the default value
+    - `hidden`: the option isn't in help. Only commands that harness starts itself have it
     """
 
     help: str
@@ -87,6 +88,7 @@ class Option:
     shown: str = ""
     metavar: str = ""
     panel: OptionPanel = OptionPanel.WHAT
+    hidden: bool = False
 
 
 def split_names(typed: Sequence[str], option: str) -> list[str]:
@@ -425,10 +427,9 @@ class Request(LaunchRequest):
 
     `precision` and `margin` are shares: 0.03 is 3 %. `budget`, `warmup` and `measure` are in seconds. If `warmup` or
     `measure` is None, the suite determines the length, or otherwise the pilot of each group. If `budget_is_wish` is
-    true, each group gets the rounds that a verdict needs, even if they take longer than the budget.
+    true, each group gets the rounds that a verdict needs, even if they take longer than the budget. `harness run` sets
+    it for its default budget.
     """
-
-    budget_is_wish: ClassVar[bool] = False
 
     rounds: Annotated[
         int | None,
@@ -462,6 +463,15 @@ class Request(LaunchRequest):
             panel=OptionPanel.PRECISION,
         ),
     ] = None
+    budget_is_wish: Annotated[
+        bool,
+        Option(
+            "The budget can be exceeded, like the budget of a suite.",
+            ("--budget-is-wish",),
+            panel=OptionPanel.PRECISION,
+            hidden=True,
+        ),
+    ] = False
     margin: Annotated[
         float,
         Option(
@@ -594,13 +604,6 @@ class Request(LaunchRequest):
             panel=OptionPanel.GPU,
         ),
     ] = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptRequest(Request):
-    """A request for a plain script. Its default budget can be exceeded, like the budget of a suite."""
-
-    budget_is_wish: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

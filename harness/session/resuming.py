@@ -51,9 +51,10 @@ def find_slot(path: Path) -> Slot | None:
     folder = RunFolder.open(path)
     begun = folder.read_run()
     limits = begun.plan.limits
-    if begun.slots == 1 or not limits.cpus or not folder.is_from_here():
+    numbers = begun.slot_cpus or limits.cpus  # older runs recorded only the CPUs of launches
+    if begun.slots == 1 or not numbers or not folder.is_from_here():
         return None
-    return Slot(tuple(limits.cpus), next(iter(limits.gpus), ""))
+    return Slot(tuple(numbers), next(iter(limits.gpus), ""))
 
 
 def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:

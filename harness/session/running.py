@@ -41,10 +41,9 @@ from harness.model.environment import Device, Environment, Requirement, name_on
 from harness.model.errors import CannotRunHereError, FileError, NothingPreparedError, UnavailableError
 from harness.model.gpu import Gpu
 from harness.model.launch import BROKEN, Launch, Limits, Status
-from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, Unavailable, describe_fallbacks
+from harness.model.run import RULES, Machine, Plan, Run, Stop, StopReason, describe_fallbacks
 from harness.model.texts import joined, remove_password
 from harness.plan.gpus import find_first_starts, fit
-from harness.plan.groups import find_control
 from harness.report.sections import run_info
 from harness.runner.executor import RunExecutor, WalkListener
 from harness.runner.launching import LaunchMonitor, Watch
@@ -53,7 +52,7 @@ from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, replace_fallbacks
+from harness.session.planning import Planned, drop_environments, replace_fallbacks
 from harness.session.reporting import Written, load_results, report
 from harness.session.resuming import Earlier, find_slot, load_earlier, make_changed_error, read_machine_facts
 from harness.session.slot_plans import limit_to_slot
@@ -155,7 +154,8 @@ def run(
     waiting = observer.say if wait else None
     with ExitStack() as held:
         if slots:
-            prepare(planned, observer, wait=wait)  # builds interfere with other slots, so they hold the machine's lock
+            # builds interfere with other slots, so they hold the machine's lock, and a failed build isn't repeated
+            planned = drop_environments(planned, prepare(planned, observer, wait=wait))
             taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
             planned = limit_to_slot(planned, taken, len(slots))
         else:
@@ -173,7 +173,7 @@ def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], 
 def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict[str, UnavailableError]:
     """Prepare the environments of a plan under the machine's lock. Return the unavailable ones with their errors.
 
-    Raises the errors of `run`.
+    The listener gets messages about unavailable environments. Raises the errors of `run`.
     """
     untrusted, via = planned.untrusted, planned.request.gpu_via
     name, gpus_ = planned.request.backend, planned.plan.limits.gpus
@@ -182,7 +182,10 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
         return {}
     with hold_machine(listener.say if wait else None):
         backend.check_room(planned.needed)
-        return dict(_prepare_environments(backend, planned.needed, listener).unavailable)
+        unavailable = dict(_prepare_environments(backend, planned.needed, listener).unavailable)
+    for sentence in _explain_unavailable(unavailable):
+        listener.say(sentence)
+    return unavailable
 
 
 def resume(
@@ -292,6 +295,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             kit=hash_files(jobs.kit),
             machine=_load_machine(facts, listener),
             slots=slots,
+            slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else (),  # `_take_slot` keeps this process on them
         )
         folder.write_run(begun, signed=True)
         finished = pilots.store(folder)
@@ -322,20 +326,20 @@ def _prepare_available(
         except NothingPreparedError as nothing:
             nothing.advice = "\n".join(filter(None, [nothing.advice, _suggest_environments(planned, backend)]))
             raise
-        for sentence in _explain_unavailable(preparation):
+        for sentence in _explain_unavailable(preparation.unavailable):
             listener.say(sentence)
         absent |= preparation.unavailable
         again = replace_fallbacks(planned, absent) if replan else None
         if again is None:
-            return _drop_environments(planned, preparation.unavailable), preparation
+            return drop_environments(planned, preparation.unavailable), preparation
         planned = again
         _announce_fallbacks(planned.plan, listener)
 
 
-def _explain_unavailable(preparation: Preparation) -> Iterator[str]:
+def _explain_unavailable(unavailable: Mapping[str, UnavailableError]) -> Iterator[str]:
     """Yield a sentence for each reason why environments aren't available."""
     names: dict[str, list[str]] = {}
-    for environment, error in preparation.unavailable.items():
+    for environment, error in unavailable.items():
         names.setdefault(str(error), []).append(environment)
     for reason, those in names.items():
         yield f"{joined(those)} {'is' if len(those) == 1 else 'are'} not available here: {reason}"
@@ -534,24 +538,6 @@ def _prepare_environments(
 ) -> Preparation:
     with listener.preparing() as progress:
         return backend.prepare(list(needed), progress, early)
-
-
-def _drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
-    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
-    if not missing:
-        return planned
-    plan = planned.plan
-    names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
-    gone = {cell: missing[name] for cell, name in names.items() if name in missing}
-    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
-    groups = []
-    for group in plan.groups:
-        cells = [cell for cell in group.cells if cell not in gone]
-        again = find_control(cells, planned.reference) if group.control else None
-        groups += [replace(group, cells=cells, control=again)] if cells else []
-    left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
-    was_one = sum(group.controlled for group in plan.groups if group.control) == 1
-    return left.with_one_control() if was_one else left
 
 
 def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:

@@ -3,7 +3,7 @@
 import fnmatch
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 from harness.catalog import notebooks, script_files, scripts
@@ -19,7 +19,7 @@ from harness.model.errors import UsageError
 from harness.model.launch import Interleave
 from harness.model.scenario import OWN, STEP, WHOLE
 from harness.model.settings import is_free
-from harness.session.request import Request, ScriptRequest
+from harness.session.request import Request
 
 #: The maximum number of files in a script's folder that a message lists.
 SHOWN_FILES = 10
@@ -94,9 +94,8 @@ def make_request(
         _check_pytest(path, asked.environments)
     written = scripts.write(script, project, [file.stem for file in find_scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
-    kind = ScriptRequest if is_open else Request
     script_request = replace(
-        kind(**{field.name: getattr(asked, field.name) for field in fields(Request)}),
+        asked,
         scenarios=[str(written)],
         # each launch runs the script once, so there are no pilots and no interleaving
         warmup=0.0,
@@ -104,6 +103,7 @@ def make_request(
         interleave=Interleave.LAUNCHES,
         rounds=ROUNDS if is_open else asked.rounds,
         budget=SCRIPT_BUDGET if is_open else asked.budget,
+        budget_is_wish=is_open,
     )
     return script_request, [*sentences, *runner_sentences]
 

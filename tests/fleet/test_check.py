@@ -13,8 +13,9 @@ from harness import session
 from harness.cli import app
 from harness.files import get_data_dir
 from harness.fleet import check
-from harness.fleet.check import Interference, compute_interference, count_allowed_slots, load_stored
+from harness.fleet.check import Interference, SlotCheck, compute_interference, count_allowed_slots, load_stored
 from harness.machine.slots import Slot
+from harness.model.defaults import MARGIN
 from harness.model.errors import CannotRunHereError, DamagedError
 from harness.model.launch import Launch
 from tests import factories
@@ -80,12 +81,12 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     assert [0, 1, 2, 3, 4, 5] in made
     # each slot is the one that is alone
     assert {at for (at, *more) in made if not more} == {0, 1, 2, 3, 4, 5}
-    assert count_allowed_slots("cpu", None) == 4
-    assert count_allowed_slots("cpu", 3) == 3
+    assert count_allowed_slots("cpu", None, MARGIN) == 4
+    assert count_allowed_slots("cpu", 3, MARGIN) == 3
     with pytest.raises(
         CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: 5 at the same time"
     ):
-        count_allowed_slots("cpu", 5)
+        count_allowed_slots("cpu", 5, MARGIN)
 
 
 @pytest.mark.parametrize(
@@ -108,11 +109,31 @@ def test_what_is_not_known_is_measured_again(
 
 
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
-    assert count_allowed_slots("gpu", 1) == 1
+    assert count_allowed_slots("gpu", 1, MARGIN) == 1
     with pytest.raises(
         CannotRunHereError, match=r"has not been measured\.\nMeasure it: harness fleet check --gpu --slots 2"
     ):
-        count_allowed_slots("gpu", 2)
+        count_allowed_slots("gpu", 2, MARGIN)
+
+
+def test_slots_are_used_only_with_a_margin_that_their_interference_is_below() -> None:
+    tried = [Interference(6, 1.2, 1.19, 1.21), Interference(4, 1.005, 0.998, 1.012)]
+    cores = len(os.sched_getaffinity(0))
+    check._save_check("cpu", SlotCheck(4, tried, 0.03, "ways old fine", cores, "2026-11-21T04:10:00Z"))
+    for margin in (0.1, 0.03, 0.02):
+        assert count_allowed_slots("cpu", None, margin) == 4
+        assert count_allowed_slots("cpu", 2, margin) == 2
+    for wanted, more in ((None, ""), (2, " --slots 2")):
+        with pytest.raises(CannotRunHereError) as refused:
+            count_allowed_slots("cpu", wanted, 0.01)
+        assert str(refused.value) == (
+            "4 slots are safe on this machine for a margin of 3 %, but this run has a margin of 1 %: 4 at the same "
+            "time took 1.005× (0.998 to 1.012) times as long as one alone.\n"
+            f"Omit --slots or --margin, or measure again: harness fleet check{more} --margin 1%"
+        )
+    # one slot has no interference
+    check._save_check("cpu", SlotCheck(1, tried[:1], 0.03, "ways old fine", cores, "2026-11-21T04:10:00Z"))
+    assert count_allowed_slots("cpu", None, 0.01) == 1
 
 
 def test_what_is_remembered_is_of_the_cpus_that_there_were(
@@ -120,13 +141,13 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
 ) -> None:
     slowed(monkeypatch, {})
     check.check(planned, slots, 2, Ears())
-    assert count_allowed_slots("cpu", 2) == 2
+    assert count_allowed_slots("cpu", 2, MARGIN) == 2
     path = get_data_dir() / "fleet.json"
     document = json.loads(path.read_text())
     document["cpu"]["cpus"] = len(os.sched_getaffinity(0)) + 1
     path.write_text(json.dumps(document))
     with pytest.raises(CannotRunHereError, match="has not been measured"):
-        count_allowed_slots("cpu", 2)
+        count_allowed_slots("cpu", 2, MARGIN)
     whole = {**document["cpu"], "cpus": len(os.sched_getaffinity(0))}
     changes: tuple[dict[str, object], ...] = ({"safe": 0}, {"tried": [[]]}, {"cpus": []}, {"when": {}})
     other_types = [json.dumps({"cpu": {**whole, **change}}) for change in changes]
@@ -134,7 +155,7 @@ def test_what_is_remembered_is_of_the_cpus_that_there_were(
     for text in ("[]", "{", '{"cpu": {"tried": []}}', '{"cpu": 3}', deep, *other_types):
         path.write_text(text)
         with pytest.raises(DamagedError, match=r"fleet\.json is damaged"):
-            count_allowed_slots("cpu", 2)
+            count_allowed_slots("cpu", 2, MARGIN)
 
 
 def test_work_is_launched_and_without_a_number_says_nothing(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:

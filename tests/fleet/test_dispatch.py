@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,11 +15,12 @@ import pytest
 from harness import session
 from harness.fleet import check, dispatch
 from harness.machine.topology import Topology
-from harness.model.errors import CannotRunHereError, Exit, UsageError
+from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Launch, Role
 from harness.model.run import Machine, Run, Shard, Stop, StopReason
 from harness.session.request import EVENLY, Request
+from harness.store.signature import sign
 from tests import factories
 from tests.cli.conftest import stored
 
@@ -105,12 +106,16 @@ def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Calla
     current: list[Pretence] = []
 
     def run(
-        *given: Pretence, ears: Ears | None = None, resume: Path | None = None, **plan: object
+        *given: Pretence,
+        ears: Ears | None = None,
+        resume: Path | None = None,
+        lacking: Mapping[str, UnavailableError] | None = None,
+        **plan: object,
     ) -> dispatch.FleetResult:
         current[:] = given
         monkeypatch.setattr(dispatch, "_open_places", places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(given))
-        monkeypatch.setattr(dispatch, "_make_ready", lambda *arguments, **more: None)
+        monkeypatch.setattr(dispatch, "_make_ready", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, ears or Ears(), rounds=None, budget=None)
         made = replace(planned, plan=replace(planned.plan, **plan))  # type: ignore[arg-type]
@@ -296,7 +301,7 @@ def on_gpus(planned: session.Planned, *models: str, **asked: object) -> session.
 def test_spread_is_a_slot_for_each_gpu(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, int | None]] = []
 
-    def allowed(kind: str, wanted: int | None) -> int:
+    def allowed(kind: str, wanted: int | None, margin: float) -> int:
         asked.append((kind, wanted))
         return wanted or 2
 
@@ -342,3 +347,45 @@ def test_how_a_run_was_asked_for_is_kept_with_it(
     assert words[0] == "matrix"
     assert (words[words.index("--seed") + 1], words[words.index("--balance") + 1]) == ("1", "even")
     assert "--results" not in words
+
+
+def test_shards_leave_out_what_the_whole_run_could_not_prepare(
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
+) -> None:
+    lacking = {"old": UnavailableError("No Python 3.7 is here.", "Install it.")}
+    folder = measured(Pretence("one", planned), lacking=lacking).merged.ended.folder
+    found = dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1")
+    assert {name: str(error) for name, error in found.items()} == {"old": "No Python 3.7 is here.\nInstall it."}
+    request = replace(planned.request, shard=Shard(1, 4), balance=EVENLY)  # type: ignore[call-arg]
+    part = session.plan(request, found)  # type: ignore[arg-type]
+    assert [each.name for each in part.needed] == ["new"]
+    reasons = {(each.cell.environment, each.reason) for each in part.plan.unavailable}
+    assert reasons == {("old", "No Python 3.7 is here.")}
+    # it is the same part of the same plan
+    assert part.plan.shard == session.plan(request).plan.shard  # type: ignore[arg-type]
+    assert dispatch.read_unavailable(Path("results")) == {}
+    assert dispatch.read_unavailable(Path("elsewhere") / dispatch.SHARDS / "1.1") == {}
+
+
+def test_the_fleet_of_an_older_run_is_read(
+    planned: session.Planned, measured: Callable[..., dispatch.FleetResult]
+) -> None:
+    folder = measured(Pretence("one", planned, fails(3, 3))).merged.ended.folder
+    kept = json.loads((folder / dispatch.ASKED).read_text())
+    older = {name: value for name, value in kept.items() if name not in ("unavailable", "signature")}
+    (folder / dispatch.ASKED).write_bytes(sign(json.dumps(older, indent=2).encode() + b"\n"))
+    assert dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1") == {}
+    assert is_whole(measured(Pretence("one", planned), resume=folder), planned)
+
+
+def test_environments_are_prepared_once_and_again_with_the_next_fallback(
+    planned: session.Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = UnavailableError("one"), UnavailableError("other")
+    after = replace(planned, suite="after")
+    answers = {"": {"old": first}, "after": {"new": second}}
+    monkeypatch.setattr(dispatch, "prepare", lambda planned, listener, wait: answers[planned.suite])
+    monkeypatch.setattr(
+        dispatch, "replace_fallbacks", lambda planned, lacking: after if list(lacking) == ["old"] else None
+    )
+    assert dispatch._make_ready(planned, Ears(), wait=False) == {"old": first, "new": second}

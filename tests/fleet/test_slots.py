@@ -24,7 +24,7 @@ from harness.machine.slots import Slot
 from harness.session.resuming import find_slot
 from harness.store.folder import RunFolder
 from tests import factories
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import BAKE, Harness, stored
 from tests.fleet.conftest import counts, read_until
 
 CORES = len(os.sched_getaffinity(0))
@@ -72,6 +72,19 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
     assert {launch["resources"]["slots"] for launch in fine} == {2}
     with hold_machine():
         pass
+
+
+def test_shards_do_not_try_again_to_build_what_the_whole_run_could_not(harness: Harness) -> None:
+    gone = BAKE.splitlines()[3].replace('"old"', '"gone"').replace("3.11", "3.60")
+    (harness.root / "docker-bake.hcl").write_text(BAKE.replace("  ]\n", f"{gone}\n  ]\n"))
+    (harness.root / "images" / "locks" / "gone-cpu.txt").write_text("# nothing\n")
+    done = harness.matrix(*PLAN[:-1], "1", "-e", "old", "-e", "gone")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("gone is not available here") == 1
+    found = session.read(harness.run)
+    assert {launch.cell.environment for launch in found.launches} == {"old"}
+    assert {entry.cell.environment for entry in found.run.plan.unavailable} == {"gone"}
+    assert len(found.run.plan.groups) == 2
 
 
 def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: Harness) -> None:
@@ -179,7 +192,9 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
     # who sends a folder does not say which CPUs are used here
     assert find_slot(folder.path) is None
     folder.write_run(run, signed=True)
-    assert find_slot(folder.path) == Slot((2, 3), "1")
+    assert find_slot(folder.path) == Slot((2, 3), "1")  # as in an older run
+    folder.write_run(replace(run, slot_cpus=(0, 1, 2, 3)), signed=True)
+    assert find_slot(folder.path) == Slot((0, 1, 2, 3), "1")
     folder.write_run(replace(run, slots=1), signed=True)
     assert find_slot(folder.path) is None
 

@@ -69,6 +69,7 @@ ASKED = Request(
     memory=2**30,
     precision=0.025,
     budget=600.0,
+    budget_is_wish=True,
     margin=0.05,
     sampling=Protocol.DOCUMENT,
     lock_clocks="1410",
@@ -95,7 +96,7 @@ def test_a_request_knows_the_command_that_asks_for_the_same() -> None:
         "7",
     ]
     words = "-e old -e new -s ways -a way=fine,prints -a speed=slow --gpu --gpu-via runtime --timeout 90s "
-    words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --margin 5% "
+    words += "--memory 1073741824b --results elsewhere --precision 2.5% --budget 600s --budget-is-wish --margin 5% "
     words += "--sampling document --lock-clocks 1410 --warmup 0s --measure 0.25s --shard 2/5 --balance results/earlier "
     words += "--on ray://head:10001 --slots 4 --try-anyway --spread"
     assert ASKED.command() == ["harness", "matrix", *words.split()]

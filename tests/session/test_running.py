@@ -1,5 +1,6 @@
 """A run by the API: what its listener hears, how it is interrupted, and how two share a machine."""
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -18,6 +19,7 @@ from harness.cli.running import choose_exit_code
 from harness.history.summary import summarize
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
+from harness.machine.slots import Slot
 from harness.model.backend import BackendFacts, LaunchHandle, Preparation
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
@@ -25,9 +27,11 @@ from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Status
 from harness.model.run import Shard, Stop, StopReason
 from harness.report.comparisons import list_lines
+from harness.runner.executor import RunExecutor
 from harness.runner.rounds import RoundLog
 from harness.session.forecast import CUDA, FIRST_START, PACKAGES
 from harness.session.reporting import Written
+from harness.session.resuming import find_slot
 from harness.session.running import Ended
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
@@ -323,6 +327,7 @@ def test_an_environment_whose_interpreter_is_missing_is_replaced_and_a_named_one
     assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"there"}
     # every shard of a run has the same environments
     assert not session.plan(session.Request(**request_, shard=Shard(1, 2))).plan.stand_ins
+    assert not session.plan(session.Request(**request_, slots="2")).plan.stand_ins
     with pytest.raises(CannotRunHereError, match=r"Python 3\.60 isn't installed on this machine") as refused:
         session.run(session.plan(session.Request(**request_, environments=["gone"])))
     assert "Example: harness matrix -e there -s ways" in refused.value.advice
@@ -491,6 +496,58 @@ def test_a_run_waits_for_another_one_where_it_is_asked_to(request_: dict) -> Non
     assert ears.said[0].startswith("Another run is measuring on this machine. It is held by process ")
     assert ears.said[0].endswith("Waiting for it.")
     assert ended.results.launches
+
+
+def slots() -> list[Slot]:
+    """Return two slots with all CPUs that this process may use, so that a launch uses only a part of its slot."""
+    return [Slot(tuple(sorted(os.sched_getaffinity(0))))] * 2
+
+
+def test_a_run_in_a_slot_has_its_part_of_the_memory_and_is_resumed_with_all_cpus_of_the_slot(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory: list[float] = []
+
+    def make_executor(*values: Any, **named: Any) -> RunExecutor:
+        made = RunExecutor(*values, **named)
+        memory.append(made.memory)
+        return made
+
+    monkeypatch.setattr("harness.session.running.RunExecutor", make_executor)
+    monkeypatch.setattr("harness.session.running.host.read_free_memory", lambda: 2**34)
+    ended = session.run(session.plan(session.Request(**request_)), Ears(interrupt_after=1), slots=slots())
+    found = session.read(ended.folder).run
+    assert (found.slots, tuple(found.slot_cpus)) == (2, slots()[0].cpus)
+    assert len(found.plan.limits.cpus or ()) == 1
+    assert find_slot(ended.folder) == slots()[0]
+    again = session.resume(ended.folder)
+    assert not again.interrupted
+    assert len(again.results.launches) > len(ended.results.launches)
+    # half of the free memory, in two slots
+    assert memory == [2**32, 2**32]
+
+
+def test_an_environment_that_cannot_be_prepared_is_not_built_beside_other_slots(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[list[str]] = []
+    made = LocalBackend.prepare
+
+    def prepare(backend: LocalBackend, requirements: Sequence[Requirement], *more: Any) -> Preparation:
+        asked.append([each.name for each in requirements])
+        found = made(backend, [each for each in requirements if each.name != "old"], *more)
+        missing = {each.name: UnavailableError("No Python 3.7 is here.") for each in requirements if each.name == "old"}
+        return replace(found, unavailable=missing)
+
+    monkeypatch.setattr(LocalBackend, "prepare", prepare)
+    monkeypatch.setattr(LocalBackend, "unprepared", lambda _, requirements: list(requirements))
+    ears = Ears()
+    planned = session.plan(session.Request(**request_))
+    ended = session.run(planned, ears, slots=slots())
+    assert asked == [["old", "new"], ["new"]]
+    assert ears.said.count("old is not available here: No Python 3.7 is here.") == 1
+    assert {entry.cell.environment for entry in ended.results.run.plan.unavailable} == {"old"}
+    assert {launch.cell.environment for launch in ended.results.launches} == {"new"}
 
 
 def test_an_outlook_is_a_guess_before_the_first_run_and_what_it_took_afterwards(request_: dict) -> None:

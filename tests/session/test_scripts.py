@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from harness.cli import options
 from harness.model.errors import UsageError
 from harness.session.request import Request
 from harness.session.scripts import make_request
@@ -20,3 +23,24 @@ def test_packages_of_a_file_are_added_to_each_release_if_they_apply_in_its_pytho
     assert asked.environments == ["tf1.14", "tf2.15"]
     with pytest.raises(UsageError, match="doesn't contain TensorFlow"):
         make_request(script, Request(environments=[str(packages)]))
+
+
+def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_path: Path):
+    script = tmp_path / "mine.py"
+    script.write_text("x = 1\n")
+    asked, _ = make_request(script, Request(environments=["tf2.15"], slots="2"))
+    assert asked.budget_is_wish
+    found: list[Request] = []
+    command = typer.Typer()
+
+    @command.command()
+    @options.of(Request)
+    def matrix(request: Request) -> None:
+        found.append(request)
+
+    assert CliRunner().invoke(command, asked.command()[2:]).exit_code == 0
+    assert [(each.budget, each.budget_is_wish) for each in found] == [(90.0, True)]
+    assert "--budget-is-wish" not in CliRunner().invoke(command, ["--help"]).stdout
+    for strict in ({"budget": 90.0}, {"rounds": 3}):
+        asked, _ = make_request(script, Request(environments=["tf2.15"], **strict))
+        assert not asked.budget_is_wish
