@@ -247,9 +247,7 @@ def test_only_machines_of_the_night_that_was_asked_for_get_an_issue(
         assert [(each["title"].split()[4], each["state"]) for each in silent] == [(name, "OPEN") for name in machines]
 
 
-def test_a_machine_with_nothing_to_measure_gets_no_issue(
-    night, project, remote, github, *, tmp_path, monkeypatch
-):
+def test_a_machine_with_nothing_to_measure_gets_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
     seed(tmp_path / "seed", remote, monkeypatch)
     (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab"))
     (tmp_path / "night-1" / "artifacts" / "cpu--lab").mkdir(parents=True)

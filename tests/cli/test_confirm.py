@@ -209,7 +209,7 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
 
 @pytest.fixture
 def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """Confirm changes of a release line on some machines. Nothing is measured: each change on this machine is slower."""
+    """Confirm changes of a release line. Nothing is measured: each change on this machine is slower."""
     monkeypatch.setenv("HARNESS_MACHINE_ID", "one")
 
     def decide(question: ConfirmationRun, *_: object) -> list[tuple[SeriesFinding, Decision]]:

@@ -146,7 +146,14 @@ def test_a_folder_without_runs_and_no_folder_are_refused(history: Command) -> No
 
 def test_an_empty_history_says_how_to_fill_it(history: Command) -> None:
     assert "harness history add --all" in history("list").stderr
-    for words in ("show", "report -e tf2.0", "report --format md", "confirm", "confirm --all-suspected", "export --format otava"):
+    for words in (
+        "show",
+        "report -e tf2.0",
+        "report --format md",
+        "confirm",
+        "confirm --all-suspected",
+        "export --format otava",
+    ):
         with pytest.raises(NothingSelectedError, match=r"is empty\.\nAdd runs with: harness history add --all"):
             history(*words.split())
     assert not Path("history.html").exists()
