@@ -194,6 +194,8 @@ def report(
         # the site has a page before the first nightly run too
         is_empty = kind == "html" and not runs and request == SeriesRequest()
         selection = [] if is_empty else _find_series(history, request)
+        if is_empty:
+            say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
     searched = ChangeCache.load_user_cache()
     now = [judge_series(series, decisions, known=searched) for series in selection]
     if kind == "html":
