@@ -26,6 +26,7 @@ from harness.report.blocks import (
     Link,
     Section,
     Text,
+    Where,
     Words,
     tabulate,
 )
@@ -35,6 +36,9 @@ from harness.report.sections import scenarios
 
 #: The largest number of claims on the first screen, and of other environments per claim there. The table contains all.
 SENTENCES, OTHERS = 5, 3
+
+#: The largest number of rows in a terminal.
+ROWS = 30
 
 #: The outcomes in words, in the order in which they are counted.
 WORDS = {
@@ -68,13 +72,11 @@ def make_head(results: Results) -> Iterator[Block]:
     if commands := list_bisect_commands(results)[:SENTENCES]:
         yield Text(f"To find the {'releases' if len(commands) > 1 else 'release'} with the fix:", where=REPORT)
         yield Code("\n".join(commands), where=REPORT)
-    levels = list(
-        dict.fromkeys(format.level(place.level) for result in claims for place in result.places if _interval(place))
-    )
+    levels = sorted({place.level for result in claims for place in result.places if _interval(place)})
     if levels:
-        several = any(place.level > LEVEL for result in claims for place in result.places if _interval(place))
-        together = f" {_TOGETHER}" if several else ""
-        yield Text(f"Each interval in brackets has {' or '.join(levels)} confidence.{together}", True, where=REPORT)
+        confidence = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
+        together = f" {_TOGETHER}" if levels[-1] > LEVEL else ""
+        yield Text(f"Each interval in brackets has {confidence} confidence.{together}", True, where=REPORT)
 
 
 def make_sections(results: Results) -> Iterator[Section]:
@@ -84,18 +86,30 @@ def make_sections(results: Results) -> Iterator[Section]:
         return
     rest = [describe_claim(results, result) for result in claims[SENTENCES:]]
     lines = [_ClaimLine(result, place) for result in claims for place in result.places]
-    # in a terminal, the table doesn't repeat claims that the sentences describe completely
     has_more = bool(rest) or any(len(result.elsewhere) > OTHERS for result in claims)
     table = tabulate(
         "Claims of upstream issues and the measured values",
         _columns(results),
         lines,
         cell=lambda line: line.place.worse,
-        where=EVERYWHERE if has_more else FILES,
+        where=FILES | Where.DETAILS if has_more else FILES,
         noun="place",
         is_searchable=True,
     )
-    yield Section("Claims of upstream issues", "claims", [*([Items(rest, where=FILES)] if rest else []), table])
+    # in a terminal, the table doesn't repeat claims that the sentences describe completely
+    short = _make_short_table(results, lines) if has_more else []
+    yield Section("Claims of upstream issues", "claims", [*([Items(rest, where=FILES)] if rest else []), table, *short])
+
+
+def _make_short_table(results: Results, lines: Sequence[_ClaimLine]) -> Iterator[Block]:
+    """Yield the table for a terminal. If it has too many rows, each claim has only the row of its own environments."""
+    own = [line for line in lines if line.place is line.result.at]
+    shown = lines if len(lines) <= ROWS else own[:ROWS]
+    columns = [column for column in _columns(results) if column.text not in ("claim", "claimed")]
+    yield tabulate("Claims of upstream issues", columns, shown, where=Where.TERMINAL, noun="place")
+    if len(shown) < len(lines):
+        text = f"{counted(len(lines) - len(shown), 'more result', 'is')} in details.md and in report.html."
+        yield Text(text, where=Where.TERMINAL)
 
 
 def _columns(results: Results) -> list[Column[_ClaimLine]]:

@@ -219,6 +219,23 @@ def test_several_are_counted_and_the_table_has_every_place() -> None:
     assert [len(block.items) for block in items] == [5, 2]
 
 
+def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_many() -> None:
+    results = releases({"tf1.14": 3.0, "tf2.0": 1.0})
+
+    def show(count: int) -> tuple[list[list[str]], list[str]]:
+        scenario = claimed_scenario(*[results.claims[0].claim] * count)
+        (section,) = claims.make_sections(Results(replace(results.run, scenarios=[scenario]), results.launches))
+        (table,) = reading.tables(section, Where.TERMINAL)
+        return reading.rows(table), reading.told(section, Where.TERMINAL)
+
+    rows, told = show(7)
+    assert [row[1] for row in rows] == ["tf1.14", "tf2.0"] * 7
+    assert told == []
+    rows, told = show(claims.ROWS + 10)
+    assert [row[1] for row in rows] == ["tf1.14"] * claims.ROWS
+    assert told == [f"{claims.ROWS + 20} more results are in details.md and in report.html."]
+
+
 def test_a_run_without_claims_says_nothing_of_them() -> None:
     results = made(rounds({WORSE: 0.03, BETTER: 0.01}), replace(CLAIM, when={"call": "train_on_batch"}))
     assert list(claims.make_sections(results)) == list(claims.make_head(results)) == []
