@@ -26,6 +26,6 @@ def test_every_option_of_every_command_is_on_the_page() -> None:
     sections = {part.partition("\n")[0]: part for part in parts}
     for command, context in reference.commands():
         for parameter in command.params:
-            if parameter.param_type_name == "option":
+            if parameter.param_type_name == "option" and not parameter.hidden:
                 section = sections[context.command_path]
                 assert any(f"`{name}" in section or f", {name}" in section for name in parameter.opts), parameter
