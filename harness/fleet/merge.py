@@ -281,7 +281,7 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
         machines=machines,
         host={} if machines else _merge_hosts(parts),
         merged=[part.run.id for part in parts],
-        slot_cpus=(),
+        slot_cpus=[],
     )
 
 

@@ -295,7 +295,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             kit=hash_files(jobs.kit),
             machine=_load_machine(facts, listener),
             slots=slots,
-            slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else (),  # `_take_slot` keeps this process on them
+            slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else [],  # `_take_slot` keeps this process on them
         )
         folder.write_run(begun, signed=True)
         finished = pilots.store(folder)
