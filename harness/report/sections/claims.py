@@ -105,8 +105,7 @@ def _make_short_table(results: Results, lines: Sequence[_ClaimLine]) -> Iterator
     """Yield the table for a terminal. If it has too many rows, each claim has only the row of its own environments."""
     own = [line for line in lines if line.place is line.result.at]
     shown = lines if len(lines) <= ROWS else own[:ROWS]
-    columns = [column for column in _columns(results) if column.text not in ("claim", "claimed")]
-    yield tabulate("Claims of upstream issues", columns, shown, where=Where.TERMINAL, noun="place")
+    yield tabulate("Claims of upstream issues", _columns(results), shown, where=Where.TERMINAL, noun="place")
     if len(shown) < len(lines):
         text = f"{counted(len(lines) - len(shown), 'more result', 'is')} in details.md and in report.html."
         yield Text(text, where=Where.TERMINAL)
@@ -115,10 +114,16 @@ def _make_short_table(results: Results, lines: Sequence[_ClaimLine]) -> Iterator
 def _columns(results: Results) -> list[Column[_ClaimLine]]:
     return [
         Column("issue", lambda line: line.result.claim.issue.short, is_label=True),
-        Column("claim", lambda line: line.result.claim.reported),
+        Column("claim", lambda line: line.result.claim.reported, where=~Where.TERMINAL),
         Column("machine", lambda line: line.result.machine, is_optional=True, is_label=True),
         Column("where", lambda line: _where(line.place)),
-        Column("claimed", lambda line: format_claimed(line.result.claim), is_number=True, legend=_CLAIMED),
+        Column(
+            "claimed",
+            lambda line: format_claimed(line.result.claim),
+            is_number=True,
+            legend=_CLAIMED,
+            where=~Where.TERMINAL,
+        ),
         Column("measured", lambda line: Entry(format_measured(line.place), cells=line.place.cells), is_number=True),
         Column("outcome", lambda line: WORDS[line.place.outcome], is_verdict=True, legend=_OUTCOME),
         Column("remarks", lambda line: _remarks(results, line), is_optional=True),
