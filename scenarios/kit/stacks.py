@@ -32,6 +32,8 @@ class Stacks:
         signal.signal(signal.SIGALRM, self._before)
 
     def _sample(self, _, frame):
+        if frame is not None and frame.f_code is Stacks._sample.__code__:
+            return  # the next signal came before this method had ended: its time must not count twice
         now = perf_counter()
         stack, codes = [], self.codes
         while frame is not None:

@@ -1,7 +1,10 @@
 """A worker that profiles: which calls, what it leaves, and that nothing of it is there where times are measured."""
 
+import itertools
 import json
 import marshal
+import operator
+import signal
 import time
 
 import pytest
@@ -140,3 +143,15 @@ def test_all_the_time_of_a_block_is_some_stack_s():
     assert 0 < sum(stacks.seconds.values()) <= taken
     names = {tuple(stacks.codes[place].co_name for place in stack)[:1] for stack in stacks.seconds}
     assert ("inner",) in names
+
+
+def test_a_signal_during_a_sample_counts_no_time_twice(monkeypatch):
+    # A clock whose every reading raises the signal. It is written in C, as the real one: no frame of its own is seen.
+    signals, seconds = map(signal.raise_signal, itertools.repeat(signal.SIGALRM)), map(float, itertools.count())
+    clock = map(operator.itemgetter(1), zip(signals, seconds, strict=False))
+    monkeypatch.setattr("kit.stacks.perf_counter", clock.__next__)
+    monkeypatch.setattr("kit.stacks.INTERVAL", 3600)
+    with Stacks() as stacks:
+        signal.raise_signal(signal.SIGALRM)
+    assert "_sample" not in {code.co_name for code in stacks.codes.values()}
+    assert 0 < sum(stacks.seconds.values()) <= next(seconds)
