@@ -130,10 +130,7 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
         )
     if withheld == {Withheld.CONTENTION}:
         widest = format.share(float(f"{math.expm1(max(finding.compared.contention for finding in findings)):.2g}"))
-        return (
-            f"{start}, because the correction for CPU contention may be off by {widest} (use a machine with less "
-            "interference, or --clock cpu)"
-        )
+        return f"{start}, because the correction for CPU contention may be off by {widest}"
     rounds = max(finding.compared.ratio.rounds for finding in findings)
     return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
 

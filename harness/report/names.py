@@ -18,13 +18,13 @@ _BARE = BARE | {"true", "false", "yes", "no", "none"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:
-    """Return a value, with its axis if needed: `graph`, but `threads 4` and `xla on`.
+    """Return a value, with its axis if needed: `graph`, but `threads=4` and `xla=on`.
 
-    A value also needs its axis if another axis has the same value: `model small`.
+    A value also needs its axis if another axis has the same value: `model=small`.
     """
     shared = any(value in values for name, values in scenario.axes.items() if name != axis)
     clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
-    return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis} {value}"
+    return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis}={value}"
 
 
 def list_labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
@@ -100,7 +100,7 @@ def make_suffix(table: ScenarioTable) -> str:
 
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
-    """Return a row's name: its values of `axes`, and its device if the table has several: `model small, fit`."""
+    """Return a row's name: its values of `axes`, and its device if the table has several: `model=small, fit`."""
     return _place(table, row.device, row.axes, axes)
 
 

@@ -93,7 +93,7 @@ class Subject:
     def shared(self) -> list[str]:
         """The properties that the sides have in common: the environment if it is the same, and axis values."""
         alone = [self.worse.environment.name] if len(self.environments) == 1 else []
-        return [*alone, *(f"{axis} {value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
+        return [*alone, *(f"{axis}={value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
 
     def _is_shared(self, axis: str) -> bool:
         return len({side.cell.axes.get(axis) for side in self.sides}) == 1

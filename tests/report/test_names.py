@@ -13,14 +13,14 @@ def table(run, launches):
 
 def test_a_value_that_says_nothing_alone_is_named_by_its_axis():
     assert label(scenario(), "mode", "graph") == "graph"
-    assert label(scenario(), "threads", "4") == "threads 4"
-    assert label(scenario(), "xla", "on") == "xla on"
+    assert label(scenario(), "threads", "4") == "threads=4"
+    assert label(scenario(), "xla", "on") == "xla=on"
     assert label(scenario(), "environment", "2024") == "2024"
 
 
 def test_a_value_that_two_axes_have_is_named_by_its_axis():
     sizes = scenario(axes={"model": ["small", "large"], "data": ["small"]})
-    assert label(sizes, "model", "small") == "model small"
+    assert label(sizes, "model", "small") == "model=small"
     assert label(sizes, "model", "large") == "large"
 
 

@@ -26,7 +26,7 @@ from harness.report.phrases import (
 )
 
 #: The largest number of changes in the sentence above the table.
-NAMED = 3
+NAMED = 2
 
 #: Ratios below this are inverted in the sentence: "B takes 20× as long as A" instead of "A takes 0.05× as long as B".
 SMALL_RATIO = 0.1
@@ -74,11 +74,10 @@ def describe_causes(results: Results) -> list[str]:
     (attribution,) = every
     if attribution.depending is None:
         return [describe_effects(attribution, results.run.plan)]
-    change = names.name_change(attribution.scenario, attribution.depending.changes[0])
     separately = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
     return [
-        f"The effect of {change} depends on another change. Averaged over {counted(attribution.cells, 'cell')}, "
-        f"{separately}."
+        f"{_name_dependence(attribution, attribution.depending)}. Averaged over "
+        f"{counted(attribution.cells, 'cell')}, {separately}."
     ]
 
 
@@ -89,22 +88,27 @@ def describe_effects(attribution: Attribution, plan: Plan) -> str:
     if not _has_verdicts(attribution):
         return "There are no verdicts on these effects, because two identical cells differed by more than the margin."
     leading, on = attribution.leading, attribution.depending
-    factors = [_describe_change(attribution, effect, plan.clock) for effect in leading[:NAMED]]
-    factors += [counted(len(leading) - NAMED, "more change")] if len(leading) > NAMED else []
+    factors = ", and ".join(_describe_change(attribution, effect, plan.clock) for effect in leading[:NAMED])
     beyond = f"a difference{describe_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
             changes = f"no change is shown to make {beyond}"
         case 1:
-            changes = f"only one change makes {beyond}: {factors[0]}"
+            changes = f"only one change makes {beyond}: {factors}"
+        case count if count > NAMED:
+            changes = f"{count} changes make {beyond}. The largest: {factors}"
         case count:
-            changes = f"{count} changes make {beyond}, largest first: {joined(factors)}"
+            changes = f"{count} changes make {beyond}: {factors}"
     first = f"Averaged over the other axes, {changes}."
-    return (
-        f"{first} Two changes depend on each other: {_describe_dependence(attribution, on, plan.clock)}."
-        if on
-        else first
-    )
+    if on is None:
+        return first
+    return f"{first} {_name_dependence(attribution, on)}: {_describe_dependence(attribution, on, plan.clock)}."
+
+
+def _name_dependence(attribution: Attribution, effect: Effect) -> str:
+    """Name an interaction: `The effect of tf2.0 vs tf1.14 depends on the mode`."""
+    change, second = effect.changes
+    return f"The effect of {names.name_change(attribution.scenario, change)} depends on the {second.axis}"
 
 
 def _has_verdicts(attribution: Attribution) -> bool:

@@ -64,7 +64,8 @@ def count_results(statements: Sequence[Statement]) -> str:
     checked = sum(standings.values())
     total = counted(checked, "statement")
     return (
-        f"{total} of the sources {'was' if checked == 1 else 'were'} checked: {listing}. Each cell counts separately."
+        f"{total} from the sources {'was' if checked == 1 else 'were'} compared with the observations: {listing}. "
+        "Each cell counts separately."
     )
 
 

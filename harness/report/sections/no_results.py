@@ -75,9 +75,9 @@ def list_cells(results: Results, missing: Missing) -> str:
 
 
 def _box(box: Box) -> str:
-    """Return the name of a set of cells, such as `keras_step, tf2.15, api keras`."""
+    """Return the name of a set of cells, such as `keras_step, tf2.15, api=keras`."""
     environments = box.values.get(ENVIRONMENT, ())
-    axes = [f"{axis} {'/'.join(values)}" for axis, values in box.values.items() if axis != ENVIRONMENT]
+    axes = [f"{axis}={'/'.join(values)}" for axis, values in box.values.items() if axis != ENVIRONMENT]
     count = f" ({box.count} cells)" if box.count > 1 else ""
     return ", ".join([box.scenario, *(["/".join(environments)] if environments else []), *axes]) + count
 

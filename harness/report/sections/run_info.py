@@ -145,7 +145,7 @@ def describe_scenario(results: Results, scenario: Scenario) -> Words:
     devices = " and ".join(dict.fromkeys(f"the {cell.device.value.upper()}" for cell in cells))
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
     if observed and not numbers:
-        counts = f"{_count_cells(observed, len(cells), 'observations')}, which aren't timed"
+        counts = f"{_count_cells(observed, len(cells), 'observations')} instead of times"
     else:
         only = f", {observed} with observations only" if observed else ""
         counts = f"{_count_cells(numbers, len(cells), 'a result')}{only}"

@@ -46,7 +46,7 @@ def test_what_is_slower_comes_first_and_what_is_the_same_is_counted() -> None:
 
 
 def test_what_gave_no_number_is_named() -> None:
-    assert "- **oom**, step, tf2.0, call train_on_batch, mode graph: killed at 2 GiB" in render(Results(*example()))
+    assert "- **oom**, step, tf2.0, call=train_on_batch, mode=graph: killed at 2 GiB" in render(Results(*example()))
 
 
 def test_many_comparisons_and_reasons_are_cut() -> None:

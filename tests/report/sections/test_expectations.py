@@ -25,7 +25,7 @@ def test_what_was_seen_stands_where_it_differs_from_what_is_stated():
 
 def test_they_are_counted():
     assert expectations.count_results(Results(*example()).statements) == (
-        "5 statements of the sources were checked: 4 as stated, 1 differs. Each cell counts separately."
+        "5 statements from the sources were compared with the observations: 4 as stated, 1 differs. Each cell counts separately."
     )
 
 
@@ -67,7 +67,8 @@ def test_beside_times_the_counts_are_told_everywhere():
     made = section(run(scenarios=[stated]), launches)
     for where in (Where.PASTE, Where.TERMINAL, Where.DETAILS, Where.PAGE):
         assert reading.told(made, where) == [
-            "4 statements of the sources were checked: 4 as stated. Each cell counts separately."
+            "4 statements from the sources were compared with the observations: 4 as stated. Each cell counts "
+            "separately."
         ]
 
 

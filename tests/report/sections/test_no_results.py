@@ -72,7 +72,7 @@ def test_cells_beyond_the_names_are_counted():
     # no two cells of a diagonal are in one box
     numbers = {of: 0.01 for of in members if of.axes["call"] != of.axes["mode"]}
     told = only(asked, rounds(numbers, count=1))["cells"]
-    assert told.startswith("step, call 0, mode 0; step, call 1, mode 1; ")
+    assert told.startswith("step, call=0, mode=0; step, call=1, mode=1; ")
     assert told.endswith("; and 3 more cells")
 
 

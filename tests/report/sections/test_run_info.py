@@ -54,7 +54,7 @@ def test_a_scenario_is_told_with_its_source_and_its_cells():
 def test_cells_that_only_observe_are_counted():
     only = [launch(cell(), (), 0, observations={"traces": 3})]
     assert items(run([cell()]), only)["One training step"].endswith(
-        ": 1 cell on the CPU, with observations, which aren't timed."
+        ": 1 cell on the CPU, with observations instead of times."
     )
 
 
