@@ -155,7 +155,7 @@ def test_a_terminal_shows_bar_count_time_left_and_what_runs_on_two_lines(columns
         assert bar.startswith("━━━━━━")
         assert " 16/32  1 min " in bar
         assert bar.endswith(" so far")
-        assert now.startswith("round 2 of 3: new mode 3 ")
+        assert now.startswith("round 2 of 3: new mode=3 ")
         assert now.endswith("first_one")
         assert ("…" in now) == (columns < 80)
         assert max(map(len, terminal.shown)) < columns
@@ -174,15 +174,15 @@ def test_above_it_each_cell_has_its_last_time_its_mean_and_the_ratio_to_the_firs
         progress.live.refresh()
         lines = [line.split() for line in terminal.shown]
         assert lines[:6] == [
-            ["new", "mode", "0:", "failed:", "gone"],
+            ["new", "mode=0:", "failed:", "gone"],
             ["cell", "last", "mean", "ratio", "rounds"],
-            ["old", "mode", "0", "20.0", "ms", "12.6", "ms", "baseline", "3"],
-            ["new", "mode", "0", "failed", "10.1", "ms", "1.01×", "2"],
-            ["old", "mode", "1", "10.0", "ms", "10.0", "ms", "baseline", "2"],
-            ["new", "mode", "1", "10.1", "ms", "10.1", "ms", "1.01×", "2"],
+            ["old", "mode=0", "20.0", "ms", "12.6", "ms", "baseline", "3"],
+            ["new", "mode=0", "failed", "10.1", "ms", "1.01×", "2"],
+            ["old", "mode=1", "10.0", "ms", "10.0", "ms", "baseline", "2"],
+            ["new", "mode=1", "10.1", "ms", "10.1", "ms", "1.01×", "2"],
         ]
     # the report follows
-    assert terminal.shown == ["new mode 0: failed: gone"]
+    assert terminal.shown == ["new mode=0: failed: gone"]
 
 
 def test_a_cell_that_has_its_pilot_alone_has_that_time_and_no_mean():
@@ -204,7 +204,7 @@ def test_of_more_cells_than_there_are_lines_the_most_recent_are_shown():
         assert len(terminal.shown) <= 20
         head, *rows = terminal.shown[:-2]
         assert head.startswith("cell (16 of 40) ")
-        assert [row.split()[:3] for row in rows[-2:]] == [["old", "mode", "19"], ["new", "mode", "19"]]
+        assert [row.split()[:2] for row in rows[-2:]] == [["old", "mode=19"], ["new", "mode=19"]]
 
 
 @pytest.mark.parametrize("lines", range(1, 7))
