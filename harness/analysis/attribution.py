@@ -135,12 +135,28 @@ def _attribute_effects(
             varying,
             run.plan.margin,
             lookup.control_of(cells[0]),
-            share=min(lookup.look(cell).share for cell in cells),
+            share=_find_share(table, cells, lookup),
             contention=contention,
         ),
         unchecked=_has_unchecked_work(table, cells),
         machine=machine,
     )
+
+
+def _find_share(table: ScenarioTable, cells: Sequence[Cell], lookup: Lookup) -> float:
+    """Return the share of the level that the effects may use.
+
+    A clear verdict can end a group with `--precision` before the intervals are narrow. That end depends on the data, so
+    the effects get the share of such a verdict.
+    """
+    shares = [lookup.look(cell).share for cell in cells]
+    within = set(cells)
+    for compared in (value.compared for row in table.rows for value in row.values if value.compared):
+        look, interval = lookup.look(compared.cell), compared.ratio.interval
+        if {compared.cell, compared.other} <= within and look.settled and interval:
+            is_wide = 0.5 * math.log(interval.high / interval.low) > look.narrow
+            shares += [look.share * look.settled] if is_wide else []
+    return min(shares)
 
 
 def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:

@@ -10,10 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harness.analysis.attribution import find_largest
+from harness.analysis.looks import FIRST_LOOK, compute_settling_share
 from harness.analysis.results import Results
-from harness.analysis.verdicts import Verdict, Withheld
+from harness.analysis.verdicts import Verdict, Withheld, compute_shown_alpha
 from harness.model.environment import Device
 from harness.model.launch import Status
+from harness.model.run import Stop, StopReason
 from tests.factories import broken, cell, cells, rounds, run
 from tests.swept import CROSSING, swept_run
 from tests.swept import seconds as swept_seconds
@@ -327,3 +329,21 @@ def test_axes_too_many_for_a_grid_in_memory():
     points += [(str(i), str(j), *["0"] * 13) for i in range(2) for j in range(2)]
     kept = find_largest(axes, points)
     assert [axis for axis, levels in kept.items() if len(levels) > 1] == ["axis0", "axis1"]
+
+
+@pytest.mark.parametrize(
+    ("spread", "rounds_", "share"),
+    [
+        (0.1, FIRST_LOOK + 2, compute_settling_share(FIRST_LOOK + 2)),
+        (0.001, FIRST_LOOK + 2, 1.0),
+        (0.1, FIRST_LOOK + 1, 1.0),  # no look is after this round
+    ],
+)
+def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts(spread, rounds_, share):
+    times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
+    asked = run(times)
+    stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in asked.plan.groups}
+    asked = replace(asked, plan=replace(asked.plan, precision=0.02), stops=stops)
+    (found,) = made(asked, rounds(times, spread=spread, count=rounds_))
+    plain = 1.0 - compute_shown_alpha(len(found.effects))
+    assert found.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain))
