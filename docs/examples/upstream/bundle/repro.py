@@ -1,6 +1,6 @@
 """train_on_batch on arrays, from release to release.
 
-Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 11.7 to 33.3) (network lstm, mode default).
+Measured: tf2.16 takes 19.8 times as long as tf2.15 (95 %: 11.7 to 33.3) (network=lstm, mode=default).
 
 Run it in virtual environments:
 
