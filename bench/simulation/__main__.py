@@ -2,17 +2,18 @@
 
 import argparse
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, replace
 from functools import partial
 from itertools import product
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from bench.simulation import percentiles
 from bench.simulation.bisection import End, SearchKind, SearchResults, search
+from bench.simulation.cases import WORST, Case, Simulate, find_least, find_worst, list_spreads, simulate_cases
 from bench.simulation.correlated import (
     COMPARED,
     COURSES,
@@ -29,6 +30,7 @@ from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours
 from bench.simulation.harness_rules import MARGIN, Outcome, edge, outcome, simulate_bias, simulate_controls
 from bench.simulation.looks import HEADLINE, at, simulate_continued, simulate_looks
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
+from bench.simulation.markdown import format_percent, print_table
 from bench.simulation.nights import (
     FIRST,
     NIGHTS,
@@ -46,7 +48,6 @@ from bench.simulation.other_rules import shares
 from bench.simulation.settling import settled_share, suggestions
 from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, simulate_launches, simulate_tables
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
-from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.quantities import PIECE, slope
 from harness.analysis.sizing import FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
 from harness.model.defaults import CLAIM_PRECISION
@@ -58,28 +59,8 @@ COMPARISONS = (1, 4, 16, 32, 128)
 EFFECTS = (0.05, 0.10, 0.20)
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """One kind of table to simulate, and the true log ratios of its comparisons (`effects`)."""
-
-    table: Table
-    rounds: int
-    effects: Sequence[float]
-    precision: float | None = None
-    first: int = FIRST_LOOK
-    settles: bool = False
-
-
 #: Prints one part, with a number of tables or trials and a seed.
 Part = Callable[[ProcessPoolExecutor, int, int], None]
-
-
-class Simulate(Protocol):
-    """Simulates cases, with `share` times the usual number of tables, and with the seed plus `later`."""
-
-    def __call__(self, cases: Sequence[Case], *, share: float = 1.0, later: int = 0) -> list[Outcome]:
-        """Return the outcome of each case."""
-        ...
 
 
 def main() -> None:
@@ -99,93 +80,25 @@ def main() -> None:
             PARTS[name](pool, tables, seed)
 
 
-def _simulate_cases(
-    pool: ProcessPoolExecutor, tables: int, seed: int, cases: Sequence[Case], *, share: float = 1.0, later: int = 0
-) -> list[Outcome]:
-    return list(pool.map(partial(_simulate_case, tables=tables * share, seed=seed + later), cases))
-
-
-def _simulate_case(case: Case, tables: float, seed: int) -> Outcome:
-    # a small table is quick, but it has few comparisons to estimate the coverage
-    count = max(1, round(tables * {1: 4.0, 4: 2.0, 128: 0.5}.get(case.table.comparisons, 1.0)))
-    return outcome(
-        case.table,
-        case.rounds,
-        count,
-        seed=seed,
-        effects=case.effects,
-        precision=case.precision,
-        first=case.first,
-        settles=case.settles,
-    )
-
-
-def _list_spreads(comparisons: int) -> list[tuple[Spread, bool]]:
-    """Return the kinds of variability of cells, and whether their samples show it. KINDS has a separate part."""
-    several = [(Spread.GROUPS, True)] if comparisons > 1 else []
-    return [(Spread.EQUAL, True), (Spread.UNEQUAL, True), (Spread.UNEQUAL, False), *several]
-
-
 def _list_kinds(comparisons: int) -> list[Table]:
     """Return tables with each variability and drift, and without the baseline with each variability."""
     return [
         table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
-        for sigma, (spread, seen) in product(SIGMAS, _list_spreads(comparisons))
+        for sigma, (spread, seen) in product(SIGMAS, list_spreads(comparisons))
         for against, drift in [*((Against.REFERENCE, kind) for kind in Drift), (Against.ANOTHER, Drift.PERIODIC)]
     ]
 
 
 def _print_errors(simulate: Simulate) -> None:
     print("## Errors and coverage\n")
-    _print_table(
+    print_table(
         ["comparisons", "rounds", *WORST], (_format_errors(simulate, *case) for case in product(COMPARISONS, ROUNDS))
     )
 
 
 def _format_errors(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
     cases = [Case(kind, rounds, (0.0, edge(rounds))) for kind in _list_kinds(comparisons)]
-    return [str(comparisons), str(rounds), *_find_worst(simulate, cases, 0.5, 4.0)]
-
-
-#: The names of the results of `_find_worst`.
-WORST = ("false alarms", "wrong `same`", "wrong difference", "coverage", "in the worst group")
-
-
-def _find_worst(simulate: Simulate, cases: Sequence[Case], first: float, again: float) -> list[str]:
-    """Return the worst value of each of WORST, over cases with equal cells and with a difference at the margin."""
-    measures: list[Callable[[Outcome], float]] = [
-        lambda figures: -figures.said[0].any_different,
-        lambda figures: -figures.said[1].any_same,
-        lambda figures: -figures.said[1].any_different,
-        lambda figures: figures.coverage,
-        lambda figures: -figures.coverage,
-        lambda figures: figures.worst,
-    ]
-    extremes = _find_least(simulate, cases, first, again, measures)
-    *wrong, low, high, group = (abs(value) for value, _ in extremes)
-    return [
-        *map(_format_percent, wrong),
-        " to ".join(map(_format_percent, sorted([low, high]))),
-        _format_percent(group),
-    ]
-
-
-def _find_least(
-    simulate: Simulate,
-    cases: Sequence[Case],
-    first: float,
-    again: float,
-    measures: Sequence[Callable[[Outcome], float]],
-) -> list[tuple[float, Case]]:
-    """Return, for each measure, the case with the lowest value, and the measure's value in a second simulation of it.
-
-    Without the second simulation, the lowest of many values would be too low just by chance.
-    """
-    outcomes = simulate(cases, share=first)
-    worst = [min(range(len(cases)), key=lambda at, function=measure: function(outcomes[at])) for measure in measures]  # type: ignore[misc]
-    those = list(dict.fromkeys(worst))
-    anew = dict(zip(those, simulate([cases[at] for at in those], share=again, later=1), strict=True))
-    return [(measure(anew[at]), cases[at]) for measure, at in zip(measures, worst, strict=True)]
+    return [str(comparisons), str(rounds), *find_worst(simulate, cases, 0.5, 4.0)]
 
 
 def _print_kinds(simulate: Simulate) -> None:
@@ -208,15 +121,15 @@ def _print_kinds(simulate: Simulate) -> None:
         ]
         samples = "for its launches and its samples" if shown else "for its launches only"
         rows.append(
-            [f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(_format_percent, worst)]
+            [f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(format_percent, worst)]
         )
-    _print_table(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
+    print_table(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
 
 
 def _print_noises(simulate: Simulate) -> None:
     print("\n## Launches that aren't normally distributed\n")
     heads = [*WORST[:3], "own intervals", "own intervals, noisier cell", "all shown intervals contain their true ratio"]
-    _print_table(["noise", *heads], ([name, *_format_noise(simulate, changes)] for name, changes in UNEXPECTED.items()))
+    print_table(["noise", *heads], ([name, *_format_noise(simulate, changes)] for name, changes in UNEXPECTED.items()))
 
 
 def _format_noise(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
@@ -237,15 +150,15 @@ def _format_noise(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
         lambda figures: figures.worst,
         lambda figures: figures.together,
     ]
-    extremes = _find_least(simulate, cases, 0.5, 2.0, measures)
-    shown = [f"{_format_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
+    extremes = find_least(simulate, cases, 0.5, 2.0, measures)
+    shown = [f"{format_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
     return [text if place != 4 or changes.get("spread") is Spread.ONE else "" for place, text in enumerate(shown)]
 
 
 def _print_stopping(simulate: Simulate) -> None:
     print("\n## Stopping with `--precision`\n")
     heads = ["comparisons", "standard deviation of launches", "rounds", *WORST]
-    _print_table(
+    print_table(
         heads, (_format_stopping(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05)))
     )
 
@@ -253,11 +166,11 @@ def _print_stopping(simulate: Simulate) -> None:
 def _format_stopping(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
     cases = [
         Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02, settles=True)
-        for (spread, seen), drift in product(_list_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
+        for (spread, seen), drift in product(list_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
     ]
     rounds = [figures.rounds for figures in simulate(cases, share=0.05)]
-    worst = _find_worst(simulate, cases, 0.25, 1.0)
-    return [str(comparisons), _format_percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
+    worst = find_worst(simulate, cases, 0.25, 1.0)
+    return [str(comparisons), format_percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
 
 
 def _print_saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
@@ -273,7 +186,7 @@ def _print_saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         "rounds",
         "settled",
     ]
-    _print_table(heads, rows)
+    print_table(heads, rows)
 
 
 def _format_saved(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
@@ -281,8 +194,8 @@ def _format_saved(tables: int, seed: int, kind: tuple[float, Spread, float]) -> 
     shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
     before, settled, now, settled_now = simulate_looks(shape, 60, tables, -HEADLINE, precision, seed=seed)
     scatter = "alike" if spread is Spread.EQUAL else "each by its own"
-    rounds = [f"{before:.1f}", _format_percent(settled), f"{now:.1f}", _format_percent(settled_now)]
-    return [_format_percent(sigma), scatter, f"± {_format_percent(precision)}", *rounds]
+    rounds = [f"{before:.1f}", format_percent(settled), f"{now:.1f}", format_percent(settled_now)]
+    return [format_percent(sigma), scatter, f"± {format_percent(precision)}", *rounds]
 
 
 #: The rounds after which a run's report is read. The run continues if a verdict is unclear.
@@ -297,7 +210,7 @@ def _print_continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
     ]
     heads = ["read after rounds", "comparisons", *WORST[:3], "intervals hold", "rounds", *powers]
-    _print_table(heads, rows)
+    print_table(heads, rows)
 
 
 def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
@@ -317,10 +230,10 @@ def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[i
     return [
         ", ".join(map(str, looks)),
         str(comparisons),
-        *map(_format_percent, wrong),
-        _format_percent(min(figures.together for figures in by_case.values())),
+        *map(format_percent, wrong),
+        format_percent(min(figures.together for figures in by_case.values())),
         f"{rounds[0]:.1f} to {rounds[-1]:.1f}",
-        *(_format_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
+        *(format_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
     ]
 
 
@@ -331,7 +244,7 @@ def _print_claims(simulate: Simulate) -> None:
         *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
     )
     rows = [_format_claims(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
-    _print_table(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
+    print_table(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
 
 
 def _format_claims(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
@@ -342,8 +255,8 @@ def _format_claims(simulate: Simulate, first: int, precision: float, sigma: floa
     ]
     outcomes = simulate(cases, share=2.0)
     rounds, covered = sorted(figures.rounds for figures in outcomes), sorted(figures.coverage for figures in outcomes)
-    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{_format_percent(covered[0])} to {_format_percent(covered[-1])}"]
-    return [f"± {_format_percent(precision)}", str(first), _format_percent(sigma), *ends]
+    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{format_percent(covered[0])} to {format_percent(covered[-1])}"]
+    return [f"± {format_percent(precision)}", str(first), format_percent(sigma), *ends]
 
 
 def _print_power(simulate: Simulate) -> None:
@@ -356,17 +269,17 @@ def _print_power(simulate: Simulate) -> None:
     rows = [
         [
             str(case.table.comparisons),
-            _format_percent(case.table.sigma),
+            format_percent(case.table.sigma),
             str(case.rounds),
-            f"± {_format_percent(math.expm1(figures.half))}",
-            *(_format_percent(verdicts.different) for verdicts in figures.said[:-1]),
-            _format_percent(figures.said[-1].same),
-            _format_percent(figures.lost),
+            f"± {format_percent(math.expm1(figures.half))}",
+            *(format_percent(verdicts.different) for verdicts in figures.said[:-1]),
+            format_percent(figures.said[-1].same),
+            format_percent(figures.lost),
         ]
         for case, figures in zip(cases, simulate(cases), strict=True)
     ]
     heads = ["comparisons", "standard deviation of launches", "rounds", "own 95 % interval"]
-    _print_table(
+    print_table(
         [*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "control withholds all verdicts"],
         rows,
     )
@@ -383,9 +296,9 @@ def _print_mixtures(simulate: Simulate) -> None:
     for ((share, slower), comparisons, rounds), figures in zip(kinds, simulate(cases), strict=True):
         equal, *at_edge = figures.said
         wrong = (max(verdicts.any_same for verdicts in at_edge), max(verdicts.any_different for verdicts in at_edge))
-        shown = map(_format_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
+        shown = map(format_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
         rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
-    _print_table(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
+    print_table(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
 
 
 def _print_growth(runs: int, seed: int) -> None:
@@ -398,8 +311,8 @@ def _print_growth(runs: int, seed: int) -> None:
                 simulate_growth(allocator, leak, 5, runs, seed, fit=fit, margin=margin)
                 for fit in (ours, slope, least_squares)
             ]
-            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", _format_percent(way.covered))]
-            ours_too = [_format_percent(ways[0].found), _format_percent(ways[0].apart)]
+            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", format_percent(way.covered))]
+            ours_too = [format_percent(ways[0].found), format_percent(ways[0].apart)]
             rows.append([name, f"{leak:,.0f} B", *numbers[:2], *ours_too, *numbers[2:]])
     heads = [
         "reported",
@@ -411,7 +324,7 @@ def _print_growth(runs: int, seed: int) -> None:
         "by least squares",
         "contains it",
     ]
-    _print_table(["memory", "kept per call", *heads], rows)
+    print_table(["memory", "kept per call", *heads], rows)
 
 
 def _print_percentiles(runs: int, seed: int) -> None:
@@ -420,9 +333,9 @@ def _print_percentiles(runs: int, seed: int) -> None:
     for (name, machine), (of, share) in product(percentiles.MACHINES.items(), PERCENTILES.items()):
         found = [percentiles.coverage(machine, share, launches, runs, seed) for launches in (3, 5, 10)]
         ways = ([getattr(one, way) for one in found] for way in ("launches", "bootstrap"))
-        rows.append([name, of, *(" / ".join(_format_percent(share) for share in way) for way in ways)])
+        rows.append([name, of, *(" / ".join(format_percent(share) for share in way) for way in ways)])
     heads = ["t interval, 3 / 5 / 10 launches", "bootstrap, 3 / 5 / 10 launches"]
-    _print_table(["machine", "of", *heads], rows)
+    print_table(["machine", "of", *heads], rows)
 
 
 def _print_controls(tables: int, seed: int) -> None:
@@ -433,15 +346,15 @@ def _print_controls(tables: int, seed: int) -> None:
         kind = Table(groups, others, sigma, drift=Drift.LINEAR)
         checks = simulate_controls(kind, rounds, tables, [math.log1p(shift) for shift in shifts], seed=seed)
         wide = [
-            f"± {_format_percent(math.expm1(checks.half))}",
-            _format_percent(math.expm1(checks.least)),
-            _format_percent(checks.checked),
+            f"± {format_percent(math.expm1(checks.half))}",
+            format_percent(math.expm1(checks.least)),
+            format_percent(checks.checked),
         ]
         launched = f"{groups} of {others + 2} launches"
-        shown = (_format_percent(checks.coverage), *wide, *map(_format_percent, checks.lost))
-        rows.append([launched, _format_percent(sigma), str(rounds), *shown])
+        shown = (format_percent(checks.coverage), *wide, *map(format_percent, checks.lost))
+        rows.append([launched, format_percent(sigma), str(rounds), *shown])
     heads = ["groups", "standard deviation of launches", "rounds", "coverage", "interval", "least bias", "a check"]
-    _print_table([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
+    print_table([*heads, *(f"{shift:.0%} slower" for shift in shifts)], rows)
 
 
 def _print_settling(tables: int, seed: int) -> None:
@@ -449,7 +362,7 @@ def _print_settling(tables: int, seed: int) -> None:
     heads = ["comparisons", "variability of cells", "rounds", "unclear", "a number is reported", "this number settles"]
     kinds = product((Spread.EQUAL, Spread.UNEQUAL), (1, 13), (3, 5))
     rows = (_format_settling(*kind, tables, seed) for kind in kinds)
-    _print_table([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
+    print_table([*heads, "otherwise: probability reported", "200 rounds settle"], rows)
 
 
 def _format_settling(spread: Spread, comparisons: int, rounds: int, tables: int, seed: int) -> list[str]:
@@ -465,7 +378,7 @@ def _format_settling(spread: Spread, comparisons: int, rounds: int, tables: int,
         "alike" if spread is Spread.EQUAL else "each cell differently (a third of that to three times as much)",
         str(rounds),
         f"{len(entries):,}",
-        *map(_format_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
+        *map(format_percent, (len(numbers) / len(entries), settled_share(numbers), expected, settled_share(others))),
     ]
 
 
@@ -477,7 +390,7 @@ def _print_interleaving(tables: int, seed: int) -> None:
         figures = simulate_bias(kind, rounds, tables, math.log1p(bias), alone=alone, seed=seed)
         shown = (figures.wrong, figures.unchecked, figures.found)
         rows.append(
-            [str(comparisons), _format_percent(bias), _format_percent(alone), str(rounds), *map(_format_percent, shown)]
+            [str(comparisons), format_percent(bias), format_percent(alone), str(rounds), *map(format_percent, shown)]
         )
     heads = [
         "comparisons",
@@ -487,7 +400,7 @@ def _print_interleaving(tables: int, seed: int) -> None:
         "wrong verdicts",
         "without the check",
     ]
-    _print_table([*heads, "bias found"], rows)
+    print_table([*heads, "bias found"], rows)
 
 
 def _print_trends(cells: int, seed: int) -> None:
@@ -497,7 +410,7 @@ def _print_trends(cells: int, seed: int) -> None:
         [
             noise,
             *(
-                _format_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths))
+                format_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths))
                 for n in counts
             ),
         ]
@@ -506,39 +419,39 @@ def _print_trends(cells: int, seed: int) -> None:
     rows.append(
         [
             "turns on a machine that slows by 20 % in each round",
-            *(_format_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
+            *(format_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
         ]
     )
-    _print_table(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    print_table(["what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     kinds = list(product((0.1, 0.3, 1.0, 5.0), ("white", "drift of 10 %", "drift of 40 %")))
     rows = [
-        [f"{growth:.0%}", noise, *(_format_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
+        [f"{growth:.0%}", noise, *(format_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
         for growth, noise in kinds
     ]
-    _print_table(["step gets slower by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
+    print_table(["step gets slower by", "what the machine does", *(f"launches: {n}" for n in counts)], rows)
     print()
     rows = [
         [
             str(count),
             f"{falls:.0%}",
-            *(_format_percent(_simulate_falls(Group(count, falls), n, cells, seed)[0]) for n in (3, 5)),
+            *(format_percent(_simulate_falls(Group(count, falls), n, cells, seed)[0]) for n in (3, 5)),
         ]
         for count, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
     ]
-    _print_table(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
+    print_table(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
     print()
     rows = []
     for (members, growing), falls, grows in product(
         ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
     ):
         pairs = [_simulate_falls(Group(members, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
-        shares = [_format_percent(share) if members > growing else "-" for share, _ in pairs] + [
-            _format_percent(share) for _, share in pairs
+        shares = [format_percent(share) if members > growing else "-" for share, _ in pairs] + [
+            format_percent(share) for _, share in pairs
         ]
         rows.append([f"{growing} of {members}", f"{grows:.0%}", f"{falls:.0%}", *shares])
     heads = [f"{which}: {n} launches" for which in ("unchanged cells marked", "marked") for n in (3, 5)]
-    _print_table(["cells that get slower", "by", "the clock falls by", *heads], rows)
+    print_table(["cells that get slower", "by", "the clock falls by", *heads], rows)
 
 
 def _simulate_falls(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
@@ -554,7 +467,7 @@ def _print_sharing(launches: int, seed: int) -> None:
         by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
         judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
         rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
-    _print_table(
+    print_table(
         [
             "the step",
             "other processes",
@@ -578,8 +491,8 @@ def _print_contention(tables: int, seed: int) -> None:
         kind = table(comparisons, 0.02, turns=True)
         before, after, error = simulate_tables(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
         both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
-        shown = [f"{_format_percent(one)} → {_format_percent(two)}" for one, two in both]
-        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), _format_percent(error), *shown])
+        shown = [f"{format_percent(one)} → {format_percent(two)}" for one, two in both]
+        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), format_percent(error), *shown])
     heads = [
         "CPU share lost",
         "what is subtracted",
@@ -589,7 +502,7 @@ def _print_contention(tables: int, seed: int) -> None:
         "false alarms",
         "wrong difference",
     ]
-    _print_table([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
+    print_table([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)
 
 
 def _print_other_rules(tables: int, seed: int) -> None:
@@ -598,12 +511,12 @@ def _print_other_rules(tables: int, seed: int) -> None:
     for drift in Drift:
         kind = table(1, 0.02, drift=drift)
         for name, share in shares(kind, 10, tables, seed=seed).items():
-            rows.setdefault(name, []).append(_format_percent(share))
+            rows.setdefault(name, []).append(format_percent(share))
         (ours,) = outcome(kind, 10, tables, seed=seed).said
         rows.setdefault("interleaved rounds, interval beyond 3 % (harness)", []).append(
-            _format_percent(ours.any_different)
+            format_percent(ours.any_different)
         )
-    _print_table(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
+    print_table(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])
 
 
 def _print_searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
@@ -618,11 +531,11 @@ def _print_searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
             *_format_search(kind),
             f"{kind.spread:.0%}",
             *_format_ends(one),
-            f"{_format_percent(other.right)} in {_format_median(other.launches)}",
+            f"{format_percent(other.right)} in {_format_median(other.launches)}",
         ]
         for kind, one, other in zip(kinds, outcomes, plain, strict=True)
     )
-    _print_table(heads, rows)
+    print_table(heads, rows)
     print()
     owns = [
         (label, replace(base, step=math.log1p(step), **dict(changes)))
@@ -635,7 +548,7 @@ def _print_searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
         [*_format_search(kind), label, *_format_ends(figures)]
         for (label, kind), figures in zip(owns, outcomes, strict=True)
     )
-    _print_table(["candidates", "step", "other differences", *END_HEADS], rows)
+    print_table(["candidates", "step", "other differences", *END_HEADS], rows)
 
 
 #: The headings of the columns that show how searches ended.
@@ -658,7 +571,7 @@ def _format_search(kind: SearchKind) -> list[str]:
 
 def _format_ends(figures: SearchResults) -> list[str]:
     return [
-        *(_format_percent(figures.ends[end]) for end in End),
+        *(format_percent(figures.ends[end]) for end in End),
         _format_median(figures.rounds),
         _format_median(figures.launches),
     ]
@@ -680,16 +593,16 @@ def _print_nights(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         "suspected within 5 nightly runs",
         "confirmed",
     ]
-    _print_table([*heads, "one issue", "edits"], _make_whole_rows(pool, max(1, 3 * tables // 50), seed))
+    print_table([*heads, "one issue", "edits"], _make_whole_rows(pool, max(1, 3 * tables // 50), seed))
     print()
     trials = {name: max(1, tables // 12 if "otava" in name else 4 * tables // 5) for name in RULES}
     kinds = [*((kind, 0.05, 1.0) for kind in (Kind.STILL, Kind.DRIFT, Kind.SPIKES, Kind.HOSTS))]
     kinds += [(Kind.DRIFT, 0.05, 2.0), (Kind.DRIFT, 0.10, 2.0)]
     heads = [f"{step:.0%}, {kind}{', twice the noise' if noise > 1.0 else ''}" for kind, step, noise in kinds]
     rows = ([name, *(_format_found(pool, name, trials[name], seed, kind) for kind in kinds)] for name in RULES)
-    _print_table(["rule", *heads], rows)
+    print_table(["rule", *heads], rows)
     print()
-    _print_table(["rule", "of", *Kind], _make_false_rows(pool, trials, seed))
+    print_table(["rule", "of", *Kind], _make_false_rows(pool, trials, seed))
 
 
 def _make_whole_rows(pool: ProcessPoolExecutor, histories: int, seed: int) -> Iterator[list[str]]:
@@ -751,10 +664,10 @@ def _print_correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None
         rows[str(course)] = {name: rates(sum(counts), months[name]) for name, counts in suspicions.items()}
     heads = ["nightly runs", "rule", *(f"{count:,} series" for count in SERIES), "months of a series per suspicion"]
     ours = list(COMPARED)[:2]
-    _print_table(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
+    print_table(heads, ([label, name, *cells[name]] for label, cells in rows.items() for name in ours))
     print()
     # the counts of each rule for the largest number of series
-    _print_table(
+    print_table(
         ["nightly runs", *COMPARED], ([label, *(row[-2] for row in cells.values())] for label, cells in rows.items())
     )
 
@@ -767,11 +680,11 @@ def _print_correlated(pool: ProcessPoolExecutor, tables: int, seed: int) -> None
 
     for step in (0.05, 0.10):
         print()
-        _print_table([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
+        print_table([f"+{step:.0%}", *COMPARED], ([str(kind), *found(kind, step)] for kind in COURSES))
     print()
     lengths = (9, 13, 20, 30, 60, 365)
     heads = ["lag-1 correlation", "factor", *(f"{nights} nightly runs" for nights in lengths)]
-    _print_table(heads, _make_inflation_rows(lengths, tables, seed))
+    print_table(heads, _make_inflation_rows(lengths, tables, seed))
 
 
 def _make_inflation_rows(lengths: Sequence[int], trials: int, seed: int) -> Iterator[list[str]]:
@@ -787,13 +700,13 @@ def _make_table_part(*parts: Callable[[Simulate], None]) -> Part:
 
     def part(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
         for section in parts:
-            section(partial(_simulate_cases, pool, tables, seed))
+            section(partial(simulate_cases, pool, tables, seed))
 
     return part
 
 
 def _print_looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    _print_stopping(partial(_simulate_cases, pool, tables, seed))
+    _print_stopping(partial(simulate_cases, pool, tables, seed))
     _print_saved(pool, tables, seed)
     _print_continued(pool, tables, seed)
 
@@ -829,16 +742,6 @@ PARTS: dict[str, Part] = {
     "growth": _make_single_part(_print_growth, 4),
     "percentiles": _make_single_part(_print_percentiles, 2),
 }
-
-
-def _format_percent(share: float) -> str:
-    return f"{100.0 * share:.1f} %"
-
-
-def _print_table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    print(f"| {' | '.join(heads)} |\n| {' | '.join('---' for _ in heads)} |")
-    for row in rows:
-        print(f"| {' | '.join(row)} |", flush=True)
 
 
 if __name__ == "__main__":
