@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.simulation import percentiles
 from bench.simulation.bisection import End, SearchKind, SearchResults, search
-from bench.simulation.cases import WORST, Case, Simulate, find_least, find_worst, list_spreads, simulate_cases
+from bench.simulation.cases import Simulate, simulate_cases
 from bench.simulation.correlated import (
     COMPARED,
     COURSES,
@@ -27,9 +27,8 @@ from bench.simulation.correlated import (
 )
 from bench.simulation.correlated import shares as found_shares
 from bench.simulation.growth import ALLOCATORS, CALLS, LEAK, least_squares, ours, simulate_growth
-from bench.simulation.harness_rules import MARGIN, Outcome, edge, outcome, simulate_bias, simulate_controls
-from bench.simulation.looks import HEADLINE, at, simulate_continued, simulate_looks
-from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, table
+from bench.simulation.harness_rules import outcome, simulate_bias, simulate_controls
+from bench.simulation.machine import Drift, Spread, Table, table
 from bench.simulation.markdown import format_percent, print_table
 from bench.simulation.nights import (
     FIRST,
@@ -47,17 +46,11 @@ from bench.simulation.nights import (
 from bench.simulation.other_rules import shares
 from bench.simulation.settling import settled_share, suggestions
 from bench.simulation.sharing import KINDS, LOADS, Shared, Varies, Wrong, simulate_launches, simulate_tables
+from bench.simulation.stopping_tables import print_claims, print_continued, print_saved, print_stopping
 from bench.simulation.trends import NOISES, Group, false_trends, in_turns, one_after_the_other, seen
+from bench.simulation.verdict_tables import print_errors, print_kinds, print_mixtures, print_noises, print_power
 from harness.analysis.quantities import PIECE, slope
-from harness.analysis.sizing import FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
-from harness.model.defaults import CLAIM_PRECISION
 from harness.model.scenario import PERCENTILES
-
-SIGMAS = (0.01, 0.03, 0.10)
-ROUNDS = (2, 3, 4, 5, 8, 20)
-COMPARISONS = (1, 4, 16, 32, 128)
-EFFECTS = (0.05, 0.10, 0.20)
-
 
 #: Prints one part, with a number of tables or trials and a seed.
 Part = Callable[[ProcessPoolExecutor, int, int], None]
@@ -78,227 +71,6 @@ def main() -> None:
     with ProcessPoolExecutor() as pool:
         for name in [arguments.only] if arguments.only else PARTS:
             PARTS[name](pool, tables, seed)
-
-
-def _list_kinds(comparisons: int) -> list[Table]:
-    """Return tables with each variability and drift, and without the baseline with each variability."""
-    return [
-        table(comparisons, sigma, spread=spread, drift=drift, against=against, seen=seen)
-        for sigma, (spread, seen) in product(SIGMAS, list_spreads(comparisons))
-        for against, drift in [*((Against.REFERENCE, kind) for kind in Drift), (Against.ANOTHER, Drift.PERIODIC)]
-    ]
-
-
-def _print_errors(simulate: Simulate) -> None:
-    print("## Errors and coverage\n")
-    print_table(
-        ["comparisons", "rounds", *WORST], (_format_errors(simulate, *case) for case in product(COMPARISONS, ROUNDS))
-    )
-
-
-def _format_errors(simulate: Simulate, comparisons: int, rounds: int) -> list[str]:
-    cases = [Case(kind, rounds, (0.0, edge(rounds))) for kind in _list_kinds(comparisons)]
-    return [str(comparisons), str(rounds), *find_worst(simulate, cases, 0.5, 4.0)]
-
-
-def _print_kinds(simulate: Simulate) -> None:
-    print("\n## Configurations with different variability\n")
-    kinds = list(product((True, False), (3.0, 5.0, 10.0), (1, 4, 32), (3, 5, 10)))
-    cases = [
-        Case(kind, rounds, (0.0, edge(rounds)))
-        for shown, loud, comparisons, rounds in kinds
-        for against in Against
-        for kind in [table(comparisons, 0.02, spread=Spread.KINDS, against=against, loud=loud, seen=shown)]
-    ]
-    outcomes = simulate(cases, share=2.0)
-    rows = []
-    for (shown, loud, comparisons, rounds), *both in zip(kinds, outcomes[::2], outcomes[1::2], strict=True):
-        worst = [
-            max(figures.said[0].any_different for figures in both),
-            max(figures.said[1].any_same for figures in both),
-            max(figures.said[1].any_different for figures in both),
-            min(figures.coverage for figures in both),
-        ]
-        samples = "for its launches and its samples" if shown else "for its launches only"
-        rows.append(
-            [f"{loud:.0f} times as much, {samples}", str(comparisons), str(rounds), *map(format_percent, worst)]
-        )
-    print_table(["standard deviation of every third cell", "comparisons", "rounds", *WORST[:4]], rows)
-
-
-def _print_noises(simulate: Simulate) -> None:
-    print("\n## Launches that aren't normally distributed\n")
-    heads = [*WORST[:3], "own intervals", "own intervals, noisier cell", "all shown intervals contain their true ratio"]
-    print_table(["noise", *heads], ([name, *_format_noise(simulate, changes)] for name, changes in UNEXPECTED.items()))
-
-
-def _format_noise(simulate: Simulate, changes: Mapping[str, Any]) -> list[str]:
-    """Return the worst values over 1 to 32 comparisons and three to five rounds.
-
-    `3.0 % (1, 5)` is the value for one comparison and five rounds. True differences at the margin are simulated in both
-    directions, because some noise isn't symmetric.
-    """
-    cases = [
-        Case(table(comparisons, **{"sigma": 0.03, **changes}), rounds, (0.0, MARGIN, -MARGIN))
-        for comparisons, rounds in product((1, 4, 16, 32), (3, 4, 5))
-    ]
-    measures: list[Callable[[Outcome], float]] = [
-        lambda figures: -figures.said[0].any_different,
-        lambda figures: -max(verdicts.any_same for verdicts in figures.said[1:]),
-        lambda figures: -max(verdicts.any_different for verdicts in figures.said[1:]),
-        lambda figures: figures.coverage,
-        lambda figures: figures.worst,
-        lambda figures: figures.together,
-    ]
-    extremes = find_least(simulate, cases, 0.5, 2.0, measures)
-    shown = [f"{format_percent(abs(value))} ({case.table.comparisons}, {case.rounds})" for value, case in extremes]
-    return [text if place != 4 or changes.get("spread") is Spread.ONE else "" for place, text in enumerate(shown)]
-
-
-def _print_stopping(simulate: Simulate) -> None:
-    print("\n## Stopping with `--precision`\n")
-    heads = ["comparisons", "standard deviation of launches", "rounds", *WORST]
-    print_table(
-        heads, (_format_stopping(simulate, *kind) for kind in product((1, 4, 16, 128), (0.01, 0.02, 0.03, 0.05)))
-    )
-
-
-def _format_stopping(simulate: Simulate, comparisons: int, sigma: float) -> list[str]:
-    cases = [
-        Case(table(comparisons, sigma, spread=spread, drift=drift, seen=seen), 60, (0.0, MARGIN), 0.02, settles=True)
-        for (spread, seen), drift in product(list_spreads(comparisons), (Drift.STEPS, Drift.PERIODIC))
-    ]
-    rounds = [figures.rounds for figures in simulate(cases, share=0.05)]
-    worst = find_worst(simulate, cases, 0.25, 1.0)
-    return [str(comparisons), format_percent(sigma), f"{min(rounds):.0f} to {max(rounds):.0f}", *worst]
-
-
-def _print_saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    print()
-    kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
-    rows = pool.map(partial(_format_saved, max(1, tables // 2), seed), kinds)
-    heads = [
-        "standard deviation of launches",
-        "variability of cells",
-        "precision",
-        "rounds, by width alone",
-        "settled",
-        "rounds",
-        "settled",
-    ]
-    print_table(heads, rows)
-
-
-def _format_saved(tables: int, seed: int, kind: tuple[float, Spread, float]) -> list[str]:
-    sigma, spread, precision = kind
-    shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
-    before, settled, now, settled_now = simulate_looks(shape, 60, tables, -HEADLINE, precision, seed=seed)
-    scatter = "alike" if spread is Spread.EQUAL else "each by its own"
-    rounds = [f"{before:.1f}", format_percent(settled), f"{now:.1f}", format_percent(settled_now)]
-    return [format_percent(sigma), scatter, f"± {format_percent(precision)}", *rounds]
-
-
-#: The rounds after which a run's report is read. The run continues if a verdict is unclear.
-READ = ((3, 8), (4, 10), (5, 10), (3, 4, 5, 6, 8, 10))
-
-
-def _print_continued(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    print("\n## Continued runs\n")
-    kinds = list(product(READ, {1: (1, 1), 5: (1, 5), 13: (1, 13), 32: (8, 4)}.items()))
-    rows = pool.map(partial(_format_continued, tables, seed), kinds)
-    powers = [
-        f"{difference:.0%} slower: {what}" for difference in (0.05, 0.10) for what in ("first", "last", "new run")
-    ]
-    heads = ["read after rounds", "comparisons", *WORST[:3], "intervals hold", "rounds", *powers]
-    print_table(heads, rows)
-
-
-def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[int, tuple[int, int]]]) -> list[str]:
-    """Return wrong verdicts, coverage and rounds, each for the worst of three variabilities, and the power at 2 %."""
-    looks, (comparisons, size) = kind
-    count = max(1, round(tables * {1: 16.0, 5: 4.0}.get(comparisons, 2.0)))
-    kinds = [*product((0.01, 0.02, 0.03), (0.0, MARGIN)), (0.02, at(0.05)), (0.02, at(0.10))]
-    by_case = {
-        (sigma, effect): simulate_continued(Table(*size, sigma, drift=Drift.PERIODIC), looks, count, effect, seed=seed)
-        for sigma, effect in kinds
-    }
-    equal = max(figures.different for (_, effect), figures in by_case.items() if effect == 0.0)
-    edges = [figures for (_, effect), figures in by_case.items() if effect == MARGIN]
-    wrong = [equal, max(figures.same for figures in edges), max(figures.different for figures in edges)]
-    rounds = sorted(figures.rounds for figures in by_case.values())
-    powers = [by_case[0.02, at(difference)] for difference in (0.05, 0.10)]
-    return [
-        ", ".join(map(str, looks)),
-        str(comparisons),
-        *map(format_percent, wrong),
-        format_percent(min(figures.together for figures in by_case.values())),
-        f"{rounds[0]:.1f} to {rounds[-1]:.1f}",
-        *(format_percent(share) for figures in powers for share in (figures.first, figures.settled, figures.new)),
-    ]
-
-
-def _print_claims(simulate: Simulate) -> None:
-    print("\n## Stopping of claims\n")
-    looks = (
-        (FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]),
-        *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
-    )
-    rows = [_format_claims(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
-    print_table(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
-
-
-def _format_claims(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
-    """Return a row for at most thirty rounds of four launches each, one of which is compared with another."""
-    cases = [
-        Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
-        for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
-    ]
-    outcomes = simulate(cases, share=2.0)
-    rounds, covered = sorted(figures.rounds for figures in outcomes), sorted(figures.coverage for figures in outcomes)
-    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{format_percent(covered[0])} to {format_percent(covered[-1])}"]
-    return [f"± {format_percent(precision)}", str(first), format_percent(sigma), *ends]
-
-
-def _print_power(simulate: Simulate) -> None:
-    print("\n## Power\n")
-    effects = (*(-math.log1p(effect) for effect in EFFECTS), 0.0)
-    cases = [
-        Case(table(comparisons, sigma, drift=Drift.LINEAR), rounds, effects)
-        for comparisons, sigma, rounds in product((1, 16, 128), (0.01, 0.02, 0.03, 0.05, 0.10), (3, 5, 8, 20))
-    ]
-    rows = [
-        [
-            str(case.table.comparisons),
-            format_percent(case.table.sigma),
-            str(case.rounds),
-            f"± {format_percent(math.expm1(figures.half))}",
-            *(format_percent(verdicts.different) for verdicts in figures.said[:-1]),
-            format_percent(figures.said[-1].same),
-            format_percent(figures.lost),
-        ]
-        for case, figures in zip(cases, simulate(cases), strict=True)
-    ]
-    heads = ["comparisons", "standard deviation of launches", "rounds", "own 95 % interval"]
-    print_table(
-        [*heads, *(f"{effect:.0%} slower" for effect in EFFECTS), "equal: `same`", "control withholds all verdicts"],
-        rows,
-    )
-
-
-def _print_mixtures(simulate: Simulate) -> None:
-    print("\n## One-sided mixtures\n")
-    kinds = list(product(((0.5, 0.08), (0.2, 0.08), (0.1, 0.3)), (1, 4, 32), (3, 5, 8, 12, 20)))
-    cases = [
-        Case(table(comparisons, 0.005, mixture=Mixture(*mixture)), rounds, (0.0, MARGIN, -MARGIN))
-        for mixture, comparisons, rounds in kinds
-    ]
-    rows = []
-    for ((share, slower), comparisons, rounds), figures in zip(kinds, simulate(cases), strict=True):
-        equal, *at_edge = figures.said
-        wrong = (max(verdicts.any_same for verdicts in at_edge), max(verdicts.any_different for verdicts in at_edge))
-        shown = map(format_percent, (equal.any_different, *wrong, figures.coverage, figures.outlying))
-        rows.append([f"{share:.0%}", f"{slower:.0%}", str(comparisons), str(rounds), *shown])
-    print_table(["launches that are slower", "by", "comparisons", "rounds", *WORST[:4], "report shows outliers"], rows)
 
 
 def _print_growth(runs: int, seed: int) -> None:
@@ -706,9 +478,9 @@ def _make_table_part(*parts: Callable[[Simulate], None]) -> Part:
 
 
 def _print_looks(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
-    _print_stopping(partial(simulate_cases, pool, tables, seed))
-    _print_saved(pool, tables, seed)
-    _print_continued(pool, tables, seed)
+    print_stopping(partial(simulate_cases, pool, tables, seed))
+    print_saved(pool, tables, seed)
+    print_continued(pool, tables, seed)
 
 
 def _print_sharing_parts(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
@@ -723,13 +495,13 @@ def _make_single_part(function: Callable[[int, int], None], factor: int = 1) -> 
 
 #: The parts by their names for `--only`, in the order in which they are printed.
 PARTS: dict[str, Part] = {
-    "errors": _make_table_part(_print_errors),
-    "kinds": _make_table_part(_print_kinds),
-    "noises": _make_table_part(_print_noises),
+    "errors": _make_table_part(print_errors),
+    "kinds": _make_table_part(print_kinds),
+    "noises": _make_table_part(print_noises),
     "looks": _print_looks,
-    "claims": _make_table_part(_print_claims),
-    "power": _make_table_part(_print_power),
-    "mixtures": _make_table_part(_print_mixtures),
+    "claims": _make_table_part(print_claims),
+    "power": _make_table_part(print_power),
+    "mixtures": _make_table_part(print_mixtures),
     "nights": _print_nights,
     "correlated": _print_correlated,
     "searches": _print_searches,
