@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from bench.gpu_check import __main__ as check
-from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, Plan, Step, run_steps, summary, write
+from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_steps, summary, write
 from bench.gpu_check.masking import Mask, here
+from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest, find_refused
 from bench.gpu_check.recording import Replay
 from harness.machine.gpu import host
 from harness.model.gpu import Gpu, GpuHost
@@ -225,7 +226,7 @@ def test_half_a_line_of_a_run_that_was_stopped_is_masked_as_text(tmp_path: Path)
 def steps_on(card: Gpu, driver: str, folder: Path, **changes: Any) -> dict[str, Step]:
     """Return the steps by name, as `make gpu-check` plans them on this GPU."""
     host = GpuHost(cards=[card], driver=driver, needs_packages=bool(changes.get("without_engine")))
-    plan = Plan(check._newest([card], host), "0", 5.0, folder, **changes)
+    plan = Plan(find_newest([card], host), "0", 5.0, folder, **changes)
     return {step.name: step for step in plan.steps()}
 
 
@@ -234,7 +235,7 @@ def seconds(steps: Mapping[str, Step]) -> float:
 
 
 def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
-    lazy = check._compiled([CARD], HOST)
+    lazy = find_compiled([CARD], HOST)
     steps = steps_on(CARD, HOST.driver, tmp_path, of_quick=["tf1.15-ngc", "tf2.16"], lazy=lazy, has_tf32=True)
     typed = {name: step.typed for name, step in steps.items()}
     assert typed["images"] == f"harness images build tf2.21 tf1.15-ngc tf2.16 {lazy} --device gpu"
@@ -265,7 +266,7 @@ def test_on_a_card_that_no_release_runs_natively_it_reads_the_card(tmp_path: Pat
 
 def test_on_blackwell_it_runs_nvidias_tensorflow(tmp_path: Path) -> None:
     blackwell = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
-    refused = check._refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
+    refused = find_refused([blackwell], GpuHost(cards=[blackwell], driver="580.65.06"))
     steps = steps_on(blackwell, "580.65.06", tmp_path, refused=refused, has_tf32=True)
     assert steps["images"].typed == "harness images build tf2.17-ngc tf2.21 --device gpu"
     assert " -e tf2.17-ngc " in steps["products"].typed

@@ -6,12 +6,17 @@ launches from `Machine`, in the form in which a run stores them.
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
+from itertools import product
+from typing import Any
 
 import numpy as np
 
 from bench.simulation.machine import Floats
+from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.results import Results
 from harness.bisect.candidates import Candidate
 from harness.bisect.comparison import ProbeRun
@@ -187,3 +192,68 @@ def bisect_step(count: int, measure: Measure, times: int) -> int:
             high = middle
     measure(low, high, VERDICT)
     return low
+
+
+def print_searches(pool: ProcessPoolExecutor, trials: int, seed: int) -> None:
+    """Print how searches end, with harness and with plain bisection."""
+    print("\n## Bisection\n")
+    releases, wheels = SearchKind(26, scanned=True), SearchKind(166)
+    sizes = list(product((releases, wheels), (0.0, 0.05, 0.10, 0.50, 9.0), (0.01, 0.03, 0.06)))
+    kinds = [replace(kind, step=math.log1p(step), spread=spread) for kind, step, spread in sizes]
+    outcomes, plain = (pool.map(partial(search, trials=trials, seed=seed, plain=rounds), kinds) for rounds in (0, 5))
+    heads = ["candidates", "step", "standard deviation of a round", *END_HEADS, "plain bisection: right"]
+    rows = (
+        [
+            *_format_search(kind),
+            f"{kind.spread:.0%}",
+            *_format_ends(one),
+            f"{format_percent(other.right)} in {_format_median(other.launches)}",
+        ]
+        for kind, one, other in zip(kinds, outcomes, plain, strict=True)
+    )
+    print_table(heads, rows)
+    print()
+    owns = [
+        (label, replace(base, step=math.log1p(step), **dict(changes)))
+        for base, step, (label, changes) in product(
+            (releases, replace(releases, scanned=False)), (0.2, 0.1, 0.05), OWNS.items()
+        )
+    ]
+    outcomes = pool.map(partial(search, trials=trials, seed=seed), [kind for _, kind in owns])
+    rows = (
+        [*_format_search(kind), label, *_format_ends(figures)]
+        for (label, kind), figures in zip(owns, outcomes, strict=True)
+    )
+    print_table(["candidates", "step", "other differences", *END_HEADS], rows)
+
+
+#: The headings of the columns that show how searches ended.
+END_HEADS = ["right", "wrong", "right, with a warning", "wrong, with a warning", "refused", "rounds", "launches"]
+
+#: Other differences between releases than the step, by name. Rounds have a standard deviation of 3 %.
+OWNS: Mapping[str, Mapping[str, Any]] = {
+    "nothing": {},
+    "Student's t, 3 degrees of freedom": {"heavy": True},
+    "each ± 1 % at random": {"own": 0.01},
+    "each ± 2 % at random": {"own": 0.02},
+    "a drift of 1 % each": {"own": 0.01, "drifts": True},
+}
+
+
+def _format_search(kind: SearchKind) -> list[str]:
+    step = math.exp(kind.step)
+    return [f"{kind.count}{', scanned' if kind.scanned else ''}", f"×{step:g}" if step >= 2.0 else f"{step - 1.0:.0%}"]
+
+
+def _format_ends(figures: SearchResults) -> list[str]:
+    return [
+        *(format_percent(figures.ends[end]) for end in End),
+        _format_median(figures.rounds),
+        _format_median(figures.launches),
+    ]
+
+
+def _format_median(counts: Sequence[int]) -> str:
+    """Format the median and the 95th percentile: `16 (37)`."""
+    ordered = sorted(counts)
+    return f"{ordered[len(ordered) // 2]} ({ordered[math.ceil(0.95 * len(ordered)) - 1]})"

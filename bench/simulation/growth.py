@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.comparisons import is_beyond
-from harness.analysis.quantities import get_later_half, growth_difference, linear, slope
+from harness.analysis.quantities import PIECE, get_later_half, growth_difference, linear, slope
 
 Floats = npt.NDArray[np.float64]
 Points = Sequence[tuple[float, float]]
@@ -127,3 +128,30 @@ def _slopes(
     rates = leak * (1.0 + 0.02 * draw.normal(size=(launches, 1)))
     memory = allocator(draw, rates * CALLS)
     return [fit(list(zip(CALLS.tolist(), course, strict=True))) or 0.0 for course in memory.tolist()]
+
+
+def print_growth(runs: int, seed: int) -> None:
+    """Print how accurate the slopes are with each allocator, with and without a leak."""
+    print("\n## Memory growth\n")
+    margin = PIECE / float(CALLS[-1] / 2.0)
+    rows = []
+    for name, allocator in ALLOCATORS.items():
+        for leak in (0.0, LEAK):
+            ways = [
+                simulate_growth(allocator, leak, 5, runs, seed, fit=fit, margin=margin)
+                for fit in (ours, slope, least_squares)
+            ]
+            numbers = [text for way in ways for text in (f"{round(way.mean):,} B", format_percent(way.covered))]
+            ours_too = [format_percent(ways[0].found), format_percent(ways[0].apart)]
+            rows.append([name, f"{leak:,.0f} B", *numbers[:2], *ours_too, *numbers[2:]])
+    heads = [
+        "reported",
+        "the interval contains it",
+        "reported as growth",
+        "control",
+        "over all calls",
+        "contains it",
+        "by least squares",
+        "contains it",
+    ]
+    print_table(["memory", "kept per call", *heads], rows)

@@ -12,7 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import mannwhitneyu, ttest_ind
 
-from bench.simulation.machine import Floats, Table, blocks
+from bench.simulation.harness_rules import outcome
+from bench.simulation.machine import Drift, Floats, Table, blocks, table
+from bench.simulation.markdown import format_percent, print_table
 
 SAMPLES = 10
 WITHIN = 0.02
@@ -60,3 +62,18 @@ def shares(table: Table, rounds: int, trials: int, *, seed: int) -> dict[str, fl
 def _samples(centres: Floats, draw: np.random.Generator) -> Floats:
     """Return the times of all samples of all launches, in units of a step's true time."""
     return np.exp((centres[:, None] + draw.normal(size=(centres.size, SAMPLES)) * WITHIN).ravel())
+
+
+def print_other_rules(tables: int, seed: int) -> None:
+    """Print the false alarms of each rule and of harness, for each drift."""
+    print("\n## False alarms of other rules\n")
+    rows: dict[str, list[str]] = {}
+    for drift in Drift:
+        kind = table(1, 0.02, drift=drift)
+        for name, share in shares(kind, 10, tables, seed=seed).items():
+            rows.setdefault(name, []).append(format_percent(share))
+        (ours,) = outcome(kind, 10, tables, seed=seed).said
+        rows.setdefault("interleaved rounds, interval beyond 3 % (harness)", []).append(
+            format_percent(ours.any_different)
+        )
+    print_table(["rule", *(f"drift: {drift}" for drift in Drift)], [[name, *cells] for name, cells in rows.items()])

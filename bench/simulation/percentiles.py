@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
+from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.statistics import student
 from harness.model.defaults import LEVEL
+from harness.model.scenario import PERCENTILES
 
 Floats = npt.NDArray[np.float64]
 
@@ -72,3 +75,15 @@ def _hits(seconds: Floats, share: float, true: float, random: np.random.Generato
     tails = ((1.0 - LEVEL) / 2.0, (1.0 + LEVEL) / 2.0)
     low, high = np.quantile(means, tails)
     return [abs(float(logs.mean()) - true) <= half, bool(low <= true <= high)]
+
+
+def print_percentiles(runs: int, seed: int) -> None:
+    """Print the coverage of both kinds of intervals, for each machine and percentile."""
+    print("\n## Percentiles\n")
+    rows = []
+    for (name, machine), (of, share) in product(MACHINES.items(), PERCENTILES.items()):
+        found = [coverage(machine, share, launches, runs, seed) for launches in (3, 5, 10)]
+        ways = ([getattr(one, way) for one in found] for way in ("launches", "bootstrap"))
+        rows.append([name, of, *(" / ".join(format_percent(share) for share in way) for way in ways)])
+    heads = ["t interval, 3 / 5 / 10 launches", "bootstrap, 3 / 5 / 10 launches"]
+    print_table(["machine", "of", *heads], rows)

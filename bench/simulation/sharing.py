@@ -8,14 +8,16 @@ CPU time of a process and the time for which it was ready in nanoseconds, and th
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from enum import StrEnum
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.harness_rules import MARGIN, RunEnd, end_run, judge_table
-from bench.simulation.machine import Table, launches
+from bench.simulation.machine import Table, launches, table
+from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.interference import compute_possible_error, estimate_unchecked_share
 from harness.analysis.rounds import OWN_SHARE, compute_mean, compute_subtracted_share
 from harness.analysis.statistics import half_widths
@@ -250,3 +252,51 @@ def _judged(runs: list[RunEnd], errors: list[Floats], effects: tuple[float, ...]
         slower.append([np.mean([verdict is Verdict.SLOWER for verdict in verdicts]) for verdicts in rest])
     shares = np.mean(slower, axis=0).tolist()
     return TableResults(float(np.mean(different)), float(np.mean(edge)), float(np.mean(covered)), tuple(shares))
+
+
+def print_correction_errors(launches: int, seed: int) -> None:
+    """Print the errors of the times of launches, without and with the correction."""
+    print("\n## Accuracy of the CPU contention correction\n")
+    rows = []
+    for (step, kind), (load, others), turns in product(KINDS.items(), LOADS.items(), (12, 30)):
+        figures = simulate_launches(kind, others, turns, launches, seed)
+        by_clock = f"{figures.off_by_clock:+.1%} ± {figures.spread_by_clock:.1%}"
+        judged = f"{figures.off:+.1%} ± {figures.spread:.1%}"
+        rows.append([step, load, str(turns), by_clock, judged, f"{figures.least:+.1%} to {figures.most:+.1%}"])
+    print_table(
+        [
+            "the step",
+            "other processes",
+            "turns",
+            "error of the wall-clock time",
+            "error of the corrected time",
+            "subtracted too much",
+        ],
+        rows,
+    )
+
+
+def print_wrong_corrections(tables: int, seed: int) -> None:
+    """Print how a wrong correction changes the verdicts of tables."""
+    print("\n## A wrong correction for CPU contention\n")
+    effects, sizes = (0.10, 0.20, 0.50), ((1, 3), (16, 3), (16, 5))
+    kinds = [*product((0.1, 0.3, 0.5), [Varies.STEADY], Wrong, sizes)]
+    kinds += product([0.3], [Varies.ROUNDS, Varies.LAUNCHES], Wrong, sizes[1:])
+    rows = []
+    for share, varies, wrong, (comparisons, rounds) in kinds:
+        count = 4 * tables if comparisons == 1 else tables
+        kind = table(comparisons, 0.02, turns=True)
+        before, after, error = simulate_tables(kind, rounds, count, Shared(share, varies, wrong), effects, seed=seed)
+        both = zip((*astuple(before)[:3], *before.found), (*astuple(after)[:3], *after.found), strict=True)
+        shown = [f"{format_percent(one)} → {format_percent(two)}" for one, two in both]
+        rows.append([f"{share:.0%}, {varies}", wrong, str(comparisons), str(rounds), format_percent(error), *shown])
+    heads = [
+        "CPU share lost",
+        "what is subtracted",
+        "comparisons",
+        "rounds",
+        "wider by",
+        "false alarms",
+        "wrong difference",
+    ]
+    print_table([*heads, "coverage", *(f"{effect:.0%} slower" for effect in effects)], rows)

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import numpy.typing as npt
 
 from bench.simulation.harness_rules import MARGIN
+from bench.simulation.markdown import format_percent, print_table
 from harness.analysis.trends import changes, parts, trends
 from harness.model.environment import Device
 from harness.model.launch import Launch, Role, Sample, Status
@@ -84,6 +86,9 @@ NOISES: Mapping[str, Draw] = {
     "a settling tail": tail,
     "a load comes or goes": load,
 }
+
+#: The heading of the columns with the names of `NOISES`.
+NOISE_HEAD = "what the machine does"
 
 
 def false_trends(noise: str, launches: int, samples: int, cells: int, *, seed: int) -> float:
@@ -166,3 +171,60 @@ def _launch(cell: Cell, number: int, logs: Floats) -> Launch:
         cell=cell,
         started="",
     )
+
+
+def print_trends(cells: int, seed: int) -> None:
+    """Print the shares of detected trends: in unchanged cells, in cells that get slower, and in groups of cells."""
+    print("\n## Trends within a launch\n")
+    counts, lengths = (1, 2, 3, 5, 10, 20), (3, 10, 30, 200)
+    rows = [
+        [
+            noise,
+            *(
+                format_percent(max(false_trends(noise, n, length, cells, seed=seed) for length in lengths))
+                for n in counts
+            ),
+        ]
+        for noise in NOISES
+    ]
+    rows.append(
+        [
+            "turns on a machine that slows by 20 % in each round",
+            *(format_percent(max(in_turns(0.2, n, length, cells, seed=seed) for length in lengths)) for n in counts),
+        ]
+    )
+    print_table([NOISE_HEAD, *(f"launches: {n}" for n in counts)], rows)
+    print()
+    kinds = list(product((0.1, 0.3, 1.0, 5.0), ("white", "drift of 10 %", "drift of 40 %")))
+    rows = [
+        [f"{growth:.0%}", noise, *(format_percent(seen(growth, noise, n, 30, cells // 4, seed=seed)) for n in counts)]
+        for growth, noise in kinds
+    ]
+    print_table(["step gets slower by", NOISE_HEAD, *(f"launches: {n}" for n in counts)], rows)
+    print()
+    rows = [
+        [
+            str(count),
+            f"{falls:.0%}",
+            *(format_percent(_simulate_falls(Group(count, falls), n, cells, seed)[0]) for n in (3, 5)),
+        ]
+        for count, falls in product((1, 2, 3, 6, 12), (0.04, 0.06, 0.20))
+    ]
+    print_table(["cells of the group", "the clock falls by", *(f"launches: {n}" for n in (3, 5))], rows)
+    print()
+    rows = []
+    for (members, growing), falls, grows in product(
+        ((1, 1), (2, 1), (3, 1), (3, 2), (6, 1), (6, 2)), (0.0, 0.06), (0.1, 0.2)
+    ):
+        pairs = [_simulate_falls(Group(members, falls, growing, grows), n, cells // 2, seed) for n in (3, 5)]
+        shares = [format_percent(share) if members > growing else "-" for share, _ in pairs] + [
+            format_percent(share) for _, share in pairs
+        ]
+        rows.append([f"{growing} of {members}", f"{grows:.0%}", f"{falls:.0%}", *shares])
+    heads = [f"{which}: {n} launches" for which in ("unchanged cells marked", "marked") for n in (3, 5)]
+    print_table(["cells that get slower", "by", "the clock falls by", *heads], rows)
+
+
+def _simulate_falls(group: Group, launches: int, cells: int, seed: int) -> tuple[float, float]:
+    """Return the shares of cells with a detected trend, from this total number of cells and 20 samples per launch."""
+    return one_after_the_other(group, launches, 20, max(1, cells // group.cells), seed=seed)
