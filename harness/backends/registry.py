@@ -34,7 +34,7 @@ class BackendEntry:
     in_containers: bool = False
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
-        """Return the backend for a run's id, with the project's folder."""
+        """Return an instance of the backend. `root` is the project's folder, and `run` is the id of the run."""
         return self.load()(root, run)
 
     def load(self) -> "type[RegisteredBackend]":
@@ -106,8 +106,8 @@ def choose(
             why = "because the run started with it" if is_resumed else f"because of --backend {name}"
             return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
         except CannotRunHereError as error:
-            others = "" if is_resumed else _list_container_free_options(name)
-            advice = [error.advice, f"Or measure without containers: {others}" if others else ""]
+            alternatives = "" if is_resumed else _list_container_free_options(name)
+            advice = [error.advice, f"Or measure without containers: {alternatives}" if alternatives else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):
@@ -136,8 +136,8 @@ def find_gpu_host(name: str, root: Path) -> GpuHost:
 
 def choose_backend(name: str, root: Path) -> "RegisteredBackend":
     """Return a backend that belongs to no run: the named one or, for `auto`, the first that this machine can use."""
-    named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
-    for entry in named[:-1]:
+    entries = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
+    for entry in entries[:-1]:
         backend = entry.open(root, "")
         try:
             backend.check()
@@ -145,7 +145,7 @@ def choose_backend(name: str, root: Path) -> "RegisteredBackend":
         except CannotRunHereError:
             continue
         return backend
-    return named[-1].open(root, "")
+    return entries[-1].open(root, "")
 
 
 def open_all(root: Path) -> "list[RegisteredBackend]":
@@ -184,13 +184,14 @@ def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[st
 
 
 def _describe_outside(untrusted: Sequence[str]) -> str:
-    are, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
-    return f"{joined(list(untrusted))} {are} from outside the project, and may be {code}."
+    verb, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
+    return f"{joined(list(untrusted))} {verb} from outside the project, and may be {code}."
 
 
-def _list_container_free_options(but: str = "") -> str:
-    """Return the options that need no engine."""
-    return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
+def _list_container_free_options(excluded: str = "") -> str:
+    """Return the options that don't need an engine, except the option for the backend `excluded`."""
+    names = [entry.name for entry in ENTRIES if not entry.in_containers and entry.name != excluded]
+    return " or ".join(f"--backend {name}" for name in names)
 
 
 def _make_clause(text: str) -> str:

@@ -49,8 +49,8 @@ class Topology:
 
     def others(self, cpus: Iterable[int]) -> frozenset[int]:
         """Return the other CPUs that share a physical core with one of these CPUs."""
-        own = frozenset(cpus)
-        return frozenset[int]().union(*(self.cpu(number).siblings for number in own)) - own
+        given = frozenset(cpus)
+        return frozenset[int]().union(*(self.cpu(number).siblings for number in given)) - given
 
     def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
         """Group these CPUs by speed, the fastest kind first."""

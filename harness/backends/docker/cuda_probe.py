@@ -85,13 +85,13 @@ def call_loader() -> tuple[str, dict[str, Any], str]:
         check=False,
     )
     log = process.stderr.decode("utf-8", "replace")
-    last = " ".join(log.split("\n")[-2:]).strip()
+    last_lines = " ".join(log.split("\n")[-2:]).strip()
     try:
         output = json.loads(process.stdout.decode("utf-8", "replace").splitlines()[-1])
     except (IndexError, ValueError):
-        return log, {}, f"TensorFlow does not start: {last}"
+        return log, {}, f"TensorFlow does not start: {last_lines}"
     if process.returncode:
-        return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
+        return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last_lines}"
     return log, output, "" if parse_attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
 
 
@@ -116,7 +116,7 @@ def import_modules() -> None:
 
 
 def parse_attempts(log: str) -> dict[str, list[tuple[str, str]]]:
-    """Return the attempts of the loader for each name, in order."""
+    """Return the file names that the loader tried for each library, in order, with errors."""
     by_name: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for line in log.splitlines():

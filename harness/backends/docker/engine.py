@@ -41,7 +41,7 @@ class Engine:
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with raise_as_sentences("describe itself"):
+        with raise_as_sentences("report its configuration"):
             return dict(self.api.info())
 
     @property
@@ -98,7 +98,7 @@ def find_address() -> str:
 def connect() -> Engine:
     """Return the engine that the `docker` command would use: DOCKER_HOST, the current context, or the usual socket.
 
-    Raises CannotRunHereError, with a list of the attempts, if no engine is running.
+    Raises CannotRunHereError, with the address, if no engine is running there.
     """
     import docker
 
@@ -128,13 +128,15 @@ def get_timeout() -> int:
 
 
 def is_late(error: BaseException) -> bool:
-    """Return whether an answer, or a part of it, arrived too late."""
+    """Return whether an error means that an answer, or part of an answer, arrived too late."""
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
     # if only the rest of an answer is late, the error contains urllib3's error
-    late = isinstance(error, Broken) and any(type(argument).__name__ == "ReadTimeoutError" for argument in error.args)
-    return late or isinstance(error, Timeout | TimeoutError)
+    has_partial_answer = isinstance(error, Broken) and any(
+        type(argument).__name__ == "ReadTimeoutError" for argument in error.args
+    )
+    return has_partial_answer or isinstance(error, Timeout | TimeoutError)
 
 
 def _find_address() -> tuple[str, str]:
@@ -142,9 +144,9 @@ def _find_address() -> tuple[str, str]:
     from docker.context import ContextAPI
     from docker.errors import DockerException
 
-    named = os.environ.get("DOCKER_HOST", "")
-    if named:
-        return named, "DOCKER_HOST"
+    host = os.environ.get("DOCKER_HOST", "")
+    if host:
+        return host, "DOCKER_HOST"
     context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
     if context is None:
         raise DockerException("this Docker context does not exist")
@@ -157,13 +159,13 @@ def _check_listening(address: str) -> None:
     The SDK would wrap this error, and leave its connection open.
     """
     if address.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as door:
-            door.connect(address.removeprefix("unix://"))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(address.removeprefix("unix://"))
 
 
 @contextmanager
 def raise_as_sentences(what: str) -> Iterator[None]:
-    """If the engine refuses or fails to do `what`, raise the SDK's error as a CannotRunHereError with a sentence."""
+    """Raise the SDK's errors in the block as CannotRunHereError. `what` continues "Docker Engine refused to"."""
     from docker.errors import APIError, DockerException
 
     try:
@@ -177,12 +179,12 @@ def raise_as_sentences(what: str) -> Iterator[None]:
 
 
 def _find_system_error(error: BaseException) -> OSError | None:
-    """Return the system's error at the bottom of a chain of library errors."""
-    below = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
-    own = error if isinstance(error, OSError) and error.strerror else None
-    return next(filter(None, map(_find_system_error, below)), own)
+    """Return the operating system's error that caused a chain of library errors; None if there is none."""
+    causes = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
+    own_error = error if isinstance(error, OSError) and error.strerror else None
+    return next(filter(None, map(_find_system_error, causes)), own_error)
 
 
 def _find_cause(error: BaseException) -> str:
-    root = _find_system_error(error)
-    return str(root.strerror if root is not None else error).rstrip(".")
+    system_error = _find_system_error(error)
+    return str(system_error.strerror if system_error is not None else error).rstrip(".")

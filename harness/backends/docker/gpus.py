@@ -30,8 +30,8 @@ from harness.model.launch import Limits
 #: The engine's names of NVIDIA's runtime, and of its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
 
-#: If one of these programs is on an engine's PATH when the engine starts, it has that device driver. The second program
-#: counts from Docker 29 on.
+#: If one of these programs is on an engine's PATH when the engine starts, it has that device driver. Docker
+#: Engine recognizes the second program from version 29 on.
 HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
 
 #: The usual folders of CDI specifications. An engine with CDI disabled doesn't report its folders.
@@ -43,7 +43,7 @@ WSL_NODE = Path("/dev/dxg")
 _INSTALL = (
     f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. Install the NVIDIA driver "
     "and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
-    '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
+    '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
 _DESKTOP = (
@@ -77,12 +77,12 @@ print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init})
 
 #: Errors of cuInit on a machine with a GPU (CUresult in cuda.h): the cause and what to do.
 _INIT_ERRORS = {
-    100: "CUDA finds no GPU. To see whether another program uses it exclusively: nvidia-smi -q -d COMPUTE",
+    100: "CUDA finds no GPU. To see whether another program uses the GPU exclusively: nvidia-smi -q -d COMPUTE",
     802: "The GPUs are connected by NVSwitch, and their fabric manager isn't running. To start it: sudo systemctl "
     "start nvidia-fabricmanager",
     803: "The driver's library and its kernel module have different versions. Restart the machine.",
-    804: "The image replaces the driver's library by one for newer CUDA, which this GPU doesn't support. Rebuild the "
-    "image, or update the driver.",
+    804: "The image replaces the driver's library with a library for newer CUDA, which this GPU doesn't support. "
+    "Rebuild the image, or update the driver.",
     999: "The driver can't start CUDA. Reload its module, or restart the machine: sudo rmmod nvidia_uvm && sudo "
     "modprobe nvidia_uvm",
 }
@@ -219,14 +219,14 @@ def select_able(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAcce
 
     Raises GpuRefusedError if no method remains.
     """
-    able = [access for access in found if not access.list_unlisted(gpus)]
-    if able:
-        return able
+    usable = [access for access in found if not access.list_unlisted(gpus)]
+    if usable:
+        return usable
     first = found[0]
     if first.names == (ALL,):
         raise GpuRefusedError(
-            f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none, as on WSL2.",
-            "Use --gpus all. If this isn't WSL2, describe each GPU to Docker",
+            f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none. This is normal on WSL2.",
+            "Use --gpus all. If this machine doesn't use WSL2, generate a CDI specification of each GPU",
             GENERATE,
         )
     raise GpuRefusedError(
@@ -250,8 +250,8 @@ def add_gpus(
     if way is GpuWay.CDI:
         request = DeviceRequest(driver="cdi", device_ids=[f"{KIND}={gpu}" for gpu in gpus])
     else:
-        which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
-        request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **which)
+        selection: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
+        request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **selection)
     return replace(specification, devices=[request], groups=groups)
 
 
@@ -269,13 +269,13 @@ def find_groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
             node_stat = node.stat()
         except OSError:
             continue
-        everybody, members = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
-        is_open = node_stat.st_mode & everybody == everybody
+        everybody_bits, group_bits = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
+        is_open = node_stat.st_mode & everybody_bits == everybody_bits
         # membership in group 0 would give more rights than access to these nodes
         if (
             stat.S_ISCHR(node_stat.st_mode)
             and not is_open
-            and node_stat.st_mode & members == members
+            and node_stat.st_mode & group_bits == group_bits
             and node_stat.st_gid
         ):
             group_ids.add(node_stat.st_gid)
@@ -305,8 +305,8 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     ):
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
-        last = join_lines(stderr.text().strip().rpartition("\n")[2])
-        return f"A test container with the GPUs failed ({ending}): {last}"
+        last_line = join_lines(stderr.text().strip().rpartition("\n")[2])
+        return f"A test container with the GPUs failed ({ending}): {last_line}"
     try:
         return describe_missing(parse_json(stdout.text()))
     except (ValueError, TypeError, KeyError):
@@ -355,8 +355,8 @@ def describe_missing(seen: Mapping[str, Any]) -> str:
         return _describe_closed(closed)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
-            "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
-            f"again: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
+            "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and regenerate the "
+            f"CDI specification: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
         )
     return describe_init_error(init) if init else ""
 
@@ -367,17 +367,17 @@ def describe_init_error(error: int) -> str:
 
 
 def _describe_closed(closed: Mapping[str, Sequence[int]]) -> str:
-    """Return why the user of a container can't open the device nodes, by the first node, and what to do."""
-    number, mode = next(iter(closed.values()))
-    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(number, number)})."
-    if number == errno.EPERM:
+    """Return why the user of a container can't open the device nodes, and what to do. The first node decides."""
+    code, mode = next(iter(closed.values()))
+    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(code, code)})."
+    if code == errno.EPERM:
         # the permissions of a node give EACCES
         return (
-            f"{sentence} The control group of the containers doesn't allow it. To let NVIDIA's tools allow it, set "
+            f"{sentence} The control group of the containers doesn't allow access. To let NVIDIA's tools allow it, set "
             "no-cgroups = false, unless an engine is rootless: sudo nvidia-ctk config --in-place --set "
             "nvidia-container-cli.no-cgroups=false"
         )
-    if number != errno.EACCES:
+    if code != errno.EACCES:
         return f"{sentence} To check the driver: nvidia-smi"
     if mode & 0o006 == 0o006:
         return (
@@ -399,23 +399,24 @@ def choose_working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]
     """
     errors: list[GpuRefusedError] = []
     messages: list[str] = []
-    lacked: list[tuple[GpuAccess, str]] = []
+    incomplete_methods: list[tuple[GpuAccess, str]] = []
     for access in found:
         try:
-            lacks = trial(access)
+            missing = trial(access)
         except GpuRefusedError as error:
             errors.append(error)
             messages.append(f"Containers don't get GPUs through {access.way.words}. {error.sentence} {error.advice}")
             continue
-        if not lacks:
+        if not missing:
             messages += [
-                f"Through {way.way.words}, containers don't get all that CUDA needs. {why}" for way, why in lacked
+                f"Through {way.way.words}, containers don't get everything that CUDA needs. {why}"
+                for way, why in incomplete_methods
             ]
             return access, [*messages, f"Containers get GPUs through {access.way.words}."]
-        lacked.append((access, lacks))
-    if lacked:
-        first, lacks = lacked[0]
-        return first, [*messages, f"Containers get GPUs through {first.way.words}. {lacks}"]
+        incomplete_methods.append((access, missing))
+    if incomplete_methods:
+        best_method, missing = incomplete_methods[0]
+        return best_method, [*messages, f"Containers get GPUs through {best_method.way.words}. {missing}"]
     errors[0].message = "\n".join([errors[0].message, *messages[1:]])
     raise errors[0]
 
@@ -438,13 +439,13 @@ def read_device_names(path: Path) -> list[str]:
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []
     entries = document.get("devices")
-    named = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    return [str(name) for name in named if name is not None]
+    names = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return [str(name) for name in names if name is not None]
 
 
 def make_volume(engine: Engine, name: str) -> None:
     """Create the volume unless it exists."""
-    with raise_as_sentences("make a volume"):
+    with raise_as_sentences("create a volume"):
         engine.api.create_volume(name, labels={CODE_LABEL: CODE_VALUE})
 
 

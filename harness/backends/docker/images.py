@@ -69,13 +69,13 @@ class Images:
         names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
         with raise_as_sentences("list images"):
             listed = self._engine.api.images(filters={"reference": sorted(names)})
-        had = {name: _make_image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
+        images_by_tag = {name: _make_image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
 
         def state(requirement: Requirement) -> KeptImage:
-            image = had.get(recipe.make_tag(requirement))
+            image = images_by_tag.get(recipe.make_tag(requirement))
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
-            is_right = image.is_right(recipe.make_labels(self._root, requirement, had.get))
+            is_right = image.is_right(recipe.make_labels(self._root, requirement, images_by_tag.get))
             if requirement.base and state(requirement.base).state is not ImageState.BUILT:
                 is_right = False
             return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
@@ -122,11 +122,11 @@ class Images:
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
         others = [other for other in requirements if other not in missing]
-        first = self.unprepared(_find_bases(missing))
-        failed = self._make(first, progress, at_a_time, others, None)
+        missing_bases = self.unprepared(_find_bases(missing))
+        failed = self._prepare_images(missing_bases, progress, at_a_time, others, None)
         failed |= {target.name: words for target in missing if target.base and (words := failed.get(target.base.name))}
-        missing = [target for target in missing if target not in first and target.name not in failed]
-        failed |= self._make(missing, progress, at_a_time, others, meanwhile)
+        missing = [target for target in missing if target not in missing_bases and target.name not in failed]
+        failed |= self._prepare_images(missing, progress, at_a_time, others, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
@@ -139,7 +139,7 @@ class Images:
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push images that the engine has to REGISTRY.
+        """Push images of the engine to the registry in REGISTRY.
 
         Raises UsageError if REGISTRY isn't set, and CannotRunHereError.
         """
@@ -176,7 +176,7 @@ class Images:
             raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image that the engine has to a file. Raises CannotRunHereError."""
+        """Write an image of the engine to a file. Raises CannotRunHereError."""
         with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as out:
             out.writelines(self._engine.api.get_image(reference))
 
@@ -206,7 +206,7 @@ class Images:
             f"The image {recipe.make_tag(requirement)} could not be built:\n{words}", "\n".join(advice)
         )
 
-    def _make(
+    def _prepare_images(
         self,
         requirements: list[Requirement],
         progress: Progress,
@@ -220,17 +220,17 @@ class Images:
         """
         if not requirements:
             return {}
-        builder, one_at_a_time = Builder(self._root), threading.Lock()
+        builder, progress_lock = Builder(self._root), threading.Lock()
 
-        def say(step: PreparationStep) -> None:
-            with one_at_a_time:
+        def report(step: PreparationStep) -> None:
+            with progress_lock:
                 if not builder.is_stopped:
                     progress(step)
 
         for queued in requirements:
-            say(PreparationStep(queued.name, "waiting", Stage.WAITING))
+            report(PreparationStep(queued.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
-            futures = {pool.submit(self._one, target, builder, say): target for target in requirements}
+            futures = {pool.submit(self._prepare_image, target, builder, report): target for target in requirements}
 
             def is_making() -> bool:
                 return not all(future.done() for future in futures)
@@ -243,22 +243,22 @@ class Images:
                 )
                 for requirement in chain(others, built):
                     if meanwhile and is_making():
-                        meanwhile(requirement.environment.name, say, is_making)
+                        meanwhile(requirement.environment.name, report, is_making)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        words = {target.name: future.result() for future, target in futures.items()}
-        return {name: message for name, message in words.items() if message}
+        errors = {target.name: future.result() for future, target in futures.items()}
+        return {name: message for name, message in errors.items() if message}
 
-    def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
+    def _prepare_image(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
         """Pull or build one image.
 
         Return an empty text if the image is then available, otherwise the builder's last lines.
         """
-        name, begun = requirement.name, monotonic()
+        name, start_time = requirement.name, monotonic()
         if recipe.get_registry() and self._pull(requirement, builder, say):
-            say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
+            say(PreparationStep(name, f"pulled in {monotonic() - start_time:.0f} s", Stage.READY))
             return ""
         check()
         if requirement.base:
@@ -266,13 +266,13 @@ class Images:
         say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
         with self._settings(requirement) as settings:
             target = recipe.name_target(requirement.environment, requirement.device)
-            words = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
-        took = f"{monotonic() - begun:.0f} s"
-        if words:
-            say(PreparationStep(name, f"failed after {took}: {words.splitlines()[0].rstrip(':')}", Stage.FAILED))
+            error = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
+        duration = f"{monotonic() - start_time:.0f} s"
+        if error:
+            say(PreparationStep(name, f"failed after {duration}: {error.splitlines()[0].rstrip(':')}", Stage.FAILED))
         else:
-            say(PreparationStep(name, f"built in {took}", Stage.READY))
-        return words
+            say(PreparationStep(name, f"built in {duration}", Stage.READY))
+        return error
 
     @contextmanager
     def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
@@ -283,8 +283,8 @@ class Images:
         if folder is None:
             yield settings
             return
-        with wheels.select_wheels(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
-            yield settings | {"contexts.wheels": str(few)}
+        with wheels.select_wheels(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as selected:
+            yield settings | {"contexts.wheels": str(selected)}
 
     def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
@@ -301,13 +301,13 @@ class Images:
         timer = threading.Timer(BUILD_SECONDS, builder.stop)
         timer.start()
         try:
-            words = builder.build("wheel", settings, lambda _: None, folder)
+            build_error = builder.build("wheel", settings, lambda _: None, folder)
         finally:
             timer.cancel()
         if builder.is_stopped:
-            words = f"it took longer than {BUILD_SECONDS} s"
-        if words:
-            raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{words}")
+            build_error = f"it took longer than {BUILD_SECONDS} s"
+        if build_error:
+            raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{build_error}")
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
@@ -320,18 +320,20 @@ class Images:
             return False
         return not self.unprepared([requirement])
 
-    def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    def _transfer(
+        self, direction: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         """Pull or push an image, until the transfer has finished or `is_stopped` returns True.
 
         Raises CannotRunHereError with the message of the registry.
 
         Once an engine has started a transfer, it reports errors in its messages instead of the HTTP status.
         """
-        with raise_as_sentences(f"{way} {tag}"):
-            for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
+        with raise_as_sentences(f"{direction} {tag}"):
+            for message in getattr(self._engine.api, direction)(tag, stream=True, decode=True):
                 if "error" in message:
                     words = join_lines(str(message["error"]))
-                    raise CannotRunHereError(f"Docker Engine refused to {way} {tag}: {words}")
+                    raise CannotRunHereError(f"Docker Engine refused to {direction} {tag}: {words}")
                 if is_stopped():
                     return
 
@@ -370,8 +372,8 @@ def find_public_base(engine: Engine, image: str) -> str:
             digests = engine.api.inspect_image(base).get("RepoDigests") or [] if base else []  # type: ignore[no-untyped-call]
         except ImageNotFound:
             return ""
-    name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
-    return next((str(digest) for digest in digests if name and str(digest).startswith(f"{name}@sha256:")), "")
+    base_name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
+    return next((str(digest) for digest in digests if base_name and str(digest).startswith(f"{base_name}@sha256:")), "")
 
 
 def check_registry() -> None:

@@ -21,12 +21,12 @@ class Priority:
     cpus: Collection[int]
 
     def get_shares(self, cpus: Collection[int] | None) -> int | None:
-        """Return the CPU shares of a container on these CPUs (all CPUs if None); None if it isn't measured on them."""
+        """Return the CPU shares of a container on these CPUs (all CPUs if None); None if it gets no priority."""
         return SHARES if cpus and set(cpus) <= set(self.cpus) else None
 
 
 def find_priority(engine: Engine, cpus: Collection[int]) -> Priority | None:
-    """Return the priority that containers may have on these CPUs; None if this is unknown.
+    """Return the priority that containers may have on these CPUs; None if they can't have priority.
 
     A rootless engine can't leave its user's control group, and it isn't known whether Podman accepts the root group. If
     launches had priority on all CPUs of the machine, the engine itself would get no CPU time.

@@ -18,7 +18,7 @@ WORK_SHARE = 0.75
 #: The name of each level of the score, and its consequence.
 _GRADES = {
     Level.GOOD: ("quiet", "Differences of a few percent can be measured here."),
-    Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
+    Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or reduce noise."),
     Level.BAD: (
         "noisy",
         f"This exceeds the margin of {format_plain(100.0 * MARGIN)} %, below which harness reports no difference. "
