@@ -177,8 +177,7 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
     The budget of a suite, or a budget that is spent on claims, removes nothing. A suite's budget becomes longer if a
     CPU quota slows down the launches. Groups are chosen by the cost of a round, the cheapest first. The first group
     that is too expensive loses cells until its other cells fit into the budget. It keeps at least the first of its
-    `pairs`.
-    Costs are estimated only from the pilots, so that the result stays the same during the whole run.
+    `pairs`. Costs are estimated only from the pilots, so that the result stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:

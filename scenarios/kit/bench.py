@@ -61,7 +61,7 @@ class Bench:
         self.thorough = thorough
         self.measured = False
         self.observed = False
-        self.is_watched = False  # a plain script sets this, because it watches itself
+        self.is_watched = False  # true for a plain script, which is watched by kit.script
         self._emit = emit
         self._sampling = sampling
         self._telemetry = telemetry
@@ -79,7 +79,7 @@ class Bench:
 
     @property
     def document(self):
-        """Whether the launch follows the source document's protocol, and not the time-bounded one."""
+        """Whether the launch follows the source document's protocol, and not the time-bounded protocol."""
         return self._sampling.mode == "document"
 
     @contextmanager
@@ -196,7 +196,7 @@ class Bench:
             result = self._profiler.once(step, self.phase, self._fetch)
             self._keep_profiles()
             return result
-        gc.collect()  # as before a measurement, see sampling.py
+        gc.collect()  # as before a measurement (sampling.py)
         with self.phase("steady state"), self._watching():
             taken, result = sampling.time_calls(step, 1, self._fetch, perf_counter)
         self._emit("samples", name="step", samples=[dict(taken._asdict(), steps=1)])
@@ -282,7 +282,7 @@ class Bench:
         return self._compiled.watching(self._telemetry)
 
     def _look_at_device(self, step, steps):
-        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step` for it."""
+        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step`."""
         tf = tensorflow_device.find_tensorflow()
         if not self.thorough or self.device_name != GPU or tf is None:
             return 0
@@ -322,7 +322,7 @@ class Bench:
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record values that prove which work was done. Compared cells must agree in them. None means unknown.
+        """Record values that prove which work was done. Compared cells must have equal values. None means unknown.
 
         `steps_called` and `steps_counted` are different: within a launch, both must be equal
         (docs/dev/worker-protocol.md).

@@ -15,8 +15,8 @@ def find_tensorflow():
 def initialize():
     """Initialize the devices of the imported TensorFlow, in the mode that the scenario chose.
 
-    It adds nothing to the default graph, and gives the thread pools of the process the size that the work itself would
-    give them. Raises RuntimeError if TensorFlow wasn't imported.
+    This adds nothing to the default graph, and gives the thread pools of the process the size that the work itself
+    would give them. Raises RuntimeError if TensorFlow wasn't imported.
     """
     tf = find_tensorflow()
     if tf is None:

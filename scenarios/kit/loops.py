@@ -2,7 +2,7 @@
 
 Each release has several loops, and selects one by mode, inputs and method. The selected loop explains the time of a
 step better than anything else (docs/dev/validation/loops.md). The recorder replaces functions in their modules: the
-release looks them up there at each call. Afterwards it restores them.
+release looks them up there at each call. Afterwards, the recorder restores the functions.
 """
 
 import functools
@@ -19,7 +19,7 @@ FUNCTIONS = {
     "training_eager": ("train_on_batch",),
     "training_v2_utils": ("train_on_batch",),
 }
-# Methods of a model: the first returns the loop. From 2.2 on, the second one makes the whole loop.
+# Methods of a model: the first returns the loop. From 2.2 on, the second method makes the whole loop.
 SELECT, MAKE = "_select_training_loop", "make_train_function"
 
 

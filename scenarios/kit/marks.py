@@ -80,7 +80,7 @@ def instrument(source, path, functions=()):
 
 
 def target(tree, found, at):
-    """Return the list with the statements of the mark `found[at]`, their range in it, and the end mark or None.
+    """Return the list with the statements of the mark `found[at]`, their range in this list, and the end mark or None.
 
     Raises MarkError if the mark has no statement, or if indentations differ.
     """
@@ -93,7 +93,7 @@ def target(tree, found, at):
     if not below:
         where = "below it" if mark.alone else "that starts in the same line"
         raise MarkError("line {}: `# harness: step` needs a statement {}".format(mark.line, where))
-    body, place = min(below, key=lambda pair: start(pair[0][pair[1]]))  # the outermost of those in one line
+    body, place = min(below, key=lambda pair: start(pair[0][pair[1]]))  # the outermost of the statements in one line
     statement = body[place]
     if mark.alone and statement.col_offset != mark.column:
         text = "line {}: `# harness: step` isn't indented like the statement below it, in line {}"
@@ -161,7 +161,7 @@ def clock(method, *arguments):
 
 
 def find_uses(tree, name):
-    """Return the definitions of a function with this name or, without any, its calls. Raises MarkError without both."""
+    """Return the definitions of a function with this name, or otherwise its calls. Raises MarkError if it has none."""
     defined = list(definitions(tree.body, ""))
     exact = [node for title, node in defined if title == name]
     nodes = exact or [node for _, node in defined if node.name == name] or find_calls(tree, name)

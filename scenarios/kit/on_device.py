@@ -1,8 +1,8 @@
 """Time on the device: some calls under TensorFlow's profiler, after everything that is timed.
 
 Only the first launch of a cell on a GPU profiles these calls. The profiler changes the speed, so the same number of
-calls runs directly before without it. Shares apply to the profiled calls, and the two times show how much slower they
-are. Before that, the profiler is started in a separate session, because its first start takes longer.
+calls first runs without the profiler. Shares apply to the profiled calls, and the two times show how much slower the
+profiled calls are. Before that, the profiler is started in a separate session, because its first start takes longer.
 """
 
 import signal
@@ -154,7 +154,7 @@ def make_session_runner(make, arguments):
 
 
 def resources(made, steps):
-    """Return the resources of a Pass, by the names in docs/dev/worker-protocol.md. Without a kernel, it is empty."""
+    """Return the resources of a Pass, by the names in docs/dev/worker-protocol.md. It is empty without a kernel."""
     seen = made.seen
     if not seen.kernels:
         return {}

@@ -151,9 +151,9 @@ def devices(tf, values):
 
 
 def tensor_in(value):
-    """Return a value if it is a tensor or variable of TensorFlow, otherwise the one that it contains, or None.
+    """Return a value if it is a tensor or variable of TensorFlow, otherwise the tensor that it contains, or None.
 
-    A variable of Keras 3 contains one, and so does an array of the NumPy API in 2.4.
+    A variable of Keras 3 contains a tensor, and so does an array of the NumPy API in 2.4.
     """
     if hasattr(value, "device"):
         return value
@@ -164,8 +164,8 @@ def tensor_in(value):
 def device_of(tensor):
     """Return the full name of the device whose memory contains an eager tensor or variable; empty if it isn't known.
 
-    If possible, `.device` isn't used, because it is the operation's device. TensorFlow keeps integers (int32) on the
-    host and multiplies them there, but for a function's result, `.device` is the GPU.
+    If possible, `.device` isn't used, because it is the device of the operation. TensorFlow keeps integers (int32) on
+    the host and multiplies them there, but for a function's result, `.device` is the GPU.
     """
     return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
 
@@ -175,7 +175,7 @@ def gpus(tf, used):
     own = [device for device in list_devices(tf) if is_gpu(device)]
     facts = driver.gpus()
     if len(facts) != len(own):
-        # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report which, and
+        # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report these, and
         # only by initializing all GPUs again.
         facts = read_descriptions()
     return [facts[number] for number in map(number_of, used) if number < len(facts)]

@@ -67,7 +67,7 @@ class Screen:
             self._move(-len(characters))
 
     def escape(self, command, parameters):
-        """Apply an ANSI sequence: cursor movements and erasing. Colors and all others have no effect."""
+        """Apply an ANSI sequence: cursor movements and erasing. All other sequences, such as colors, have no effect."""
         first = re.match(r"[0-9]{1,6}(?![0-9])|", parameters).group()
         count = max(1, int(first or 1))
         if command == "A":
@@ -118,7 +118,7 @@ def render_output(text):
 def read_number(text, start, end):
     """Return the number at `start` of a text, and its unit: "s" if it is a time, otherwise an empty text.
 
-    The number must start before `end`; its unit can be behind it. A time is in seconds: `916us`, `1.2 ms`,
+    The number must start before `end`, but its unit can be after `end`. A time is in seconds: `916us`, `1.2 ms`,
     `1min 2s`, `0:01:02.5`. Raises NumberError if there is no number.
     """
     start = SPACE.match(text, start, end).end()

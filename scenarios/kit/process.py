@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def die_with_parent():
     """Make the kernel kill this process when the thread that started it ends for any reason. Linux only.
 
-    If the parent ended before this call, the worker notices it at its first event, because nobody reads it.
+    If the parent ended before this call, the worker notices that at its first event, because nobody reads the event.
     """
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)

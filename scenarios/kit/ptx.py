@@ -17,8 +17,8 @@ DRIVER = "/proc/driver/nvidia/version"
 class CompiledCode:
     """Measures how much compiled code the driver adds to the folder.
 
-    folder: its path, or None if there is none; driver: a file that identifies the driver; first: the folder with the
-    code of the image's first start, or None. A new folder gets a copy of its code.
+    folder: the path of the folder, or None; driver: a file that identifies the driver; first: the folder with the
+    code of the image's first start, or None. A new folder gets a copy of this code.
     """
 
     def __init__(self, folder=None, driver=DRIVER, first=None):

@@ -134,7 +134,7 @@ class TimeBounded:
         return samples, between * len(samples), result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
-        """Take one sample for each command TURN, and for a number that many samples in a row, until the command END.
+        """Take one sample per command TURN. For a number, take this many samples in a row. Stop at the command END.
 
         Return the number of calls, the number of untimed calls among them, and the last result. per_call: the expected
         seconds of a call. `run` calls this method and `_measure` directly, so that the stack has the same depth.

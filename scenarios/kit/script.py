@@ -136,7 +136,7 @@ def observe_numbers(bench, texts, grep, compare):
 
 
 def write_script(name, source):
-    """Return the path of the script's file: in this folder, or in a new one if another file has the same name.
+    """Write the script to this folder, or to a new folder if another file has the same name. Return the file's path.
 
     The new folder has links to all other files of this folder, because a script can look for them next to `__file__`.
     """

@@ -117,7 +117,7 @@ class Settings:
             set_policy(tf, self._asked["precision"])
 
     def observe(self, tf, device_name):
-        """Return the active settings by name. Raises NotAvailable, with the active value, if one isn't as requested."""
+        """Return the active settings by name. Raises NotAvailable, with the active value, if a setting differs."""
         readers = {"xla": find_compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
@@ -174,7 +174,7 @@ def read_setting(read, tf):
 def find_compiled(tf):
     """Return what XLA compiles: CLUSTERS (parts of every graph), and the names of functions that request XLA.
 
-    Python functions request it with jit_compile.
+    Python functions request XLA with jit_compile.
 
     The functions are known from 2.5 on. In earlier releases, TensorFlow and Keras never request it themselves.
     """
@@ -268,7 +268,7 @@ def deterministic(tf):
     variables = {
         name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")
     }
-    # up to 2.0, only NVIDIA's builds know the first
+    # up to 2.0, only NVIDIA's builds know the first of these variables
     if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or NVIDIAS in os.environ):
         return "on"
     return "of cuDNN" if variables else "off"

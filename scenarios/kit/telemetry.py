@@ -91,7 +91,7 @@ def cpu():
 
 def child_cpu(child):
     """Return the CPU seconds of a process, exact to a clock tick; 0 if it has ended."""
-    # The second field is the command's name in brackets, which may hold anything.
+    # The second field is the command's name in parentheses, with any characters.
     fields = (read("/proc/{}/stat".format(child.decode())) or b"").rpartition(b")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
@@ -158,7 +158,7 @@ def piece(before, after, own):
 
 
 def cpu_ticks(stat):
-    """Return two numbers of clock ticks per online CPU, by CPU number: how long it was busy, and how long stolen.
+    """Return two numbers of clock ticks per online CPU, by CPU number: its busy time, and its stolen time.
 
     Both count from the start of the machine. stat: the bytes of /proc/stat. The result is empty if they are None or
     invalid, or if all counters are 0.

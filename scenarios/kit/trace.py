@@ -16,7 +16,7 @@ Seen = namedtuple("Seen", "kernels copies launching")
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
-# Up to 2.1, a device in the trace is a stream of a GPU. The first form is of releases up to 2.0, and the second of 2.1.
+# Up to 2.1, a device in the trace is a stream of a GPU. The first form is for releases up to 2.0, the second for 2.1.
 # A stream that only copies has the kind of its copies in its name.
 STREAM = re.compile(
     r"/gpu:\d+ \(.*\)/context#\d+/(?:stream#|null stream)|/device:GPU:\d+/stream:\d+(?:<(?P<copies>\w+)>)?$"
