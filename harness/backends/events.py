@@ -151,9 +151,9 @@ class Events:
             except ValueError as error:
                 self._fail(str(error), line)
 
-    def _fail(self, what: str, line: bytes) -> None:
+    def _fail(self, problem: str, line: bytes) -> None:
         start = join_lines(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
-        self.error = f"in its results, {what}: {start}"
+        self.error = f"in its results, {problem}: {start}"
         self.is_waiting = False
         self._partial.clear()
 
@@ -262,8 +262,8 @@ def _parse(line: bytes) -> Event:
 def _is_deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(element, levels - 1) for element in inner)
+    children = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(element, levels - 1) for element in children)
 
 
 def _read_observation(value: Any) -> Any:

@@ -103,8 +103,8 @@ def choose(
             raise UntrustedError(name, untrusted)
         backend = _find_entry(name).open(root, run)
         try:
-            why = "because the run started with it" if is_resumed else f"because of --backend {name}"
-            return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
+            reason = "because the run started with it" if is_resumed else f"because of --backend {name}"
+            return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
         except CannotRunHereError as error:
             alternatives = "" if is_resumed else _list_container_free_options(name)
             advice = [error.advice, f"Or measure without containers: {alternatives}" if alternatives else ""]
@@ -119,8 +119,8 @@ def choose(
         except CannotRunHereError as error:
             refusals.append(error)
             continue
-        why = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
-        return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
+        reason = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
+        return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
     raise _make_refusal(refusals, untrusted)
 
 

@@ -89,7 +89,7 @@ def _parse_package(name: str) -> tuple[str, str] | None:
     from packaging import utils
 
     try:
-        parsed = utils.parse_wheel_filename(name)[:2] if name.endswith(".whl") else utils.parse_sdist_filename(name)
+        parts = utils.parse_wheel_filename(name)[:2] if name.endswith(".whl") else utils.parse_sdist_filename(name)
     except (utils.InvalidSdistFilename, utils.InvalidWheelFilename):
         return None
-    return parsed[0], utils.canonicalize_version(parsed[1])
+    return parts[0], utils.canonicalize_version(parts[1])

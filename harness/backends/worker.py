@@ -214,9 +214,9 @@ def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
     return events.status, events.reason
 
 
-def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
+def _describe_wrong_gpus(used_gpus: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     """Describe the wrong GPUs that the work used; empty if there are none, or if this is unknown."""
-    wrong_gpus = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
+    wrong_gpus = [gpu for gpu in used_gpus if not any(map(gpu.may_be, cards))]
     if not cards or not wrong_gpus:
         return ""
     used_names = map(describe_gpu, wrong_gpus)

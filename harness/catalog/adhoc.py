@@ -138,23 +138,25 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     return keep(_create(spec, list(known.values())))
 
 
-def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
+def _change_python(text: str, environments: Mapping[str, Environment]) -> Environment:
     """Return an environment with another version of Python, and with the packages of the same date.
 
     Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
     """
     requested, python = split_python(text)
-    base = known.get(requested) or (make(requested, known) if has_requirements(requested) else load_saved(requested))
+    base = environments.get(requested)
     if base is None:
-        raise _make_unknown_base_error(requested, text, known)
+        base = make(requested, environments) if has_requirements(requested) else load_saved(requested)
+    if base is None:
+        raise _make_unknown_base_error(requested, text, environments)
     if base.gpu_image or base.base:
         reason = "comes from an image" if base.gpu_image else "has replaced packages"
         raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {reason}.")
     name = f"{base.name}-py{python}"
     if base.python == python:
         return base
-    if name in known:
-        return known[name]
+    if name in environments:
+        return environments[name]
     environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
     saved = load_saved(name)
     if saved == environment:
@@ -165,11 +167,12 @@ def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
     return keep(environment)
 
 
-def _make_unknown_base_error(name: str, text: str, known: Mapping[str, Environment]) -> UsageError:
-    nearest = find_nearest(name, known)
+def _make_unknown_base_error(name: str, text: str, environments: Mapping[str, Environment]) -> UsageError:
+    nearest = find_nearest(name, environments)
     hint = f" Did you mean {nearest}?" if nearest else ""
     return UsageError(
-        f"Unknown environment {name!r} in {text}.{hint}", list_valid_names(name, list(known), "harness images list")
+        f"Unknown environment {name!r} in {text}.{hint}",
+        list_valid_names(name, list(environments), "harness images list"),
     )
 
 

@@ -118,17 +118,17 @@ def _are_objects(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, Mapping) for value in values)
 
 
-def _parse_environment(entry: Any, where: str) -> Environment:
+def _parse_environment(entry: Any, location: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-        raise UsageError(f"{where}: expected an object of strings.")
+        raise UsageError(f"{location}: expected an object of strings.")
     required = _REQUIRED + (_GPU_KEYS if any(entry.get(key) for key in _GPU_KEYS) else ())
     missing = [key for key in required if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)
     if missing or unknown:
         problems = [f"`{key}` is missing" for key in missing] + [f"`{key}` is not a known key" for key in unknown]
-        raise UsageError(f"{where}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
+        raise UsageError(f"{location}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
     for key, (is_valid, expected) in _FORMATS.items():
         value = entry.get(key)
         if value and not is_valid(value):
-            raise UsageError(f"{where}: invalid `{key}` {value!r}: expected {expected}.")
+            raise UsageError(f"{location}: invalid `{key}` {value!r}: expected {expected}.")
     return Environment(**entry)

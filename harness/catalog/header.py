@@ -113,11 +113,12 @@ def _read_axes(table: dict[str, Any]) -> dict[str, list[str]]:
     }
     default = _get_table(table, "default")
     sides = [_get_table(entry, side) for entry in _get_tables(table, "claim") for side in ("worse", "better", "when")]
-    named = [entry.get("along") for entry in _get_tables(table, "compare")] + [axis for side in sides for axis in side]
+    requested_axes = [entry.get("along") for entry in _get_tables(table, "compare")]
+    requested_axes += [axis for side in sides for axis in side]
     return declared | {
         name: list(settings.values(name) if name in default else settings.SETTINGS[name].values)
         for name in settings.SETTINGS
-        if name not in declared and (name in default or name in named)
+        if name not in declared and (name in default or name in requested_axes)
     }
 
 

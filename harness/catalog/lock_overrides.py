@@ -30,9 +30,10 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     """
     old_pins = pins(text)
     if not find_unmet(moved, old_pins):
-        present = joined([f"{package} {old_pins[package]}" for package in map(_get_name, moved) if package in old_pins])
+        names = [package for package in map(_get_name, moved) if package in old_pins]
+        versions = joined([f"{package} {old_pins[package]}" for package in names])
         raise UsageError(
-            f"{name} already has {present or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
+            f"{name} already has {versions or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
         )
     removed = {rival for package in map(_get_name, moved) for rival in (package, *find_rivals(package))}
     requirements = [*(text for text in asked if _get_name(text) not in removed), *moved]

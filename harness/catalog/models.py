@@ -128,9 +128,9 @@ def _make_invalid_error(problem: str, advice: str = "", value: str = "") -> Pyda
     )
 
 
-def _make_error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
-    """Return an error at `place` in the value that is validated."""
-    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=place, input=value)
+def _make_error(location: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
+    """Return an error at `location` in the value that is validated."""
+    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=location, input=value)
 
 
 def _raise_errors(errors: Iterable[InitErrorDetails]) -> None:

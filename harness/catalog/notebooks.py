@@ -12,7 +12,7 @@ from harness.files import parse_json
 from harness.model.errors import FileError, Problem
 
 #: Line magics that only affect the notebook's page. Later lines don't need them.
-_PAGE_ONLY = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
+_OMITTED = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
 
 #: Line and cell magics that time code. In a script, the kit's module `magics` does their work.
 _TIMING_MAGICS = {"time", "timeit"}
@@ -71,7 +71,8 @@ def convert_notebook(text: str, path: Path) -> tuple[str, list[str]]:
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
         sentences += [f"cell {number}: {text}" for text in omitted]
         problems += [
-            Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*faults, *_find_page_problems(lines)]
+            Problem(path, 0, f"cell {number}: {message}", fix)
+            for message, fix in [*faults, *_find_page_problems(lines)]
         ]
     if problems:
         packages = [name for problem in problems for name in _find_packages(problem.text)]
@@ -115,7 +116,7 @@ def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
         sentences += [sentence] if sentence else []
     lines, omitted, problems = _convert_cell(text, "")
     if problems:
-        raise FileError([Problem(path, _find_line(original, what), what, fix) for what, fix in problems])
+        raise FileError([Problem(path, _find_line(original, message), message, fix) for message, fix in problems])
     return "\n".join(lines), sentences + omitted
 
 
@@ -163,9 +164,9 @@ def _replace_spaces(text: str) -> tuple[str, str]:
     return converted, "Special spaces, such as U+00A0, count as plain spaces."
 
 
-def _find_line(text: str, what: str) -> int:
+def _find_line(text: str, message: str) -> int:
     """Return the number of the line that a problem quotes, or 0."""
-    quoted = re.match(r"`(.*)`", what)
+    quoted = re.match(r"`(.*)`", message)
     lines = [line.strip() for line in text.split("\n")]
     return lines.index(quoted[1]) + 1 if quoted and quoted[1] in lines else 0
 
@@ -228,7 +229,7 @@ def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tu
             lines[index] = indent + _convert_line_magic(name, argument, label, shell["target"] or "")
             continue
         lines[index] = f"{indent}pass"
-        if shell is None or (shell["what"] == "%" and name in _PAGE_ONLY):
+        if shell is None or (shell["what"] == "%" and name in _OMITTED):
             omitted.append(_describe_omitted(line.strip()))
         else:
             problems.append(

@@ -118,12 +118,12 @@ def fill(
         raise CannotRunHereError(f"The folder {folder} cannot be created: {error.strerror}.") from None
     old_manifest = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
-    saved = {} if images is None else _save_images(images, requirements, folder, old_manifest.images, say)
-    files = {name: hash_file(folder / name) for name in saved}
+    saved_images = {} if images is None else _save_images(images, requirements, folder, old_manifest.images, say)
+    files = {name: hash_file(folder / name) for name in saved_images}
     wheels = _fetch_wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
     environments = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
-    write(folder, Manifest(__version__, environments, saved, files).extend(old_manifest))
+    write(folder, Manifest(__version__, environments, saved_images, files).extend(old_manifest))
     return [folder / name for name in files]
 
 
@@ -222,8 +222,8 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
 
 def hash_file(path: Path) -> str:
     """Return the SHA-256 hash of a file. Raises OSError."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_hash(path: Path, digest: str) -> str:

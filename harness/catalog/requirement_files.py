@@ -101,7 +101,7 @@ def _read_text(path: Path) -> str:
 def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
     """Separate TensorFlow from other requirements, each with its place in the file for errors."""
     tensorflow, unpinned, others = "", "", []
-    for place, requirement in requirements:
+    for location, requirement in requirements:
         if not any(applies(requirement, python) for python in _PYTHONS):
             continue
         if canonicalize_name(requirement.name) not in TENSORFLOW:
@@ -109,7 +109,7 @@ def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
         elif parse_exact(requirement):
             tensorflow = _drop_marker(requirement)
         else:
-            unpinned = f"{place}: {str(requirement)!r} has no exact version."
+            unpinned = f"{location}: {str(requirement)!r} has no exact version."
     return PackageFile(tensorflow, tuple(others), unpinned)
 
 
@@ -121,14 +121,14 @@ def _read_pip(text: str, path: Path, including_files: tuple[Path, ...] = ()) -> 
     number = 1
     for line in re.split(r"(?<!\\)\n", text):  # a backslash continues the line
         entry = re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")).split(" --hash")[0].strip()
-        place, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(entry)
+        location, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(entry)
         if included:
             included_path, chain = path.parent / included["file"], (*including_files, path)
             if included_path.resolve() in {file.resolve() for file in chain}:
-                raise UsageError(f"{place}: {included_path} includes itself.", "Remove this line.")
+                raise UsageError(f"{location}: {included_path} includes itself.", "Remove this line.")
             yield from _read_pip(_read_text(included_path), included_path, chain)
         elif entry and (not entry.startswith("-") or _FILE_OPTION.match(entry)):
-            yield place, _parse_requirement(entry, place)
+            yield location, _parse_requirement(entry, location)
         number += 1 + line.count("\n")
 
 
@@ -136,8 +136,8 @@ def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     try:
         document = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
-        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{path}{place}: this isn't valid YAML: {error.problem}.") from None
+        location = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{location}: this isn't valid YAML: {error.problem}.") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageError(f"{path} isn't valid YAML: {str(error).splitlines()[0]}.") from None
     packages = document.get("dependencies") if isinstance(document, Mapping) else None
@@ -215,19 +215,19 @@ def _read_marker(package: Mapping[str, Any]) -> str:
     return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
 
 
-def _parse_requirement(text: str, place: str) -> Requirement:
+def _parse_requirement(text: str, location: str) -> Requirement:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise _make_index_error(text, place) from None
+        raise _make_index_error(text, location) from None
     if requirement.url:
-        raise _make_index_error(text, place)
+        raise _make_index_error(text, location)
     return requirement
 
 
-def _make_index_error(text: str, place: str) -> UsageError:
+def _make_index_error(text: str, location: str) -> UsageError:
     return UsageError(
-        f"{place}: {text[:80]!r} isn't a package from an index.",
+        f"{location}: {text[:80]!r} isn't a package from an index.",
         "Write the packages with their versions instead of this line.",
     )
 

@@ -27,13 +27,13 @@ class FoundScenarios:
 
 def find_scenarios(project: Project, named: Collection[str] = ()) -> FoundScenarios:
     """Return every scenario of the project, sorted by name. `named` is the same as in `find_scenario_files`."""
-    scenarios, broken = {}, {}
+    scenarios, errors = {}, {}
     for path in find_scenario_files(project, named):
         try:
             scenarios[path.stem] = load_scenario(path)
         except FileError as error:
-            broken[path.stem] = error
-    return FoundScenarios(scenarios, broken)
+            errors[path.stem] = error
+    return FoundScenarios(scenarios, errors)
 
 
 def find_scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:

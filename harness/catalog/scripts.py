@@ -243,20 +243,20 @@ def check(script: Script, project: Project) -> bool:
 
 
 def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
-    place = ""
+    location = ""
     if notebooks.is_notebook(script.path):
         earlier_lines = script.text.split("\n")[: error.lineno or 1]
         cells = [(index, line) for index, line in enumerate(earlier_lines) if re.fullmatch(r"# cell \d+", line)]
         index, cell = cells[-1] if cells else (0, "# cell 1")
-        place = f"{cell[2:]}, line {(error.lineno or 1) - index - 1}: "
+        location = f"{cell[2:]}, line {(error.lineno or 1) - index - 1}: "
     line = (error.text or "").strip()
     if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
         return (
-            f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, for "
-            "example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
+            f"{location}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, "
+            "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
         )
     advice = " Replace these quotation marks with \" or '." if _QUOTATION_MARKS.search(line) else ""
-    return f"{place}This is not valid Python: {error.msg}.{advice}"
+    return f"{location}This is not valid Python: {error.msg}.{advice}"
 
 
 def _load_kit_module(project: Project, name: str) -> ModuleType:

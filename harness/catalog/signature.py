@@ -88,9 +88,9 @@ def _find_bound_names(node: ast.stmt) -> Iterator[str]:
         case ast.If() | ast.Try() | ast.With():
             yield from (
                 name
-                for inner in ast.iter_child_nodes(node)
-                if isinstance(inner, ast.stmt)
-                for name in _find_bound_names(inner)
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt)
+                for name in _find_bound_names(child)
             )
 
 

@@ -137,13 +137,14 @@ def _format_step(parts: _Parts) -> list[str]:
     if not parts.has_mark:
         # one function, so that all names stay in one scope, as in the script
         return ["    def step():", *(_indent(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
-    above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
+    above, step_body, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
     bound_above = set(_find_bound_names(above))
-    shared = sorted(set(_find_bound_names(inner)) & {*bound_above, *_find_bound_names(below), *_find_read_names(below)})
+    outer_names = {*bound_above, *_find_bound_names(below), *_find_read_names(below)}
+    shared_names = sorted(set(_find_bound_names(step_body)) & outer_names)
     return [
-        *(f"    {name} = None" for name in shared if name not in bound_above),
+        *(f"    {name} = None" for name in shared_names if name not in bound_above),
         "    def step():",
-        *([f"        nonlocal {', '.join(shared)}"] if shared else []),
+        *([f"        nonlocal {', '.join(shared_names)}"] if shared_names else []),
         *_indent(parts.step, 8),
         "",
         '    with bench.phase("first call"):',

@@ -57,15 +57,15 @@ def _make_header(
     name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
     """Return the generated scenario's header: the header of the newer version, without its comparisons."""
-    before, after = parsed.values()
+    old_scenario, new_scenario = parsed.values()
     old_table, new_table = (document["tool"]["harness"] for document in documents.values())
     axes = {table: _share_axes(name, old_table.get(table, {}), new_table.get(table, {})) for table in ("axes", "env")}
-    if SIDE in after.axes:
+    if SIDE in new_scenario.axes:
         raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
     # settings are missing here, because one header can have a setting as an axis that the other doesn't have
     values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
     quantities = dict.fromkeys(
-        [STEP, *(comparison.of for comparison in after.compare if comparison.of in _list_comparisons(before))]
+        [STEP, *(entry.of for entry in new_scenario.compare if entry.of in _list_comparisons(old_scenario))]
     )
     base, head = BEFORE_AND_AFTER
     header_table: dict[str, Any] = {
@@ -88,9 +88,10 @@ def _make_header(
         ],
         "files": list(files),
     }
+    pythons = [new_scenario.requires_python, old_scenario.requires_python]
     return {
-        "requires-python": ",".join(dict.fromkeys(filter(None, [after.requires_python, before.requires_python]))),
-        "dependencies": list(dict.fromkeys([*after.dependencies, *before.dependencies])),
+        "requires-python": ",".join(dict.fromkeys(filter(None, pythons))),
+        "dependencies": list(dict.fromkeys([*new_scenario.dependencies, *old_scenario.dependencies])),
         "tool": {"harness": {key: value for key, value in header_table.items() if value not in ({}, [])}},
     }
 
@@ -99,24 +100,25 @@ def _list_comparisons(scenario: Scenario) -> set[str]:
     return {comparison.of for comparison in scenario.compare}
 
 
-def _share_axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _share_axes(name: str, old_axes: Mapping[str, Any], new_axes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the axes in a table with the values that both versions have. Raises UsageError if these are too few."""
     advice = "These versions can't be compared in one run. Measure each version in a separate run."
-    if old.keys() != new.keys():
-        differing = ", ".join(sorted(old.keys() ^ new.keys()))
-        raise UsageError(f"The two versions of {name} have different axes: only one of them has {differing}.", advice)
-    shared: dict[str, Any] = {}
-    for axis, axis_values in new.items():
-        if isinstance(axis_values, dict) != isinstance(old[axis], dict):
+    if old_axes.keys() != new_axes.keys():
+        names = ", ".join(sorted(old_axes.keys() ^ new_axes.keys()))
+        raise UsageError(f"The two versions of {name} have different axes: only one of them has {names}.", advice)
+    shared_axes: dict[str, Any] = {}
+    for axis, axis_values in new_axes.items():
+        if isinstance(axis_values, dict) != isinstance(old_axes[axis], dict):
             raise UsageError(f"The axis {axis} is a sweep in only one of the two versions of {name}.", advice)
         is_sweep = isinstance(axis_values, dict)
-        values, old_values = (axis_values["sweep"], old[axis]["sweep"]) if is_sweep else (axis_values, old[axis])
-        common = [value for value in values if value in old_values]
+        values = axis_values["sweep"] if is_sweep else axis_values
+        other_values = old_axes[axis]["sweep"] if is_sweep else old_axes[axis]
+        common = [value for value in values if value in other_values]
         if len(common) < (2 if is_sweep else 1):
             problem = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
             raise UsageError(f"The two versions of {name} have {problem} {axis}.", advice)
-        shared[axis] = {**axis_values, "sweep": common} if is_sweep else common
-    return shared
+        shared_axes[axis] = {**axis_values, "sweep": common} if is_sweep else common
+    return shared_axes
 
 
 def _has_values(values: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
@@ -137,8 +139,8 @@ def _format_values(values: Sequence[Any]) -> set[str]:
 
 
 def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
-    after = parsed[BEFORE_AND_AFTER[1]]
-    axes = [axis for axis in after.axes if axis not in (*after.environ, *after.settings)]
+    new_scenario = parsed[BEFORE_AND_AFTER[1]]
+    axes = [axis for axis in new_scenario.axes if axis not in (*new_scenario.environ, *new_scenario.settings)]
     arguments = "".join(f", {axis}={axis}" for axis in axes)
     uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [

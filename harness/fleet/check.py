@@ -105,14 +105,14 @@ def check(
     """
     planned.refuse_nothing()
     slot_count = len(slots(count))
-    margin, tried = planned.plan.margin, list[Interference]()
+    margin, results = planned.plan.margin, list[Interference]()
     with hold_machine():
         pass  # if another run measures, fail now, because otherwise each launch would wait for it
     prepare(planned, listener)
     with ProcessPoolExecutor(slot_count, get_context("spawn")) as pool:
         while slot_count > 1:
             ratio = _measure_slots(_make_work_plan(planned), slots(slot_count), slot_count, listener, pool)
-            tried.append(ratio)
+            results.append(ratio)
             listener.say(
                 f"Launches in {slot_count} slots at the same time take {ratio} as long as in one slot alone: "
                 f"{_describe_safety(ratio, margin)}."
@@ -122,7 +122,7 @@ def check(
             slot_count -= max(1, slot_count // 4)
     slot_check = SlotCheck(
         safe=slot_count,
-        tried=tried,
+        tried=results,
         margin=margin,
         work=str(planned.plan.groups[0].cells[0]),
         cpus=len(os.sched_getaffinity(0)),

@@ -46,11 +46,11 @@ class Merged:
     @property
     def lacks(self) -> list[str]:
         """A sentence for each missing part."""
-        absent = [
+        missing_shards = [
             escape(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
             for shard, groups in self.missing.items()
         ]
-        return [*self.left_out, *self.unfinished, *absent]
+        return [*self.left_out, *self.unfinished, *missing_shards]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,13 +194,13 @@ def _format_value(value: Any) -> str:
 def _list_groups(run: Run) -> set[str]:
     """Return the groups of the whole plan, including groups in which the run's machine couldn't measure any cell."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    absent = {
+    unavailable_groups = {
         name_group(entry.cell, scenarios[entry.cell.scenario])
         for entry in run.plan.unavailable
         if entry.cell.scenario in scenarios
     }
     elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
-    return {group.name for group in run.plan.groups} | absent | set(elsewhere)
+    return {group.name for group in run.plan.groups} | unavailable_groups | set(elsewhere)
 
 
 def _check_no_duplicates(parts: Sequence[_MergedPart]) -> None:
@@ -246,24 +246,24 @@ def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
 
 
 def _merge(parts: Sequence[_MergedPart]) -> Run:
-    first, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
-    scenarios = [_add_machine_axis(scenario, parts) for scenario in first.scenarios]
+    first_run, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
+    scenarios = [_add_machine_axis(scenario, parts) for scenario in first_run.scenarios]
     plans = [part.run.plan for part in parts]
     by_name = {scenario.name: scenario for scenario in scenarios}
     merged_groups: dict[str, Group] = {}
     for part in parts:
         for group in part.run.plan.groups:
             labeled = groups[part.machine, group.name]
-            known = merged_groups.setdefault(labeled.name, labeled)
-            cells = list(dict.fromkeys([*known.cells, *labeled.cells]))
-            merged_groups[labeled.name] = replace(known, cells=cells, piloted=known.piloted or labeled.piloted)
+            joint = merged_groups.setdefault(labeled.name, labeled)
+            cells = list(dict.fromkeys([*joint.cells, *labeled.cells]))
+            merged_groups[labeled.name] = replace(joint, cells=cells, piloted=joint.piloted or labeled.piloted)
     unavailable = {
         (cell := _add_machine(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
         for part in parts
         for entry in part.run.plan.unavailable
     }
     plan = replace(
-        first.plan,
+        first_run.plan,
         groups=sorted(merged_groups.values(), key=lambda group: _make_sort_key(group, by_name)),
         unavailable=list(unavailable.values()),
         shard=None,
@@ -276,14 +276,14 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
     )
     machines = _list_machines(parts)
     return replace(
-        first,
-        command=_remove_shard_options(first.command),
+        first_run,
+        command=_remove_shard_options(first_run.command),
         plan=plan,
         scenarios=scenarios,
         images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
         stops=_merge_stops(parts, groups),
         looks=_merge_looks(parts, groups),
-        machine=None if machines else first.machine,
+        machine=None if machines else first_run.machine,
         machines=machines,
         host={} if machines else _merge_hosts(parts),
         merged=[part.run.id for part in parts],

@@ -150,11 +150,12 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
         return name
     # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
-    idle, shared = find_idle_siblings(cpus, topology, allowed), find_shared_siblings(cpus, topology, allowed)
-    note = f" (harness leaves {_format_numbers(idle)} to other work)" if idle else ""
-    if shared:
+    idle_siblings = find_idle_siblings(cpus, topology, allowed)
+    shared_siblings = find_shared_siblings(cpus, topology, allowed)
+    note = f" (harness leaves {_format_numbers(idle_siblings)} to other work)" if idle_siblings else ""
+    if shared_siblings:
         sharing = f"whose {core} it shares" if is_single else f"whose {core}s they share"
-        return f"{name}, {sharing} with {_format_numbers(shared)}{note}"
+        return f"{name}, {sharing} with {_format_numbers(shared_siblings)}{note}"
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
     if cores < len(cpus):
         return f"{name}, on {counted(cores, core)}{note}"

@@ -176,11 +176,11 @@ def find_top(folder: Path) -> Path:
         bare = run_git(folder, "rev-parse", "--is-bare-repository")
         if get_output(bare) == "true":
             return folder
-        reason, *rest = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
+        reason, *other_lines = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
         if "not a git repository" not in reason:
             raise UsageError(
                 f"git cannot read {folder}: {reason.removeprefix('fatal: ').rstrip('.')}.",
-                " ".join(" ".join(rest).split()),
+                " ".join(" ".join(other_lines).split()),
             )
         raise UsageError(
             f"{folder} is not in a git repository.",
@@ -201,10 +201,10 @@ def resolve_commit(folder: Path, revision: str) -> str:
     return get_output(process)
 
 
-def _make_unknown_error(revision: str, place: str, names: Sequence[str], advice: str = "") -> UsageError:
+def _make_unknown_error(revision: str, repository: str, names: Sequence[str], advice: str = "") -> UsageError:
     nearest = find_nearest(revision, names)
     hint = f" Did you mean {nearest}?" if nearest else ""
-    return UsageError(f"git can't find the commit {revision!r} in {place}.{hint}", advice)
+    return UsageError(f"git can't find the commit {revision!r} in {repository}.{hint}", advice)
 
 
 def read_commit(folder: Path, revision: str) -> Snapshot:
@@ -248,13 +248,13 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
         if index.is_file():
             # keep the file's time, because git uses it to find files that changed in the same second
             shutil.copy2(index, git_environ["GIT_INDEX_FILE"])
-        added = run_git(root, "add", "--all", environ=git_environ)
-        written = run_git(root, "write-tree", environ=git_environ)
-        if added.returncode or written.returncode:
-            failed = added if added.returncode else written
-            raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed)}.")
-        tree, before = get_output(written), f"{head}^{{tree}}"
-        names = run_git(root, "diff-tree", "-r", "-z", "--name-only", before, tree, environ=git_environ)
+        add_process = run_git(root, "add", "--all", environ=git_environ)
+        tree_process = run_git(root, "write-tree", environ=git_environ)
+        if add_process.returncode or tree_process.returncode:
+            failed_process = add_process if add_process.returncode else tree_process
+            raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed_process)}.")
+        tree, tree_before = get_output(tree_process), f"{head}^{{tree}}"
+        names = run_git(root, "diff-tree", "-r", "-z", "--name-only", tree_before, tree, environ=git_environ)
         if names.returncode:
             raise CannotRunHereError(f"git cannot compare the files of {root}: {get_last_line(names)}.")
         changed = names.stdout.count(b"\0")

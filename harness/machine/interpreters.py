@@ -102,9 +102,9 @@ def _find_conda(version: str) -> Iterator[Path]:
 
 def install_with_uv(version: str) -> Iterator[Path]:
     """Yield uv's interpreter, which uv may download (3.8 and later). Raises UnavailableError with uv's message."""
-    fetched = run_uv(["python", "install", "--no-bin", version])
-    if fetched.returncode:
-        raise UnavailableError(f"uv cannot download it: {_explain_failure(fetched.stderr)}")
+    installation = run_uv(["python", "install", "--no-bin", version])
+    if installation.returncode:
+        raise UnavailableError(f"uv cannot download it: {_explain_failure(installation.stderr)}")
     process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if process.returncode == 0:
         yield Path(process.stdout.strip())

@@ -104,8 +104,8 @@ def _open_lock(path: Path) -> int:
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process has created it in the meantime
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path))
-                shared = os.environ.get("HARNESS_MACHINE_LOCK")
-                if shared and str(path).startswith(shared):
+                shared_prefix = os.environ.get("HARNESS_MACHINE_LOCK")
+                if shared_prefix and str(path).startswith(shared_prefix):
                     os.fchmod(descriptor, 0o666)  # other users may share the lock
                 return descriptor
             continue

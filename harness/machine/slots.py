@@ -77,8 +77,8 @@ def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequen
     slots: dict[int, Slot] = {}
     for local_cpus, local_cards in sorted(by_place.items(), key=lambda entry: len(entry[0])):
         slot_cores = [core for core in free_cores if local_cpus.issuperset(core)]
-        waiting = sum(len(cards_there) for cards_there in by_place.values()) - len(slots) - len(local_cards)
-        slot_cores = slot_cores[: max(len(local_cards), len(free_cores) - waiting)]
+        later_cards = sum(len(cards_there) for cards_there in by_place.values()) - len(slots) - len(local_cards)
+        slot_cores = slot_cores[: max(len(local_cards), len(free_cores) - later_cards)]
         if len(slot_cores) < len(local_cards):
             slot_cores = free_cores[: len(local_cards)]
         free_cores = [core for core in free_cores if core not in slot_cores]

@@ -97,9 +97,9 @@ def is_virtual(root: Path = Path("/")) -> bool | None:
 
 def _read_online(folder: Path) -> list[int]:
     """Return the online CPUs. The kernel doesn't describe offline CPUs."""
-    present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
+    described = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
     online = sysfs.read_cpu_list(folder / "online")
-    return sorted(present if online is None else present & online)
+    return sorted(described if online is None else described & online)
 
 
 def _read_siblings(folder: Path) -> frozenset[int] | None:

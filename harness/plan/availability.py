@@ -48,19 +48,19 @@ def split(
     """
 
     devices = {cell.device for cell in cells}
-    others = [environment for environment in environments.values() if devices <= set(environment.devices)]
+    alternatives = [environment for environment in environments.values() if devices <= set(environment.devices)]
 
     def check_work(cell: Cell) -> Reason | None:
         return _explain_no_work(cell, scenarios[cell.scenario])
 
     def check_device(cell: Cell) -> Reason | None:
-        return _explain_no_device(environments[cell.environment], cell.device, others)
+        return _explain_no_device(environments[cell.environment], cell.device, alternatives)
 
     @cache
     def explain_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
             return None
-        gpu_fit = assess_on_gpus(environments[name], others, cards, host)
+        gpu_fit = assess_on_gpus(environments[name], alternatives, cards, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
     def check_gpu(cell: Cell) -> Reason | None:
@@ -86,10 +86,10 @@ def split(
 def _explain_no_work(cell: Cell, scenario: Scenario) -> Reason | None:
     for need in scenario.needs:
         if need.devices and cell.device not in need.devices and has_values(need.when, cell.axes):
-            where = " or ".join(need.devices)
+            device_names = " or ".join(need.devices)
             options = "Omit --gpu and --gpus." if cell.device is Device.GPU else "Add --gpu."
-            options = f"Use --device {where}." if DEVICE in cell.axes else options
-            return need.reason or f"the scenario runs only on {where}", need.advice or options
+            options = f"Use --device {device_names}." if DEVICE in cell.axes else options
+            return need.reason or f"the scenario runs only on {device_names}", need.advice or options
     return None
 
 
@@ -142,10 +142,10 @@ def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environ
 
     If two releases are equally near, the older one wins.
     """
-    own = to.release
+    own_release = to.release
 
     def distance(environment: Environment) -> list[int]:
-        return [abs(one - other) for one, other in zip(environment.release, own, strict=True)]
+        return [abs(one - other) for one, other in zip(environment.release, own_release, strict=True)]
 
     candidates = [environment for environment in catalog if device in environment.devices]
     return min(candidates, key=lambda environment: (distance(environment), environment.release), default=None)

@@ -79,16 +79,16 @@ def make_suite(
     `environments`. `missing` maps environments that can't be created to their errors.
     """
     measurable: dict[Cell, None] = {}
-    absent: dict[Cell, Unavailable] = {}
+    unavailable_cells: dict[Cell, Unavailable] = {}
     for pair in wanted:
         for cell in list_cells(pair, others, device):
             visible, error = pair[1].visible, missing.get(cell.environment)
             if device not in visible:
                 reason = f"{pair[1].issue} is claimed for a {' or '.join(visible).upper()}"
                 advice = "Add --gpu." if device is Device.CPU else "Omit --gpu and --gpus."
-                absent[cell] = Unavailable(cell, reason, advice)
+                unavailable_cells[cell] = Unavailable(cell, reason, advice)
             elif error:
-                absent[cell] = Unavailable(cell, error.message, error.advice)
+                unavailable_cells[cell] = Unavailable(cell, error.message, error.advice)
             else:
                 measurable[cell] = None
     names_used = {cell.environment for cell in measurable}
@@ -102,7 +102,7 @@ def make_suite(
         ],
     )
     # another claim may be visible in the same cell
-    return claim_suite, [absence for cell, absence in absent.items() if cell not in measurable]
+    return claim_suite, [absence for cell, absence in unavailable_cells.items() if cell not in measurable]
 
 
 def find_newest(environments: Mapping[str, Environment]) -> str:

@@ -47,7 +47,7 @@ def find_fallbacks(
     environments that this machine can't get to the reason; they are skipped. If the run is on GPUs, and nothing is
     known about them, there are no fallbacks.
     """
-    present = {cell.environment for cell in cells}
+    cell_environments = {cell.environment for cell in cells}
     device = cells[0].device if cells else Device.CPU
     if device is Device.GPU and not cards:
         return []
@@ -74,10 +74,10 @@ def find_fallbacks(
                 if absent and name in absent:
                     unavailable.setdefault(name, (position, absent[name]))
                 elif runnable_there := list_runnable(name, own_cells):
-                    lost = sum(cell not in runnable_there for cell in runnable)
+                    lost_cells = sum(cell not in runnable_there for cell in runnable)
                     effort = supply(locked(name))
                     gpu_effort = fit(catalog[name], cards, host).effort
-                    rank = (gpu_effort, position, effort, lost, catalog[name].release, name)
+                    rank = (gpu_effort, position, effort, lost_cells, catalog[name].release, name)
                     ranks.setdefault(name, rank)
         return _Candidates(catalog[role], len(own_cells), ranks, unavailable)
 
@@ -86,18 +86,18 @@ def find_fallbacks(
         model = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
         return (model, fit(catalog[role], cards, host).reason) if model else ("", _explain_no_python(catalog[role]))
 
-    roles = [find_candidates(role) for role in instead if role in present and not can_run(role)]
+    roles = [find_candidates(role) for role in instead if role in cell_environments and not can_run(role)]
     if device is Device.CPU:
         by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
     else:
-        by_role = _choose_on_gpus(roles, catalog, [name for name in present if can_run(name)])
+        by_role = _choose_on_gpus(roles, catalog, [name for name in cell_environments if can_run(name)])
     return [
         StandIn(
             environment=by_role[role.of.name],
             role=role.of.name,
             card=explain(role.of.name)[0],
             reason=explain(role.of.name)[1],
-            is_itself_too=by_role[role.of.name] in present,
+            is_itself_too=by_role[role.of.name] in cell_environments,
             pins=locked(role.of.name).lock.pins if device in role.of.devices else versions(role.of),
             passed_over=role.passed_before(by_role[role.of.name]),
             caveat="" if device is Device.CPU else _describe_caveat(role.of, catalog[by_role[role.of.name]]),
@@ -132,30 +132,31 @@ class _Candidates:
 
 
 def _choose_on_gpus(
-    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], others: Sequence[str]
+    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], without_fallback: Sequence[str]
 ) -> dict[str, str]:
     """Return the fallback for each environment on GPUs: they lose the fewest cells and keep the order of releases.
 
-    `others` contains the environments of the run that need no fallback.
+    `without_fallback` contains the environments of the run that need no fallback.
     """
 
-    own = {catalog[name].release for name in others}
+    runnable = {catalog[name].release for name in without_fallback}
     by_name = {role.of.name: role for role in roles}
 
     def is_able(role: Environment, fallback: Environment) -> bool:
         """Return whether a fallback has the same major version, and no environment of the run is between the two."""
         oldest, newest = sorted([role.release, fallback.release])
-        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in own)
+        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in runnable)
 
-    able = {
+    possible = {
         name: [catalog[fallback] for fallback in role.ranks if is_able(role.of, catalog[fallback])]
         for name, role in by_name.items()
     }
 
     def cost(chosen: Mapping[str, str]) -> tuple[int, int, list[list[_Rank]]]:
-        lost = sum(role.cells for name, role in by_name.items() if name not in chosen)
-        shared = sum(fallback in others for fallback in chosen.values())
-        return lost, shared, [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
+        lost_cells = sum(role.cells for name, role in by_name.items() if name not in chosen)
+        shared_count = sum(fallback in without_fallback for fallback in chosen.values())
+        ranks = [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
+        return lost_cells, shared_count, ranks
 
     # the number of combinations is exponential, so the best fallbacks of the newer environments are computed once for
     # each release that the fallback of an older environment can have
@@ -168,9 +169,9 @@ def _choose_on_gpus(
             if by_name[name].of.release == oldest:
                 remaining = open_roles - {name}
                 options.append(choose(remaining, last_release))
-                for fallback in able[name]:
+                for fallback in possible[name]:
                     # several fallbacks have the same release only if an environment of the run has it
-                    if last_release < fallback.release or (last_release == fallback.release and last_release in own):
+                    if last_release < fallback.release or (last_release == fallback.release and last_release in runnable):
                         options.append({name: fallback.name, **choose(remaining, fallback.release)})
         return min(options, key=cost)
 

@@ -156,8 +156,8 @@ def find_first_starts(plan: Plan) -> list[str]:
     Environments whose code is loaded lazily aren't included, because the driver compiles such code in parts.
     """
     on_gpu = [cell for cell in plan.cells if cell.device is Device.GPU]
-    loaded = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
-    return [name for name in dict.fromkeys(loaded) if plan.compiled.get(name) == Support.COMPILED]
+    eager = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
+    return [name for name in dict.fromkeys(eager) if plan.compiled.get(name) == Support.COMPILED]
 
 
 def _explain_no_code(environment: Environment, capability: Capability) -> str:

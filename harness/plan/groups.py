@@ -58,8 +58,8 @@ def is_of_launches(quantity: str) -> bool:
 
 def name_group(cell: Cell, scenario: Scenario) -> str:
     """Return the name of the cell's group: `step cpu model=small`."""
-    shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
-    return " ".join([cell.scenario, device_of(cell, scenario), *shared])
+    values = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
+    return " ".join([cell.scenario, device_of(cell, scenario), *values])
 
 
 def device_of(cell: Cell, scenario: Scenario) -> str:

@@ -257,10 +257,10 @@ def check_suites(
     """
     for suite in catalog.suites.values():
         if only is None:
-            named = _check_patterns(
+            suite_environments = _check_patterns(
                 (suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings
             )
-            check_fallbacks(suite, named, catalog.environments, findings)
+            check_fallbacks(suite, suite_environments, catalog.environments, findings)
         for number, part in enumerate(suite.parts):
             if part.scenario not in broken and (only is None or part.scenario in only):
                 _check_part((suite.name, "select", number), part, catalog, findings)

@@ -104,14 +104,14 @@ def _extend_scenarios(
     return extended
 
 
-def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
+def _complete(suite: Suite, scenarios_before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
     """Return the suite, with the value `default` for each setting that only other parts with the same scenario have."""
 
     def complete(part: SuitePart) -> SuitePart:
         scenario = scenarios.get(part.scenario)
         if scenario is None:
             return part
-        new_settings = [name for name in scenario.settings if name not in before[part.scenario].axes]
+        new_settings = [name for name in scenario.settings if name not in scenarios_before[part.scenario].axes]
         return replace(part, axes={**{name: [AS_IT_COMES] for name in new_settings}, **part.axes})
 
     return replace(suite, parts=[complete(part) for part in suite.parts])

@@ -367,12 +367,12 @@ class RunExecutor:
     ) -> int:
         """Interleave launches, and return the number of turns that they took."""
         for number, turn in enumerate(turns):
-            waiting = [launchings[index] for index in turn if launchings[index].waits]
-            slowest = max((member.turn_seconds for member in waiting), default=math.inf)
-            if not waiting or (number >= FEWEST_TURNS and slowest >= longest):
+            waiting_launchings = [launchings[index] for index in turn if launchings[index].waits]
+            slowest = max((member.turn_seconds for member in waiting_launchings), default=math.inf)
+            if not waiting_launchings or (number >= FEWEST_TURNS and slowest >= longest):
                 return number
             self.listener.turn(number + 1, len(turns))
-            for position, launching in enumerate(waiting):
+            for position, launching in enumerate(waiting_launchings):
                 launching.turn(position)
                 if not launching.waits:
                     end(launching)
@@ -414,9 +414,9 @@ def _start(
         if not launching.waits:
             end(launching)
     if at_once > 1:
-        waiting = [member for member in launchings if member.waits]
-        share_seconds(waiting)
-        for launching in waiting:
+        waiting_launchings = [member for member in launchings if member.waits]
+        share_seconds(waiting_launchings)
+        for launching in waiting_launchings:
             launching.warm_up()
             if not launching.waits:
                 end(launching)

@@ -138,12 +138,12 @@ class DockerBackend(ImageBackend):
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if there isn't enough disk space for the images that must be built."""
-        room = self.images.room(requirements)
-        if room.level is Level.BAD:
-            count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
+        disk_space = self.images.room(requirements)
+        if disk_space.level is Level.BAD:
+            count, free, needed = (disk_space.facts[key] for key in ("images", "free", "needed"))
             raise CannotRunHereError(
                 f"{counted(count, 'image')} must be built. This needs about {needed / 1e9:.0f} GB of disk space, but "
-                f"{room.facts['where']} has only {free / 1e9:.1f} GB.",
+                f"{disk_space.facts['where']} has only {free / 1e9:.1f} GB.",
                 "Remove images that you no longer need (docker system df lists them), or request fewer environments "
                 "(-e).",
             )

@@ -110,9 +110,9 @@ class Builder:
         with self._start_build(target, settings, folder) as process:
             try:
                 for line in _yield_lines(process.stdout):
-                    words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
-                    if words:
-                        report(words)
+                    step = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
+                    if step:
+                        report(step)
             finally:
                 with self._lock:
                     self._running.discard(process)
@@ -188,9 +188,9 @@ class _BuildStep:
 
     def report(self) -> str:
         """Return the step's text at the first call, and later an empty text."""
-        words = "" if self.is_reported else self.words
+        text = "" if self.is_reported else self.words
         self.is_reported = True
-        return words
+        return text
 
 
 class BuildLog:

@@ -230,9 +230,9 @@ class Container:
 
         with suppress(RequestException):  # if the engine is silent, the time limit of the launch ends it
             containers = self._api.containers(all=True, size=True, filters={"name": self._name})
-            written = max((int(container.get("SizeRw") or 0) for container in containers), default=0)
-            if written > DISK_LIMIT and not self._written_bytes:
-                self._written_bytes = written
+            written_bytes = max((int(container.get("SizeRw") or 0) for container in containers), default=0)
+            if written_bytes > DISK_LIMIT and not self._written_bytes:
+                self._written_bytes = written_bytes
                 self._kill()
 
     def _receive(self, seconds: float) -> bytes:

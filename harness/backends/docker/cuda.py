@@ -88,13 +88,13 @@ class CudaReport:
         """Return the lines for a terminal: one line if all is complete, otherwise one per library and disagreement."""
         if self.is_complete:
             versions = [
-                f"{what} {_find_version(self.opened, start) or 'unknown'} (built for {built})"
-                for what, start, built in _list_versions(self.environment)
+                f"{name} {_find_version(self.opened, start) or 'unknown'} (built for {build_version})"
+                for name, start, build_version in _list_versions(self.environment)
             ]
             return [f"{len(self.opened)} CUDA libraries open: {', '.join(versions)}", *self.notes]
-        opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
-        missing = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
-        return [*opened, *missing, *self.disagreements, *self.notes]
+        opened_lines = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
+        missing_lines = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
+        return [*opened_lines, *missing_lines, *self.disagreements, *self.notes]
 
 
 def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
@@ -125,11 +125,11 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     attempts: Mapping[str, Sequence[Sequence[str]]] = probe["asked"]
     expected = list_libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
-    needed = {name: tuple(soname for soname, _ in tried) for name, tried in attempts.items()} or expected
-    words = {soname: why for tried in attempts.values() for soname, why in tried if why} | probe["closed"]
+    needed = {name: tuple(soname for soname, _ in tries) for name, tries in attempts.items()} or expected
+    messages = {soname: reason for tries in attempts.values() for soname, reason in tries if reason} | probe["closed"]
     groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
-    opened, missing = _split(groups, probe["opened"], words)
-    xla = [sentence for what, sentence in _XLA.items() if not probe[what]]
+    opened, missing = _split(groups, probe["opened"], messages)
+    xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
     gpu_code = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
@@ -151,7 +151,7 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
 
 
 def _split(
-    groups: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
+    groups: Iterable[Sequence[str]], versions: Mapping[str, str], messages: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return two mappings: the libraries that can be opened, with versions, and the libraries that can't, with errors.
 
@@ -163,7 +163,7 @@ def _split(
         if opened_name is not None:
             opened[opened_name] = versions[opened_name]
         else:
-            missing[sonames[0]] = join_lines(words.get(sonames[0], "it was not tried"))
+            missing[sonames[0]] = join_lines(messages.get(sonames[0], "it was not tried"))
     return opened, missing
 
 
@@ -177,9 +177,9 @@ def _find_other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str
 
 def _find_too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
-        f"{what} is {version}, but TensorFlow was built with {built}."
-        for what, start, built in _list_versions(environment)
-        if (version := _find_version(opened, start)) and not is_enough(version, built)
+        f"{name} is {version}, but TensorFlow was built with {build_version}."
+        for name, start, build_version in _list_versions(environment)
+        if (version := _find_version(opened, start)) and not is_enough(version, build_version)
     ]
 
 
@@ -202,8 +202,8 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
     }
     # builds list the code in any order
     return [
-        f"According to the wheel, {what} is {wheel_value}, but according to the catalog, it is {catalog_value}."
-        for what, (wheel_value, catalog_value) in pairs.items()
+        f"According to the wheel, {subject} is {wheel_value}, but according to the catalog, it is {catalog_value}."
+        for subject, (wheel_value, catalog_value) in pairs.items()
         if wheel_value and sorted(wheel_value.split()) != sorted(catalog_value.split())
     ]
 
@@ -215,7 +215,7 @@ def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[st
     """
     if not environment.gpu_image:
         return []
-    return [f"The module {name} can't be imported ({join_lines(words)})." for name, words in broken.items()]
+    return [f"The module {name} can't be imported ({join_lines(message)})." for name, message in broken.items()]
 
 
 def _format_code(gpu_code: LibraryCode) -> list[str]:
@@ -250,8 +250,8 @@ def _compare_code(environment: Environment, gpu_code: LibraryCode) -> list[str]:
         ),
     }
     differences = [
-        f"{words} {found_code or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not set'}."
-        for words, (key, found_code, is_known) in pairs.items()
+        f"{subject} {found_code or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not set'}."
+        for subject, (key, found_code, is_known) in pairs.items()
         if is_known and found_code != getattr(environment, key)
     ]
     wheel, cudnn, cublas = (
@@ -299,5 +299,5 @@ def is_enough(found: str, built: str) -> bool:
 
 
 def _parse_numbers(version: str) -> tuple[int, int]:
-    major, _, rest = version.partition(".")
-    return int(major), int(rest.partition(".")[0] or 0)
+    major, _, remainder = version.partition(".")
+    return int(major), int(remainder.partition(".")[0] or 0)

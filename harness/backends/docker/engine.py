@@ -102,19 +102,19 @@ def connect() -> Engine:
     """
     import docker
 
-    endpoint, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    endpoint, setting = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
-        endpoint, tried = _find_address()
+        endpoint, setting = _find_address()
         _check_listening(endpoint)
         engine = Engine(docker.from_env(timeout=get_timeout()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
-        where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        place = f"{setting} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_find_system_error(error), PermissionError):
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which points to an engine other than this machine's usual one."
-        raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_find_cause(error)}.", advice) from None
+        raise CannotRunHereError(f"Docker Engine does not answer at {place}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
@@ -171,8 +171,8 @@ def raise_as_sentences(what: str) -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        words = error.explanation or str(error)
-        raise CannotRunHereError(f"Docker Engine refused to {what}: {words}") from error
+        explanation = error.explanation or str(error)
+        raise CannotRunHereError(f"Docker Engine refused to {what}: {explanation}") from error
     except (DockerException, OSError) as error:
         message = f"Docker Engine stopped answering during this request: {what}: {_find_cause(error)}."
         raise CannotRunHereError(message, "To check whether Docker Engine works again: docker info") from error

@@ -140,8 +140,8 @@ def list_methods(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooke
 
 def find_host() -> GpuHost:
     """Return the GPUs of the engine's machine. They are unknown if this is another machine."""
-    where = find_address()
-    if where and not is_of_this_machine(where):
+    address = find_address()
+    if address and not is_of_this_machine(address):
         return GpuHost(absent="the engine is on another machine", is_here=False)
     from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
@@ -152,12 +152,12 @@ def find_host() -> GpuHost:
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
-    listed = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
+    device_names = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     hooked = engine.is_here and any(map(shutil.which, HOOKS))
     if _is_desktop(engine):
         # its virtual machine has the device driver, and doesn't see the folders of this machine
-        listed, hooked = [], True
-    accesses = list_methods(info, listed, hooked=hooked)
+        device_names, hooked = [], True
+    accesses = list_methods(info, device_names, hooked=hooked)
     if via is not None:
         # the engine doesn't report whether it has the device driver, so this method is always possible
         requested = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
@@ -222,16 +222,16 @@ def select_able(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAcce
     usable = [access for access in found if not access.list_unlisted(gpus)]
     if usable:
         return usable
-    first = found[0]
-    if first.names == (ALL,):
+    preferred = found[0]
+    if preferred.names == (ALL,):
         raise GpuRefusedError(
             f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none. This is normal on WSL2.",
             "Use --gpus all. If this machine doesn't use WSL2, generate a CDI specification of each GPU",
             GENERATE,
         )
     raise GpuRefusedError(
-        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(first.list_unlisted(gpus))}. It lists "
-        f"{', '.join(first.names)}.",
+        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(preferred.list_unlisted(gpus))}. It lists "
+        f"{', '.join(preferred.names)}.",
         "Use one of these GPUs. If the GPUs or the driver have changed",
         GENERATE,
     )
@@ -409,8 +409,8 @@ def choose_working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]
             continue
         if not missing:
             messages += [
-                f"Through {way.way.words}, containers don't get everything that CUDA needs. {why}"
-                for way, why in incomplete_methods
+                f"Through {way.way.words}, containers don't get everything that CUDA needs. {reason}"
+                for way, reason in incomplete_methods
             ]
             return access, [*messages, f"Containers get GPUs through {access.way.words}."]
         incomplete_methods.append((access, missing))

@@ -55,8 +55,8 @@ class Images:
     def any_for(self, device: Device) -> str:
         """Return the id of a harness image of any environment for a device; empty if the engine has none."""
         with raise_as_sentences("list images"):
-            listed = self._engine.api.images(filters={"reference": f"{recipe.get_registry()}harness/*:{device.value}"})
-        return str(listed[0]["Id"]) if listed else ""
+            images = self._engine.api.images(filters={"reference": f"{recipe.get_registry()}harness/*:{device.value}"})
+        return str(images[0]["Id"]) if images else ""
 
     def labels(self, requirement: Requirement) -> dict[str, str]:
         """Return the labels of an up-to-date image. The id of a base is empty if the engine doesn't have the base."""
@@ -68,17 +68,17 @@ class Images:
         names = {recipe.make_tag(requirement) for requirement in needed}
         names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
         with raise_as_sentences("list images"):
-            listed = self._engine.api.images(filters={"reference": sorted(names)})
-        images_by_tag = {name: _make_image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
+            summaries = self._engine.api.images(filters={"reference": sorted(names)})
+        images_by_tag = {name: _make_image(entry, entry) for entry in summaries for name in entry.get("RepoTags") or ()}
 
         def state(requirement: Requirement) -> KeptImage:
             image = images_by_tag.get(recipe.make_tag(requirement))
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
-            is_right = image.is_right(recipe.make_labels(self._root, requirement, images_by_tag.get))
+            is_current = image.is_right(recipe.make_labels(self._root, requirement, images_by_tag.get))
             if requirement.base and state(requirement.base).state is not ImageState.BUILT:
-                is_right = False
-            return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
+                is_current = False
+            return KeptImage(ImageState.BUILT if is_current else ImageState.OUTDATED, image.id, image.size_bytes)
 
         return [state(requirement) for requirement in requirements]
 
@@ -87,16 +87,16 @@ class Images:
         states = self.states(requirements) if requirements else []
         return [
             requirement
-            for requirement, kept in zip(requirements, states, strict=True)
-            if kept.state is not ImageState.BUILT
+            for requirement, image in zip(requirements, states, strict=True)
+            if image.state is not ImageState.BUILT
         ]
 
     def room(self, requirements: Sequence[Requirement]) -> CheckResult:
         """Check whether the disk has enough space for the images to build, if the disk is visible here."""
         missing = self.unprepared(requirements)
-        where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
+        image_folder = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
-            free = shutil.disk_usage(where).free if where else None
+            free = shutil.disk_usage(image_folder).free if image_folder else None
         except OSError:  # this process can't see the engine's folder
             free = None
         needed = sum(
@@ -104,7 +104,7 @@ class Images:
         )
         bases = self.unprepared(_find_bases(missing))
         needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
-        return check_disk_space(free, needed, len(missing), where)
+        return check_disk_space(free, needed, len(missing), image_folder)
 
     def prepare(
         self,
@@ -121,21 +121,21 @@ class Images:
         """
         at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
         missing = self.unprepared(requirements)
-        others = [other for other in requirements if other not in missing]
+        prepared = [other for other in requirements if other not in missing]
         missing_bases = self.unprepared(_find_bases(missing))
-        failed = self._prepare_images(missing_bases, progress, at_a_time, others, None)
-        failed |= {target.name: words for target in missing if target.base and (words := failed.get(target.base.name))}
-        missing = [target for target in missing if target not in missing_bases and target.name not in failed]
-        failed |= self._prepare_images(missing, progress, at_a_time, others, meanwhile)
+        errors = self._prepare_images(missing_bases, progress, at_a_time, prepared, None)
+        errors |= {target.name: text for target in missing if target.base and (text := errors.get(target.base.name))}
+        missing = [target for target in missing if target not in missing_bases and target.name not in errors]
+        errors |= self._prepare_images(missing, progress, at_a_time, prepared, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
             name = requirement.name
-            image = self.find(requirement) if name not in failed else None
+            image = self.find(requirement) if name not in errors else None
             if image is not None:
                 images[name] = image.id
             else:
-                unavailable[name] = self._unavailable(requirement, failed.get(name, "the build produced no image"))
+                unavailable[name] = self._unavailable(requirement, errors.get(name, "the build produced no image"))
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
@@ -177,8 +177,8 @@ class Images:
 
     def save(self, reference: str, path: Path) -> None:
         """Write an image of the engine to a file. Raises CannotRunHereError."""
-        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as out:
-            out.writelines(self._engine.api.get_image(reference))
+        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as file:
+            file.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
         """Load the image in a file into the engine.
@@ -191,19 +191,19 @@ class Images:
         if self._inspect(reference) is None:
             raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
-    def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
-        """Return the error for an image that couldn't be built. `words` are the last lines of the builder."""
+    def _unavailable(self, requirement: Requirement, last_lines: str) -> UnavailableError:
+        """Return the error for an image that couldn't be built. `last_lines` are the last lines of the builder."""
         advice = [
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
             f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
             "`harness images unpack FOLDER` here."
             for base in recipe.find_all_bases(self._root, requirement)
-            if base in words and self._inspect(base) is None
+            if base in last_lines and self._inspect(base) is None
         ]
         if requirement.device is Device.CPU:
             advice.append("--backend local doesn't need images.")
         return UnavailableError(
-            f"The image {recipe.make_tag(requirement)} could not be built:\n{words}", "\n".join(advice)
+            f"The image {recipe.make_tag(requirement)} could not be built:\n{last_lines}", "\n".join(advice)
         )
 
     def _prepare_images(
@@ -236,12 +236,12 @@ class Images:
                 return not all(future.done() for future in futures)
 
             try:
-                built = (
+                new_images = (
                     futures[future]
                     for future in as_completed(futures)
                     if not future.exception() and not future.result()
                 )
-                for requirement in chain(others, built):
+                for requirement in chain(others, new_images):
                     if meanwhile and is_making():
                         meanwhile(requirement.environment.name, report, is_making)
             except BaseException:
@@ -332,8 +332,8 @@ class Images:
         with raise_as_sentences(f"{direction} {tag}"):
             for message in getattr(self._engine.api, direction)(tag, stream=True, decode=True):
                 if "error" in message:
-                    words = join_lines(str(message["error"]))
-                    raise CannotRunHereError(f"Docker Engine refused to {direction} {tag}: {words}")
+                    reason = join_lines(str(message["error"]))
+                    raise CannotRunHereError(f"Docker Engine refused to {direction} {tag}: {reason}")
                 if is_stopped():
                     return
 

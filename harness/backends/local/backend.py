@@ -92,9 +92,9 @@ class LocalBackend(RegisteredBackend):
             )
         error = find_driver_error()
         if error:
-            where = "in this container" if host.detect_container() else "on this machine"
+            location = "in this container" if host.detect_container() else "on this machine"
             raise CannotRunHereError(
-                f"--gpu: the NVIDIA driver is missing {where}: {error}.",
+                f"--gpu: the NVIDIA driver is missing {location}: {error}.",
                 "Give the job's container a GPU (docker run --gpus all)."
                 if host.detect_container()
                 else "Install the driver. To check the driver, run: nvidia-smi",

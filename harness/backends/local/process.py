@@ -146,7 +146,7 @@ class LocalProcess:
             )
         _STARTED.pids.add(self._process.pid)
         pipes = [(self._process.stdout, stdout), (self._process.stderr, stderr)]
-        self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
+        self._readers = [(pipe.fileno(), reader) for pipe, reader in pipes if pipe is not None]
 
     def move(self, cpus: Collection[int]) -> None:
         """Move all threads of the process and its children to these CPUs.
@@ -178,8 +178,8 @@ class LocalProcess:
         pid, deadline = self._started.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:
             selector = stack.enter_context(selectors.DefaultSelector())
-            for pipe, read in self._readers:
-                selector.register(pipe, selectors.EVENT_READ, read)
+            for pipe, reader in self._readers:
+                selector.register(pipe, selectors.EVENT_READ, reader)
             has_pidfd = hasattr(os, "pidfd_open")
             if has_pidfd:
                 pidfd = os.pidfd_open(pid)
@@ -201,8 +201,8 @@ class LocalProcess:
 
     def catch_up(self) -> None:
         """Read the output that is in its pipes, without waiting."""
-        for pipe, read in self._readers:
-            _drain(pipe, read)
+        for pipe, reader in self._readers:
+            _drain(pipe, reader)
 
     def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
@@ -264,10 +264,10 @@ def _make_refusal(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
 
 
-def _drain(pipe: int, read: Read) -> None:
+def _drain(pipe: int, reader: Read) -> None:
     os.set_blocking(pipe, False)
     remaining = _DRAIN_BYTES
     with contextlib.suppress(BlockingIOError):
         while remaining > 0 and (chunk := os.read(pipe, _CHUNK)):
             remaining -= len(chunk)
-            read(chunk)
+            reader(chunk)

@@ -247,10 +247,10 @@ def _measure_cost(clock: Clock, calls: int) -> float:
 
 
 def _measure_step(clock: Clock) -> float:
-    before = clock()
-    while (after := clock()) == before:
+    first_reading = clock()
+    while (next_reading := clock()) == first_reading:
         pass
-    return after - before
+    return next_reading - first_reading
 
 
 def check_timer(timer: Timer) -> CheckResult:

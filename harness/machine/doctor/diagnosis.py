@@ -55,12 +55,12 @@ class Diagnosis:
     def headline(self, *, pinned: bool) -> str:
         """Describe the score in a sentence. `pinned`: a launch runs only on these CPUs."""
         place = self.period.place
-        where = describe(place.cpus, place.topology, place.allowed)
+        cpu_description = describe(place.cpus, place.topology, place.allowed)
         if not pinned:
-            where = f"the machine's {len(place.cpus)} CPUs"
+            cpu_description = f"the machine's {len(place.cpus)} CPUs"
         return (
             f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed repeatedly, varies "
-            f"by {format_number(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
+            f"by {format_number(self.noise.score_percent)} % on {cpu_description}. {_GRADES[self.noise.level][1]}"
         )
 
 

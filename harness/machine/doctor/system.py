@@ -145,30 +145,31 @@ def check_smt(period: Period) -> CheckResult:
     place = period.place
     cpus, topology = tuple(sorted(place.cpus)), place.topology
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
-    shared = sorted(find_shared_siblings(cpus, topology, place.allowed))
+    shared_siblings = sorted(find_shared_siblings(cpus, topology, place.allowed))
     level = Level.GOOD if topology.known and topology.virtual is False else Level.UNKNOWN
-    if topology.known and (shared or cores < len(cpus)):
+    if topology.known and (shared_siblings or cores < len(cpus)):
         level = Level.WARN
-    where = describe(cpus, topology, place.allowed)
+    cpu_description = describe(cpus, topology, place.allowed)
     note = "; the hypervisor may put two of its CPUs on one physical core" if topology.virtual else ""
     if not topology.known:
         note = f"; which CPUs share a core: {NOT_SHOWN}"
     elif topology.virtual is None:
         note = f"; whether this is a virtual machine: {NOT_SHOWN}"
     advice = (
-        "Work on the other CPU of a core slows the measured CPU down. Let this process use whole cores, or turn SMT off."
+        "Work on the other CPU of a core slows the measured CPU down. Let this process use whole cores, or turn SMT "
+        "off."
     )
-    if not shared:
+    if not shared_siblings:
         advice = f"Some of these CPUs share a core. Use {counted(cores, 'CPU')} at most, or turn SMT off."
     return make_result(
         "SMT",
         level,
-        where + note,
+        cpu_description + note,
         {
-            "where": where,
+            "where": cpu_description,
             "known": topology.known,
             "virtual": topology.virtual,
-            "shared_with": shared,
+            "shared_with": shared_siblings,
             "kept_idle": sorted(find_idle_siblings(cpus, topology, place.allowed)),
             "cores": cores,
             "cpus": len(cpus),
@@ -296,11 +297,11 @@ def check_memory(period: Period) -> CheckResult:
     else:
         level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
     value = f"{format_gibibytes(after.available)} of {format_gibibytes(after.total)} available"
-    swapped = f"; {pages} pages swapped during the check" if pages else ""
+    swap_text = f"; {pages} pages swapped during the check" if pages else ""
     return make_result(
         "memory",
         level,
-        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swapped}",
+        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swap_text}",
         {
             "total": after.total,
             "available": after.available,

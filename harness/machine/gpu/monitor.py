@@ -87,14 +87,14 @@ class Instant:
 
 def read(library: Any, handle: Any) -> Reading:
     """Read one GPU."""
-    lost = False
+    has_lost_gpu = False
 
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
-        nonlocal lost
+        nonlocal has_lost_gpu
         try:
             return function(handle, *arguments)
         except (library.NVMLError, library.NVMLLibraryMismatchError) as error:
-            lost = lost or is_loss(library, error)
+            has_lost_gpu = has_lost_gpu or is_loss(library, error)
             return None
 
     utilization = ask(library.nvmlDeviceGetUtilizationRates)
@@ -111,7 +111,7 @@ def read(library: Any, handle: Any) -> Reading:
         power=None if milliwatts is None else milliwatts / 1000,
         reasons=ask(library.nvmlDeviceGetCurrentClocksThrottleReasons),
         energy=None if millijoules is None else millijoules / 1000,
-        is_lost=lost,
+        is_lost=has_lost_gpu,
     )
 
 
@@ -312,5 +312,5 @@ class GpuMonitor:
 
     def _read_processes(self, nvml: Any) -> set[int] | None:
         """Return the processes that compute on these GPUs, or None if no GPU reports them."""
-        lists = [listed for handle in self._handles if (listed := list_processes(nvml, handle)) is not None]
+        lists = [processes for handle in self._handles if (processes := list_processes(nvml, handle)) is not None]
         return {process.pid for entries in lists for process in entries} if lists else None
