@@ -61,22 +61,22 @@ def report_error(error, path, name, source):
         if trace.tb_frame.f_code.co_filename == path:
             lines.append(trace.tb_lineno)
         trace = trace.tb_next
-    place = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
+    location = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
     reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
     advice = advise(error)
-    message = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
+    message = "{}. {}".format(reason.rstrip(".") + location, advice) if advice else reason + location
     return ScriptFailed(message, text[-TRACEBACK_CHARACTERS:])
 
 
 def advise(error):
     """Return advice for an error that comes from the environment of the script; empty for other errors."""
-    missing = getattr(error, "filename", None)
+    path = getattr(error, "filename", None)
     text = str(error)
     if isinstance(error, FileNotFoundError):
         match = re.search(r"([^\s'\"]+) not found|No such file or directory: '([^']+)'", text)
-        missing = missing or (match and (match.group(1) or match.group(2)))
-        if isinstance(missing, str):
-            return "To bring a file: --with {}".format(make_relative(missing))
+        path = path or (match and (match.group(1) or match.group(2)))
+        if isinstance(path, str):
+            return "To bring a file: --with {}".format(make_relative(path))
     if isinstance(error, NameError) or (isinstance(error, ImportError) and error.name and "No module named" in text):
         return advise_name(error)
     if isinstance(error, EOFError) and "EOF when reading" in text:
@@ -114,9 +114,9 @@ def make_relative(path):
 def describe_line(name, source, line):
     """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
     if name.endswith(".py"):
-        above = source.split("\n")[: line - 1]
-        for back, text in enumerate(reversed(above)):
+        earlier_lines = source.split("\n")[: line - 1]
+        for distance, text in enumerate(reversed(earlier_lines)):
             match = _CELL.match(text)
             if match and _CELL.match(source.split("\n")[0]):
-                return "cell {}, line {}".format(match.group(1), back + 1)
+                return "cell {}, line {}".format(match.group(1), distance + 1)
     return "{}, line {}".format(name, line)

@@ -36,10 +36,10 @@ class Words:
         Raises WordError for an unknown command, and KeyboardInterrupt if the sender has ended.
         """
         line = self._line()
-        word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
+        command, _, count = line.decode("ascii", "backslashreplace").partition(" ")
         if line in (b"turn", b"end"):
-            return word
-        if word == ALONE and count.isdigit() and len(count) <= DIGITS:
+            return command
+        if command == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
         raise WordError("unknown word {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
 
@@ -61,10 +61,10 @@ def take_standard_input():
 
     From then on, standard input is empty for all other readers in this process and its children.
     """
-    nothing = os.open(os.devnull, os.O_RDONLY)  # it gets number 0 if the process was started without standard input
+    null_device = os.open(os.devnull, os.O_RDONLY)  # it gets number 0 if the process was started without standard input
     descriptor = os.dup(0)  # not inheritable (PEP 446)
     os.set_blocking(descriptor, True)
-    os.dup2(nothing, 0)
-    if nothing != 0:
-        os.close(nothing)
+    os.dup2(null_device, 0)
+    if null_device != 0:
+        os.close(null_device)
     return descriptor
