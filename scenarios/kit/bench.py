@@ -250,7 +250,7 @@ class Bench:
         """
         self._wait_to_measure()
         if calls < 2:
-            raise ValueError("bench.memory(calls={}): growth takes two calls or more".format(calls))
+            raise ValueError("bench.memory(calls={}): expected at least two calls".format(calls))
         if self._profiler is not None:
             return self._profile(step, steps)
         if resident_bytes() is None:
@@ -273,7 +273,7 @@ class Bench:
     def _wait_to_measure(self):
         """Wait for the command to measure, if the launch started at the same time as others."""
         if self.measured:
-            raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
+            raise RuntimeError("bench measured twice, but a launch has one result: use an axis to measure variants")
         if self._waits:
             self._emit("ready")
             self._words.expect(MEASURE)
@@ -335,7 +335,7 @@ class Bench:
         if not os.path.isfile(path):
             raise ValueError("the artifact '{}' isn't a file".format(path))
         if name in self._artifact_names:
-            raise ValueError("two artifacts are called '{}'".format(name))
+            raise ValueError("two artifacts have the name '{}'".format(name))
         self._artifact_names.add(name)
         os.makedirs(self._artifacts, exist_ok=True)
         target = os.path.join(self._artifacts, name)

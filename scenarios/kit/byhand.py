@@ -152,7 +152,7 @@ def format_settings(settings):
 def brief(value):
     """Return a value of a fingerprint. A long list is shortened to its first items and its length."""
     if isinstance(value, list) and len(value) > LONG_LIST:
-        return "[{}, ... {} in all]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
+        return "[{}, ... {} in total]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
     return value
 
 

@@ -103,7 +103,7 @@ def profile_calls(tf, step):
     seconds, data = session(step, calls)
     if len(data) > LARGEST_BYTES:
         raise PassTooLarge(
-            "its trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
+            "the trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
         )
     return Pass(calls, seconds, plain_seconds, trace.read(data))
 

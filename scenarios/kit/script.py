@@ -89,7 +89,7 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     if not has_steps and imports.seconds and own_seconds < NOTHING * total_seconds:
         kind = own_code.kind(source)
         if own_seconds < (NOTHING_SECONDS if kind == own_code.CODE else PASSIVE_SECONDS):
-            text = "nothing of its own ran: {:.0f} of {:,.0f} ms, and the rest is the import. {}"
+            text = "its own code did nothing: {:.0f} of {:,.0f} ms, and imports took the rest. {}"
             raise NotAvailable(text.format(1e3 * max(0.0, own_seconds), 1e3 * total_seconds, own_code.ADVICE[kind]))
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
     bench.took(OWN, max(0.0, total_seconds - imports.seconds), max(0.0, cpu_seconds - imports.cpu_seconds))

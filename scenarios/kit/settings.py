@@ -149,7 +149,7 @@ class Settings:
         for name in sorted(set(self._asked) - {"xla"}):
             requested, is_found = self._asked[name], active[name]
             if is_found != requested and not (requested == "on" and is_found == "of cuDNN"):
-                raise NotAvailable("{}={} was requested, but it is {} here".format(name, requested, is_found))
+                raise NotAvailable("{}={} was requested, but the active value is {}".format(name, requested, is_found))
 
 
 def keep_freed_memory():

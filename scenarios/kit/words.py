@@ -28,7 +28,7 @@ class Words:
         """Wait for this command. Raises the errors of `next`, and WordError for another command."""
         line = self._line()
         if line != word.encode("ascii"):
-            raise WordError("received the word {!r} instead of '{}'".format(line[:LONGEST], word))
+            raise WordError("received the command {!r} instead of '{}'".format(line[:LONGEST], word))
 
     def next(self):
         """Wait for the next command: TURN, END, and for ALONE the number of samples.
@@ -41,7 +41,7 @@ class Words:
             return command
         if command == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
-        raise WordError("unknown word {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
+        raise WordError("unknown command {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
 
     def _line(self):
         """Wait for the next line."""

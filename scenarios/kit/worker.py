@@ -155,4 +155,4 @@ class FromSource(importlib.machinery.SourceFileLoader):
 
     def path_stats(self, path):
         """Raise OSError, so that importlib neither reads nor writes bytecode."""
-        raise OSError("no bytecode is kept of {}".format(path))
+        raise OSError("no bytecode of {} is stored".format(path))
