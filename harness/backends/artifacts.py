@@ -23,9 +23,9 @@ DEPTH_LIMIT = 8
 SECONDS_LIMIT = 30.0
 
 #: The largest number of refused files that are listed.
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
-_CHUNK = 1024**2
+_CHUNK_BYTES = 1024**2
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Artifacts:
 
     def refuse(self, name: str, why: str) -> None:
         """Record a file that isn't saved."""
-        if len(self.refused) < _MOST_LISTED:
+        if len(self.refused) < _MAX_LISTED:
             self.refused.append(f"{join_lines(name, 100)}: {why}")
 
     @property
@@ -148,7 +148,7 @@ def _read(artifacts: Artifacts, file: int, name: str, device: int) -> None:
         artifacts.refuse(name, "not a regular file")
         return
     chunks, remaining = [], artifacts.left
-    while remaining >= 0 and (chunk := os.read(file, min(_CHUNK, remaining + 1))):
+    while remaining >= 0 and (chunk := os.read(file, min(_CHUNK_BYTES, remaining + 1))):
         chunks.append(chunk)
         remaining -= len(chunk)
     if remaining < 0:

@@ -18,12 +18,12 @@ from harness.model.launch import Limits
 #: The largest size of a cache in bytes, as TensorFlow recommends in a warning. Older drivers use 12.5 % of this size by
 #: default.
 #: Code that doesn't fit into the cache is compiled again at each start.
-_MOST_BYTES = 2**31
+_CACHE_BYTES = 2**31
 
 
 def make_environ(folder: str, first: str = "") -> dict[str, str]:
     """Return the variables of a cache in `folder`. If `first` is given, the worker copies this cache into `folder`."""
-    variables = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
+    variables = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_CACHE_BYTES)}
     return {**variables, "FIRST_START_CACHE_PATH": first} if first else variables
 
 

@@ -147,7 +147,7 @@ class Events:
             self._fail("more than 16 MiB were written", line)
         else:
             try:
-                self._take(_parse(line))
+                self._process_event(_parse(line))
             except ValueError as error:
                 self._fail(str(error), line)
 
@@ -157,7 +157,7 @@ class Events:
         self.is_waiting = False
         self._partial.clear()
 
-    def _take(self, event: Event) -> None:
+    def _process_event(self, event: Event) -> None:
         """Process an event completely or not at all. Raises ValueError for an invalid event."""
         if self.is_waiting:
             raise ValueError(UNASKED)
@@ -171,19 +171,19 @@ class Events:
                 for name in packages:
                     self.pins[_read_name(name, "packages", self.pins)] = _read_text(packages, name)
             case "phase":
-                self._take_phase(event)
+                self._process_phase(event)
             case "samples":
-                self._take_samples(event)
+                self._process_samples(event)
             case "ready":
-                self._take_ready()
+                self._process_ready()
             case "turn":
-                self._take_turn(event)
+                self._process_turn(event)
             case "end":
-                self._take_end(event)
+                self._process_end(event)
             case _:
-                self._take_other(event)
+                self._process_other_event(event)
 
-    def _take_other(self, event: Event) -> None:
+    def _process_other_event(self, event: Event) -> None:
         match event["event"]:
             case "memory":
                 self.memory += _read_points(event)
@@ -199,14 +199,14 @@ class Events:
             case "gpus":
                 self.gpus = tuple(map(_read_gpu, _read_objects(event, "gpus")))
 
-    def _take_phase(self, event: Event) -> None:
+    def _process_phase(self, event: Event) -> None:
         name, seconds = _read_event_name(event, "phases", self.phases), _read_amount(event, "seconds")
         cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
-    def _take_end(self, event: Event) -> None:
+    def _process_end(self, event: Event) -> None:
         status = event.get("status")
         if status not in STATUSES:
             raise ValueError("a line has an unknown status")
@@ -214,13 +214,13 @@ class Events:
         if self.status is None:  # a launch ends once
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
-    def _take_samples(self, event: Event) -> None:
+    def _process_samples(self, event: Event) -> None:
         # if a worker announces no turns, it isn't interleaved, even if the other launches of its round are
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("a line has samples that aren't from a turn")
         self._add_samples(event, self.samples)
 
-    def _take_ready(self) -> None:
+    def _process_ready(self) -> None:
         if not self._may_wait or self._last_command is not None or self.samples:
             raise ValueError("a line announces a wait in a launch without interleaving")
         self.is_waiting = True
@@ -230,7 +230,7 @@ class Events:
         """Whether the worker hasn't had a turn yet."""
         return self._last_command in (None, "measure")
 
-    def _take_turn(self, event: Event) -> None:
+    def _process_turn(self, event: Event) -> None:
         if not self._takes_turns or self._last_command == "end":
             raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:

@@ -62,7 +62,7 @@ class UntrustedError(UsageError):
 
     def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
         super().__init__(
-            f"{_describe_outside(untrusted)} With --backend {backend}, scripts run with your rights: "
+            f"{_describe_untrusted(untrusted)} With --backend {backend}, scripts run with your rights: "
             "they can read and change your files, and use the network.",
             f"Omit --backend {backend}. If you trust the file, pass --trust instead.",
         )
@@ -177,13 +177,13 @@ def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[st
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
         "\n".join(
-            [*(error.message for error in refusals), f"{_describe_outside(untrusted)} Such files need a container."]
+            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such files need a container."]
         ),
         f"{start}, or, if you trust the file, pass --trust.",
     )
 
 
-def _describe_outside(untrusted: Sequence[str]) -> str:
+def _describe_untrusted(untrusted: Sequence[str]) -> str:
     verb, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
     return f"{joined(list(untrusted))} {verb} from outside the project, and may be {code}."
 

@@ -173,7 +173,7 @@ def make_outcome(
     container uses this machine's clock. `cards` are the GPUs that the launch should use; empty if unknown. `quota` is
     the largest number of CPUs that the launch could use; None without a CPU quota.
     """
-    status, error = _judge(events, ending)
+    status, error = _determine_status(events, ending)
     if status is Status.OK and (gpu_error := _describe_wrong_gpus(events.gpus, cards)):
         status, error = Status.OTHER_GPU, gpu_error
     return Outcome(
@@ -197,7 +197,7 @@ def make_outcome(
     )
 
 
-def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
+def _determine_status(events: Events, ending: Ending) -> tuple[Status, str]:
     """Return the status and the error, from the end of the process, invalid output, or the worker's last event."""
     if ending.seconds is not None:
         state = "its work was finished, but the process was" if events.status is not None else "it was"

@@ -135,7 +135,7 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     spec = parse(text)
     if (saved := _load_saved_for(spec)) is not None:
         return saved
-    return keep(_create(spec, list(known.values())))
+    return keep(_create_environment(spec, list(known.values())))
 
 
 def _change_python(text: str, environments: Mapping[str, Environment]) -> Environment:
@@ -240,7 +240,7 @@ def get_file(name: str) -> Path:
     return get_folder() / f"{name}.json"
 
 
-def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
+def _create_environment(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
     neighbor = find_nearest_release(spec.version, environments)
     package, python = _find_tensorflow(spec, neighbor.python, environments)
     as_of = _find_lock_time(
@@ -319,7 +319,9 @@ def _find_package(text: str, base: Environment) -> Package:
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
         usable = [
-            python for python, other in zip(pythons, _find_each(text, pythons), strict=True) if other and other.wheels
+            python
+            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
+            if other and other.wheels
         ]
         if usable:
             no_wheel = (
@@ -373,7 +375,7 @@ def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[
         {*PYTHONS, *catalog} - {python},
         key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
     )
-    for other, candidate in zip(pythons, _find_each(requirement, pythons), strict=True):
+    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
     raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
@@ -390,7 +392,7 @@ def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str],
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
     def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
-        packages = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
+        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
         return sorted(package.version for package in packages if package and package.wheels and package.version)
 
     nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
@@ -405,7 +407,7 @@ def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str],
     return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
 
 
-def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
+def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
     """Return the package for each version of Python. Queries the index in parallel."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))

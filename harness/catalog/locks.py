@@ -50,7 +50,7 @@ _FIRST_CUDA_EXTRA = Version("2.15")
 #: The parts of CUDA that TensorFlow loads. Its profiler needs CUPTI. XLA needs nvcc's assembler and device library.
 _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
 #: Dependencies of these packages, and packages that newer releases also load.
-_CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
+_OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
@@ -266,7 +266,7 @@ def _list_overrides(environment: Environment, device: Device) -> list[str]:
 
 def _list_time_options(environment: Environment) -> Sequence[str]:
     """Return uv's options that limit upload times. The limit for NVIDIA's packages can be later than for the others."""
-    packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
+    packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_OTHER_CUDA)]
     cuda_date = environment.cuda_as_of
     cuda_options = [f"--exclude-newer-package={package}={cuda_date}" for package in packages] if cuda_date else []
     return [f"--exclude-newer={environment.as_of}", *cuda_options]

@@ -86,7 +86,7 @@ def read(path: Path) -> PackageFile:
         requirements = _read_conda(text, path)
     else:
         requirements = _read_lock(text, path)
-    return _split(requirements)
+    return _separate_tensorflow(requirements)
 
 
 def _read_text(path: Path) -> str:
@@ -98,7 +98,7 @@ def _read_text(path: Path) -> str:
         raise UsageError(f"The file {path} can't be read: it isn't UTF-8 text.") from None
 
 
-def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
+def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
     """Separate TensorFlow from other requirements, each with its place in the file for errors."""
     tensorflow, unpinned, others = "", "", []
     for location, requirement in requirements:

@@ -96,12 +96,12 @@ def _split_parts(text: str, tree: ast.Module) -> _Parts:
             part = step
             ends = (number for number, word in marks.items() if number > start and word == "# harness: end")
             step_end = next(ends, 0)
-        elif part is imported and not is_docstring and not _is_leading(statement):
+        elif part is imported and not is_docstring and not _is_import_or_variable(statement):
             part = above
         code_lines = [lines[number] for number in statement_lines if number not in marks]
         if is_docstring:
             continue
-        target = outside if isinstance(statement, ast.ImportFrom) and _is_outside(statement) else part
+        target = outside if isinstance(statement, ast.ImportFrom) and _must_be_global(statement) else part
         target.extend(code_lines)
     if not step:
         return _Parts(outside, imported, [], above, [], has_mark=False)
@@ -120,14 +120,14 @@ def _find_starts(statement: ast.stmt) -> list[int]:
     return [node.lineno - 1 for node in [statement, *getattr(statement, "decorator_list", ())]]
 
 
-def _is_leading(statement: ast.stmt) -> bool:
+def _is_import_or_variable(statement: ast.stmt) -> bool:
     """Return whether a statement is an import, or sets a process variable before the imports."""
     if isinstance(statement, ast.Assign):
         return ast.unparse(statement.targets[0]).startswith("os.environ[")
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
-def _is_outside(statement: ast.ImportFrom) -> bool:
+def _must_be_global(statement: ast.ImportFrom) -> bool:
     """Return whether an import can't be in a function."""
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 

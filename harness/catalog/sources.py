@@ -40,7 +40,7 @@ from harness.model.texts import counted, joined
 _SOURCE = re.compile(
     r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
 )
-_PULL = re.compile(r"pr/(\d{1,9})")
+_PULL_REQUEST = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
 #: The start of a place that can't be a revision or a day.
 _PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
@@ -86,7 +86,7 @@ def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
         return True
     if not _ADDRESS.fullmatch(place):
         if not repository:
-            return not _PULL.fullmatch(place) and Path(place).is_dir()
+            return not _PULL_REQUEST.fullmatch(place) and Path(place).is_dir()
         place = repository
     address = _ADDRESS.fullmatch(place)
     return address is None or address["address"].startswith("file:")
@@ -128,7 +128,7 @@ def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
 
     Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
     """
-    place, pull = spec.place, _PULL.fullmatch(spec.place)
+    place, pull = spec.place, _PULL_REQUEST.fullmatch(spec.place)
     folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
     if pull:
         yield Source(_read_revision(spec, _find_repository(spec, repository), f"refs/pull/{pull[1]}/head"))

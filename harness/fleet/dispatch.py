@@ -45,7 +45,7 @@ from harness.store.signature import is_from_here, sign
 PER_PLACE = 4
 
 #: The exit codes of a shard's command that has measured everything that it could.
-_DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
+_FINISHED_CODES = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
 
 #: Names in the folder of a fleet's run: the folder of the shards' runs, their request, and the files that are sent.
 SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
@@ -364,7 +364,7 @@ class _Fleet:
         with hold_run(self.folder):
             runs = self._find_runs()
             queue = deque(
-                number for number in range(1, self.asked.of + 1) if self.longer or not _is_over(runs.get(number))
+                number for number in range(1, self.asked.of + 1) if self.longer or not _has_ended(runs.get(number))
             )
             interrupted = self._measure(queue, places)
             failed = [*self.failed_places.values(), *self._describe_failures(queue, interrupted=interrupted)]
@@ -388,7 +388,7 @@ class _Fleet:
             try:
                 # repeat, because a failed shard may return to the queue after other places found it empty
                 while queue and (remaining := [worker for worker in workers if id(worker) not in self.failed_places]):
-                    for future in [pool.submit(self._serve, place, queue) for place in remaining]:
+                    for future in [pool.submit(self._measure_shards, place, queue) for place in remaining]:
                         future.result()
             except BaseException as error:
                 self.is_stopped = True
@@ -398,7 +398,7 @@ class _Fleet:
                     raise
         return self.is_stopped
 
-    def _serve(self, place: ShardExecutor, queue: deque[int]) -> None:
+    def _measure_shards(self, place: ShardExecutor, queue: deque[int]) -> None:
         """Measure shards in a place, one after the other."""
         while not self.is_stopped and id(place) not in self.failed_places:
             try:
@@ -413,7 +413,7 @@ class _Fleet:
                 queue.appendleft(number)
                 self.failed_places[id(place)] = f"Measuring stopped on {place.name}: {message}"
                 return
-            if code in _DONE or self.is_stopped:
+            if code in _FINISHED_CODES or self.is_stopped:
                 continue
             is_first = number not in self.failures
             self.failures[number] = (
@@ -441,7 +441,7 @@ class _Fleet:
         """Return sentences about shards that failed too often, with commands to measure each of them."""
         if interrupted:
             return []
-        unfinished = [number for number, reason in self.failures.items() if not _is_over(self._find_runs().get(number))]
+        unfinished = [number for number in self.failures if not _has_ended(self._find_runs().get(number))]
         advice = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
         return [*(self.failures[number] for number in unfinished), *([advice] if unfinished or queue else [])]
 
@@ -458,7 +458,7 @@ def _parse_place(path: Path) -> tuple[int, int]:
     return int(number), int(attempt)
 
 
-def _is_over(run: Path | None) -> bool:
+def _has_ended(run: Path | None) -> bool:
     """Return whether all groups of a shard's run have ended."""
     if run is None:
         return False

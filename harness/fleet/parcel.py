@@ -19,7 +19,7 @@ from harness.session.request import EVENLY, Request
 from harness.store.folder import RUN_MOST
 
 #: The parts of a project that are sent.
-_PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
+_PROJECT_FILES = ("docker-bake.hcl", "images", "scenarios", "templates")
 
 #: The maximum size of launches.jsonl in bytes. A launch takes about 3 KB.
 LAUNCHES_MOST = 8 * 1024**3
@@ -96,9 +96,9 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Reque
 
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
-            for name in (*_PROJECT, "requirements.txt"):
+            for name in (*_PROJECT_FILES, "requirements.txt"):
                 add(package_data.FOLDER / name, f"code/{name}")
-        for name in _PROJECT:
+        for name in _PROJECT_FILES:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")
         for scenario in scenarios if request.scenarios else ():

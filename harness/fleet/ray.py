@@ -44,7 +44,7 @@ ANSWER = 10.0
 STORE_BYTES = 80 * 2**20
 
 #: The label with Ray's id of a node.
-_NODE = "ray.io/node-id"
+_NODE_LABEL = "ray.io/node-id"
 
 
 class StopSignal:
@@ -174,7 +174,7 @@ class RayExecutor:
         shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
         """
         while True:
-            selector = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
+            selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
             task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
             try:
                 node, code, message, run = self._ray.get(

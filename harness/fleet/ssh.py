@@ -23,7 +23,7 @@ from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
 #: The folder on a host, below the user's home.
-_HOME = ".cache/harness-fleet"
+_HOST_FOLDER = ".cache/harness-fleet"
 
 _HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
 
@@ -79,7 +79,7 @@ class SshExecutor:
 
     def __init__(self, host: Host, given: Parcel, say: Callable[[str], object]) -> None:
         self.name = host.shown
-        self._host, self._parcel, self._folder = host, given, f"{_HOME}/{given.name}"
+        self._host, self._parcel, self._folder = host, given, f"{_HOST_FOLDER}/{given.name}"
         self._shell = ShellRunner(say)
         self._say, self._is_ready = say, False
 

@@ -51,7 +51,7 @@ _CREDENTIALS = re.compile(r"(?P<scheme>https?://)(?P<user>[^/\s:@]*)(:(?P<passwo
 _USER, _PASSWORD = "HARNESS_GIT_USER", "HARNESS_GIT_PASSWORD"
 _HELPER = f'!printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}" #'
 
-_MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
+_MISSING_REVISION = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
 
 #: The last second of the year 9999, which is the last year of Python's dates, in seconds since 1970.
 _LAST_INSTANT = 253402300799
@@ -302,7 +302,7 @@ def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> s
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
     fetch = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet"]
     code, output = _run_remotely(folder, fetch, address, f"{revision}:{name}")
-    if code and _MISSING.search(output):
+    if code and _MISSING_REVISION.search(output):
         _, listing = _run_remotely(folder, ["ls-remote", "--heads", "--tags"], address)
         refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
         raise _make_unknown_error(

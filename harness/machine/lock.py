@@ -169,7 +169,7 @@ def hold_run_lock(run: str) -> Iterator[None]:
 
 
 #: The error and the advice if the machine, or every slot of it, is in use.
-_BUSY = "Another run is measuring on this machine."
+_BUSY_MESSAGE = "Another run is measuring on this machine."
 _ADVICE = "Run this command again after that run has ended, or pass --wait to wait for it."
 
 #: Seconds between two attempts to get a slot.
@@ -178,7 +178,7 @@ _RETRY_SECONDS = 0.5
 
 def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
     """Hold the machine's lock. Two runs, or a run and a build, at the same time would affect the measured times."""
-    return hold_lock(get_lock_path(), _BUSY, _ADVICE, waiting)
+    return hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting)
 
 
 @contextlib.contextmanager
@@ -189,7 +189,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY, _ADVICE, waiting):
+    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY_MESSAGE, _ADVICE, waiting):
         was_reported = False
         while True:
             for index, names in enumerate(slots):
@@ -197,7 +197,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
                     try:
                         for name in sorted(names):
                             stack.enter_context(
-                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY)
+                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY_MESSAGE)
                             )
                     except _BusyError as error:
                         busy_error = error

@@ -10,7 +10,7 @@ from harness.machine import sysfs
 #: The lowest nice value: 87 times the weight of a usual process.
 LOWEST = -20
 
-_AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
+_AUTOGROUP_FILE = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def can_lower() -> bool:
@@ -20,7 +20,7 @@ def can_lower() -> bool:
     session (autogroup), nice values count only within a session. Then they have no effect, because each launch is a
     separate session.
     """
-    if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.read_text(_AUTOGROUP) == "1":
+    if os.getpriority(os.PRIO_PROCESS, 0) or sysfs.read_text(_AUTOGROUP_FILE) == "1":
         return False
     try:
         with run_at_nice_value(LOWEST):

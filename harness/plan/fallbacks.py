@@ -25,7 +25,7 @@ from harness.plan.gpus import fit
 from harness.plan.selection import resolve
 
 #: The first release with Keras's present training loop (`Model.train_step`), according to TensorFlow's release notes.
-_NEW_LOOP = (2, 2, 0)
+_NEW_LOOP_RELEASE = (2, 2, 0)
 
 
 def find_fallbacks(
@@ -171,7 +171,8 @@ def _choose_on_gpus(
                 options.append(choose(remaining, last_release))
                 for fallback in possible[name]:
                     # several fallbacks have the same release only if an environment of the run has it
-                    if last_release < fallback.release or (last_release == fallback.release and last_release in runnable):
+                    may_repeat = last_release == fallback.release and last_release in runnable
+                    if last_release < fallback.release or may_repeat:
                         options.append({name: fallback.name, **choose(remaining, fallback.release)})
         return min(options, key=cost)
 
@@ -198,7 +199,7 @@ def _explain_no_python(environment: Environment) -> str:
 
 def _describe_caveat(role: Environment, fallback: Environment) -> str:
     """Return a sentence about what the fallback can't show, or an empty text."""
-    if role.release[0] == 2 and role.release < _NEW_LOOP <= fallback.release:
+    if role.release[0] == 2 and role.release < _NEW_LOOP_RELEASE <= fallback.release:
         return (
             f"Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast {role.name} trains. "
             "To see this, use the CPU (without --gpu), or a GPU up to compute capability 7.5, such as T4 or V100."

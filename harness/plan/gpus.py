@@ -29,7 +29,7 @@ _FIRST_CUDA: Mapping[Capability, tuple[int, int]] = {(8, 6): (11, 1), (8, 9): (1
 
 #: The oldest driver for a CUDA version (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
 #: CUDA 11.0, each version needs its own driver. From 11.1 on, the first driver of the major version is enough.
-_DRIVERS: Mapping[tuple[int, ...], str] = {
+_OLDEST_DRIVERS: Mapping[tuple[int, ...], str] = {
     (10, 0): "410.48",
     (10, 1): "418.39",
     (10, 2): "440.33",
@@ -41,14 +41,14 @@ _DRIVERS: Mapping[tuple[int, ...], str] = {
 
 #: The CUDA version whose drivers first supported a version of PTX (PTX ISA, "Release Notes"), for PTX before 7.0 and
 #: after 8.5. In between, both have the same minor version: PTX 8.3 came with CUDA 12.3.
-_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
+_CUDA_OF_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
     **{(6, 3): (10, 0), (6, 4): (10, 1), (6, 5): (10, 2)},
     **{(8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9), (9, 0): (13, 0)},
 }
 
 
 #: The first CUDA version that loads and compiles code only when needed (CUDA's programming guide, "Lazy Loading").
-_LAZY_LOADING = (12, 2)
+_LAZY_LOADING_CUDA = (12, 2)
 
 #: The reason why a release can't run on a GPU without a container, as a clause.
 _NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
@@ -250,7 +250,7 @@ def _judge_compiled(environment: Environment, capability: Capability, driver_cud
             f"{gap}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
         )
-    if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING:
+    if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING_CUDA:
         return Fit(
             Support.LAZY,
             f"{gap}: the driver compiles each part when it is first needed, which takes minutes",
@@ -267,13 +267,13 @@ def _find_cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
     """Return the CUDA version whose drivers first supported the PTX in `ptx_alone`, or () if it has no version."""
     version = _parse_version(ptx_alone.rpartition(" ")[2])
     major, minor = version or (0, 0)
-    return _PTX.get(version, (major + 4, minor) if version else ())
+    return _CUDA_OF_PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:
     """Return the oldest driver for the environment's CUDA version, or an empty text if it isn't known."""
     cuda = _parse_version(environment.cuda)
-    return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
+    return _OLDEST_DRIVERS.get(cuda[:2]) or _OLDEST_DRIVERS.get(cuda[:1], "")
 
 
 def describe(environment: Environment) -> str:

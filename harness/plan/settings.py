@@ -54,10 +54,11 @@ def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
     for part in parts:
         by_scenario.setdefault(part.scenario, []).append(part.axes)
     extended = _extend_scenarios(by_scenario, catalog, typed)
+    extended_suite = _add_default_values(replace(suite, parts=parts), catalog.scenarios, extended)
     return replace(
         catalog,
         scenarios={**catalog.scenarios, **extended},
-        suites={**catalog.suites, suite.name: _complete(replace(suite, parts=parts), catalog.scenarios, extended)},
+        suites={**catalog.suites, suite.name: extended_suite},
     )
 
 
@@ -104,7 +105,9 @@ def _extend_scenarios(
     return extended
 
 
-def _complete(suite: Suite, scenarios_before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
+def _add_default_values(
+    suite: Suite, scenarios_before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]
+) -> Suite:
     """Return the suite, with the value `default` for each setting that only other parts with the same scenario have."""
 
     def complete(part: SuitePart) -> SuitePart:

@@ -57,7 +57,7 @@ class GroupBudget:
         # started groups that stay within their share come first, then the groups that need the shortest time
         for group in sorted(
             unfinished,
-            key=lambda candidate: (not self._is_fair(candidate, unfinished), self._estimate_price(candidate)),
+            key=lambda candidate: (not self._is_within_share(candidate, unfinished), self._estimate_cost(candidate)),
         ):
             if request := self._request_first_rounds(group, unfinished):
                 return request
@@ -103,7 +103,7 @@ class GroupBudget:
         """
         spent_seconds, remaining = self._get_spent_seconds(group), self._remaining_seconds
         # the first group is always started, because a run without a result is useless
-        if self._estimate_price(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
+        if self._estimate_cost(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
             return None
         limit = spent_seconds + remaining
         if not self._count_rounds(group):
@@ -111,9 +111,9 @@ class GroupBudget:
             limit = min(limit, spent_seconds + max(self._compute_share(group, unfinished), PATIENCE * usual))
         return RoundRequest(group, self._find_target(group), limit)
 
-    def _is_fair(self, group: Group, unfinished: Collection[Group]) -> bool:
+    def _is_within_share(self, group: Group, unfinished: Collection[Group]) -> bool:
         """Return whether a group was started and needs at most its share of the budget, so that it continues first."""
-        return self._count_rounds(group) > 0 and self._estimate_price(group) <= self._compute_share(group, unfinished)
+        return self._count_rounds(group) > 0 and self._estimate_cost(group) <= self._compute_share(group, unfinished)
 
     def _compute_share(self, group: Group, unfinished: Collection[Group]) -> float:
         """Return the group's share of the remaining budget in seconds, in proportion to its launches per round."""
@@ -124,7 +124,7 @@ class GroupBudget:
         first = self._looks.get(group.name, 0)
         return min(first if self._count_rounds(group) < first else self._get_fewest_rounds(group), self._plan.rounds)
 
-    def _estimate_price(self, group: Group) -> float:
+    def _estimate_cost(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
         rounds = self._find_target(group) - self._count_rounds(group)
         return (

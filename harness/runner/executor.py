@@ -108,7 +108,7 @@ class RunExecutor:
         ledger = RoundLog(plan, ledger.launches)
         schedule = Schedule(plan, ledger, self.widths, get_spent_seconds)
         self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
-        self._skip(plan, lambda group, number: number <= ledger.rounds(group))
+        self._report_skipped(plan, lambda group, number: number <= ledger.rounds(group))
         self._estimate(plan, ledger, schedule)
         executor = replace(self, plan=plan)
         while step := schedule.next():
@@ -118,10 +118,10 @@ class RunExecutor:
                 if group in step.groups:
                     executor._measure(group, step.number, ledger, samplings[group.name], get_spent_seconds)
             self._estimate(plan, ledger, schedule)
-        self._skip(plan, lambda group, number: number > ledger.rounds(group))
+        self._report_skipped(plan, lambda group, number: number > ledger.rounds(group))
         return ledger.launches
 
-    def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
+    def _report_skipped(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
         """Notify the listener of the number of launches in skipped rounds."""
         numbers = range(1, self.plan.rounds + 1)
         self.listener.skip(

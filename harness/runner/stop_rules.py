@@ -31,7 +31,7 @@ def find_stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: boo
 def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
     if not ledger.slots(group, rounds + 1):
-        return Stop(StopReason.OBSERVED if _observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
+        return Stop(StopReason.OBSERVED if _only_observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
     if group.name in precise:
         return Stop(StopReason.PRECISION, rounds)
     if rounds >= plan.rounds:
@@ -39,7 +39,7 @@ def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[st
     return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
 
 
-def _observes(group: Group, ledger: RoundLog) -> bool:
+def _only_observes(group: Group, ledger: RoundLog) -> bool:
     """Return whether a cell of the group has nothing to time, and its pilot recorded the observations."""
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 

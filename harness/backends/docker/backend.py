@@ -265,7 +265,7 @@ class DockerBackend(ImageBackend):
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield one launch in a new container, and remove the container after the block."""
-        specification = self._specification(requirement, job)
+        specification = self._make_specification(requirement, job)
         is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
         with (
             gpu_refusals.explain_refusals(job.limits.gpus, rootless=is_rootless),
@@ -297,7 +297,7 @@ class DockerBackend(ImageBackend):
         Raises CannotRunHereError if the image doesn't start.
         """
         environment, tag = requirement.environment, recipe.make_tag(requirement)
-        image, script = self._image(requirement), SCRIPT.encode()
+        image, script = self._get_image_id(requirement), SCRIPT.encode()
         stdout, stderr, ending = run_script(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
@@ -316,7 +316,7 @@ class DockerBackend(ImageBackend):
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
 
-        return make_sbom(recipe.make_tag(requirement), self._image(requirement), found)
+        return make_sbom(recipe.make_tag(requirement), self._get_image_id(requirement), found)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run. Without a run, remove the containers of all ended runs of this user.
@@ -349,9 +349,9 @@ class DockerBackend(ImageBackend):
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
         return gpus.list_code_volumes(self.engine)
 
-    def _specification(self, requirement: Requirement, job: Job) -> Specification:
+    def _make_specification(self, requirement: Requirement, job: Job) -> Specification:
         specification = Specification(
-            image=self._image(requirement),
+            image=self._get_image_id(requirement),
             command=("python", *worker.ARGUMENTS),
             environ={**worker.ENVIRON, **job.environ},
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
@@ -359,9 +359,9 @@ class DockerBackend(ImageBackend):
             takes_words=worker.is_waiting_for_words(job),
             priority=self._priority if job.limits.cpus else None,
         )
-        return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification
+        return self._add_gpus(specification, requirement, job.files) if job.limits.gpus else specification
 
-    def _with_gpus(
+    def _add_gpus(
         self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
     ) -> Specification:
         limits = specification.limits
@@ -385,7 +385,7 @@ class DockerBackend(ImageBackend):
         gpu_names = self.access.list_requested(limits.gpus)
         return gpus.add_gpus(specification_with_cache, self.access.way, gpu_names, gpus.find_groups(self.engine))
 
-    def _image(self, requirement: Requirement) -> str:
+    def _get_image_id(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, even if its tag refers to another image now."""
         tag = recipe.make_tag(requirement)
         if tag not in self._ids:

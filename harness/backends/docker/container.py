@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _SCRIPT = "script.py"
 
 #: A process that was killed by signal N has the exit code 128 + N.
-_SIGNALS = 128
+_SIGNAL_OFFSET = 128
 
 #: The largest number of bytes that a container may write to its disk, and the interval of the check in seconds. The
 #: engine itself can enforce such a limit only on a few file systems.
@@ -150,7 +150,7 @@ class Container:
     def _read_until_end(self, seconds: float) -> bool:
         """Read until it has ended. Returns True if a reader has read enough. Raises TimeoutError after `seconds`."""
         deadline = time.monotonic() + seconds
-        while chunk := self._next(deadline):
+        while chunk := self._receive_next(deadline):
             if self._read(chunk):
                 return True
         self._wait(deadline - time.monotonic())
@@ -211,7 +211,7 @@ class Container:
         # for a plain connection, the SDK returns an object that can only read, so use its socket
         self._socket = getattr(self._stream, "_sock", self._stream)
 
-    def _next(self, deadline: float) -> bytes:
+    def _receive_next(self, deadline: float) -> bytes:
         """Return the next bytes of the connection, and check the container's disk use."""
         while True:
             now = time.monotonic()
@@ -299,7 +299,7 @@ class Container:
             return Ending(code)
         # only a failure needs another request
         oom = bool(self._api.inspect_container(self._name)["State"].get("OOMKilled"))
-        number = code - _SIGNALS
+        number = code - _SIGNAL_OFFSET
         return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
 
 

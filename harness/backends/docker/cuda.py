@@ -60,7 +60,7 @@ _XLA = {
 }
 
 #: Time limit of a check in seconds. In this time, TensorFlow starts once, and up to 4 GB of libraries are read.
-_SECONDS = 300.0
+_CHECK_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
 
     def run_probe(script: str, arguments: Sequence[str]) -> dict[str, Any]:
         source = Path(script).read_bytes()
-        stdout, stderr, ending = run_script(engine, image, source, arguments, run="images", seconds=_SECONDS)
+        stdout, stderr, ending = run_script(engine, image, source, arguments, run="images", seconds=_CHECK_SECONDS)
         try:
             return dict(parse_json(stdout))
         except (ValueError, TypeError):
@@ -128,7 +128,7 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     needed = {name: tuple(soname for soname, _ in tries) for name, tries in attempts.items()} or expected
     messages = {soname: reason for tries in attempts.values() for soname, reason in tries if reason} | probe["closed"]
     groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
-    opened, missing = _split(groups, probe["opened"], messages)
+    opened, missing = _split_by_result(groups, probe["opened"], messages)
     xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
     gpu_code = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
@@ -140,17 +140,17 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
         disagreements=[
             *([join_lines(probe["trouble"])] if probe["trouble"] else []),
             *_find_other_names(needed, expected),
-            *_find_too_old(environment, opened),
+            *_find_old_libraries(environment, opened),
             *_find_differences(environment, probe["build"]),
             *_compare_code(environment, gpu_code),
-            *_find_broken(environment, probe["broken"]),
+            *_find_import_errors(environment, probe["broken"]),
             *(xla if needs_xla else ()),
         ],
         notes=[*_format_code(gpu_code), *(() if needs_xla else xla)],
     )
 
 
-def _split(
+def _split_by_result(
     groups: Iterable[Sequence[str]], versions: Mapping[str, str], messages: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return two mappings: the libraries that can be opened, with versions, and the libraries that can't, with errors.
@@ -175,7 +175,7 @@ def _find_other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str
     ]
 
 
-def _find_too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
+def _find_old_libraries(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
         f"{name} is {version}, but TensorFlow was built with {build_version}."
         for name, start, build_version in _list_versions(environment)
@@ -208,7 +208,7 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
     ]
 
 
-def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
+def _find_import_errors(environment: Environment, broken: Mapping[str, str]) -> list[str]:
     """Return a sentence for each module that an image with its own TensorFlow can't import.
 
     Other images contain these modules, because their locks list them.

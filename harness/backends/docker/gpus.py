@@ -40,13 +40,13 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 #: The GPUs' device node on WSL2.
 WSL_NODE = Path("/dev/dxg")
 
-_INSTALL = (
+_INSTALL_ADVICE = (
     f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. Install the NVIDIA driver "
     "and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
-_DESKTOP = (
+_DESKTOP_ADVICE = (
     "Use the WSL 2 backend of Docker Desktop, and update Docker Desktop and the NVIDIA driver of Windows. The NVIDIA "
     "Container Toolkit isn't needed"
 )
@@ -55,7 +55,7 @@ _DESKTOP = (
 _TRIAL_SECONDS = 120.0
 
 #: A script that prints the GPU devices of a container. It runs on the Python versions of all images.
-_TRIAL = """
+_TRIAL_SCRIPT = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
 nodes = [node for name in names for node in sorted(glob.glob("/dev/" + name))]
@@ -172,12 +172,12 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
             "devices.",
             "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
         )
-    if _is_off(engine):
+    if _is_cdi_disabled(engine):
         raise _make_missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
         f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
         "missing.",
-        _INSTALL,
+        _INSTALL_ADVICE,
         GENERATE,
     )
 
@@ -193,7 +193,7 @@ def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
             "Install the package nvidia-container-toolkit, and register its runtime",
             CONFIGURE,
         )
-    if _is_off(engine):
+    if _is_cdi_disabled(engine):
         return GpuRefusedError(
             "Docker Engine can't give GPUs to containers through CDI, because CDI is disabled. CDI specifications "
             "exist.",
@@ -201,7 +201,9 @@ def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
             RESTART,
         )
     return GpuRefusedError(
-        f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.", _INSTALL, GENERATE
+        f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.",
+        _INSTALL_ADVICE,
+        GENERATE,
     )
 
 
@@ -209,7 +211,7 @@ def _is_desktop(engine: Engine) -> bool:
     return bool(engine.facts.system == "Docker Desktop")
 
 
-def _is_off(engine: Engine) -> bool:
+def _is_cdi_disabled(engine: Engine) -> bool:
     """Return whether CDI is disabled in this machine's engine, although CDI specifications describe the GPUs."""
     return engine.is_here and not engine.info.get("CDISpecDirs") and bool(list_device_names(CDI_FOLDERS))
 
@@ -290,7 +292,7 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     """
     specification = Specification(
         image=image,
-        command=("python", "-c", _TRIAL),
+        command=("python", "-c", _TRIAL_SCRIPT),
         environ={"NVIDIA_DISABLE_REQUIRE": "1"},  # other images may require another driver than this one
         labels={RUN_LABEL: run, CELL_LABEL: "gpus"},
         limits=Limits(seconds=_TRIAL_SECONDS),
@@ -299,7 +301,7 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, find_groups(engine))
     with (
-        _name_specification(engine, way, gpus),
+        _add_specification_path(engine, way, gpus),
         explain_refusals(gpus, rootless=bool(engine.facts.rootless)),
         create_container(engine, trial) as container,
     ):
@@ -314,13 +316,13 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
 
 
 @contextmanager
-def _name_specification(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
+def _add_specification_path(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
     """Add the path of the file to a refusal about a CDI specification. Several folders can contain specifications."""
     try:
         yield
     except GpuRefusedError as error:
         if _is_desktop(engine):
-            raise GpuRefusedError(error.sentence, _DESKTOP, words=error.words) from error
+            raise GpuRefusedError(error.sentence, _DESKTOP_ADVICE, words=error.words) from error
         folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
         path = find_specification(map(Path, folders), gpus)
         if path is None or GENERATE not in error.command:
@@ -352,7 +354,7 @@ def describe_missing(seen: Mapping[str, Any]) -> str:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return _describe_closed(closed)
+        return _explain_closed_nodes(closed)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and regenerate the "
@@ -366,7 +368,7 @@ def describe_init_error(error: int) -> str:
     return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
 
 
-def _describe_closed(closed: Mapping[str, Sequence[int]]) -> str:
+def _explain_closed_nodes(closed: Mapping[str, Sequence[int]]) -> str:
     """Return why the user of a container can't open the device nodes, and what to do. The first node decides."""
     code, mode = next(iter(closed.values()))
     sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(code, code)})."

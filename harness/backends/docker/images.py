@@ -35,7 +35,7 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
 #: The largest number of builds at a time. With more, builds would wait for the disk, because they copy packages.
-_MOST_AT_A_TIME = 8
+_MAX_BUILDS = 8
 
 #: The assumed size in bytes of an image that adds a wheel to another image.
 OVERLAY_BYTES = 10**8
@@ -119,7 +119,7 @@ class Images:
         builds continue. During builds, `meanwhile` is called with each environment whose image is available. Raises
         CannotRunHereError if there is no builder, or if no image is available at all.
         """
-        at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
+        at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MAX_BUILDS)
         missing = self.unprepared(requirements)
         prepared = [other for other in requirements if other not in missing]
         missing_bases = self.unprepared(_find_bases(missing))
@@ -135,7 +135,8 @@ class Images:
             if image is not None:
                 images[name] = image.id
             else:
-                unavailable[name] = self._unavailable(requirement, errors.get(name, "the build produced no image"))
+                reason = errors.get(name, "the build produced no image")
+                unavailable[name] = self._make_unavailable_error(requirement, reason)
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
@@ -191,7 +192,7 @@ class Images:
         if self._inspect(reference) is None:
             raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
-    def _unavailable(self, requirement: Requirement, last_lines: str) -> UnavailableError:
+    def _make_unavailable_error(self, requirement: Requirement, last_lines: str) -> UnavailableError:
         """Return the error for an image that couldn't be built. `last_lines` are the last lines of the builder."""
         advice = [
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
@@ -264,7 +265,7 @@ class Images:
         if requirement.base:
             check_driver()
         say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
-        with self._settings(requirement) as settings:
+        with self._make_settings(requirement) as settings:
             target = recipe.name_target(requirement.environment, requirement.device)
             error = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
         duration = f"{monotonic() - start_time:.0f} s"
@@ -275,7 +276,7 @@ class Images:
         return error
 
     @contextmanager
-    def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
+    def _make_settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
         """Yield the builder's settings. If a folder of packages is set, they name a folder with the needed files."""
         settings = recipe.make_settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}

@@ -10,7 +10,7 @@ SHARES = 262144
 
 #: The name of the root control group for each cgroup driver of the engine. By default, all containers are in a common
 #: group, which has only the weight of one process. So measured containers are placed in the root group.
-_ROOTS = {"cgroupfs": "/", "systemd": "-.slice"}
+_ROOT_GROUPS = {"cgroupfs": "/", "systemd": "-.slice"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ def find_priority(engine: Engine, cpus: Collection[int]) -> Priority | None:
     A rootless engine can't leave its user's control group, and it isn't known whether Podman accepts the root group. If
     launches had priority on all CPUs of the machine, the engine itself would get no CPU time.
     """
-    parent = _ROOTS.get(engine.info.get("CgroupDriver", ""))
+    parent = _ROOT_GROUPS.get(engine.info.get("CgroupDriver", ""))
     if parent is None or engine.is_podman or engine.facts.rootless or len(cpus) >= engine.info.get("NCPU", 0):
         return None
     return Priority(parent, tuple(cpus))

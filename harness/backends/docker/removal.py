@@ -20,12 +20,12 @@ def remove(api: "APIClient", name: str, seconds: float, *, patience: float = 0.0
     of seconds that the engine may still need to create the container.
     """
     was_tried, is_removed = threading.Event(), threading.Event()
-    threading.Thread(target=_repeat, args=(api, name, patience, was_tried, is_removed), daemon=True).start()
+    threading.Thread(target=_repeat_removal, args=(api, name, patience, was_tried, is_removed), daemon=True).start()
     was_tried.wait(seconds)
     return is_removed.is_set()
 
 
-def _repeat(
+def _repeat_removal(
     api: "APIClient", name: str, patience: float, was_tried: threading.Event, is_removed: threading.Event
 ) -> None:
     """Repeat the removal until it succeeds, then set both events. If no engine is running, set only `was_tried`."""

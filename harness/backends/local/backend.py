@@ -167,11 +167,11 @@ class LocalBackend(RegisteredBackend):
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield a launch in a new folder, which is removed afterwards."""
-        python = self._python(requirement)
+        python = self._get_python(requirement)
         self.environments.check(requirement)
         limits, gpus, cache_name = job.limits, self.gpu_host.select(job.limits.gpus) if job.limits.gpus else [], ""
         with (
-            self._scratch(worker.collect_files(job, die_with_parent=True)) as folder,
+            self._create_scratch_folder(worker.collect_files(job, die_with_parent=True)) as folder,
             _open_artifacts(folder) as artifacts,
         ):
             command, variables = [str(python), *worker.ARGUMENTS], _make_variables(python, folder, job)
@@ -211,7 +211,7 @@ class LocalBackend(RegisteredBackend):
     def verify(self, requirement: Requirement) -> Verification:
         """Compare the installed packages of the environment with the lock."""
         process = subprocess.run(
-            [self._python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
+            [self._get_python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
         if process.returncode:
             name = requirement.environment.name
@@ -242,7 +242,7 @@ class LocalBackend(RegisteredBackend):
         _remove(_get_code_folder())
         return len(names)
 
-    def _python(self, requirement: Requirement) -> Path:
+    def _get_python(self, requirement: Requirement) -> Path:
         if not self.environments.is_ready(requirement):
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} is missing.",
@@ -251,13 +251,13 @@ class LocalBackend(RegisteredBackend):
         return self.environments.python(requirement)
 
     @contextmanager
-    def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
+    def _create_scratch_folder(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         """Yield a new folder with the files of a launch."""
         parent = _get_scratch_folder(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
-            _fill(folder, files)
+            _write_files(folder, files)
         except OSError as error:
             raise CannotRunHereError(
                 f"The folder {parent} cannot be written: {error.strerror}.",
@@ -279,7 +279,7 @@ def _remove(folder: Path) -> None:
         subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
-def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

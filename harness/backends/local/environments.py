@@ -83,7 +83,7 @@ class Environments:
         if self.is_ready(requirement):
             return
         folder, name = self.folder(requirement), requirement.name
-        python = self._interpreter(requirement.environment.python)
+        python = self._find_interpreter(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock, lock_message = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
@@ -106,7 +106,7 @@ class Environments:
                 "To use another folder, set HARNESS_CACHE_DIR.",
             ) from None
 
-    def _interpreter(self, version: str) -> Path:
+    def _find_interpreter(self, version: str) -> Path:
         try:
             if version not in self.missing:
                 return self.find_python(version)
@@ -132,7 +132,7 @@ class Environments:
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
         with TemporaryDirectory() as environment_folder:
-            python = str(self._interpreter(recipe.python))
+            python = str(self._find_interpreter(recipe.python))
             steps = [
                 ["install.sh", python, str(recipe.lock), environment_folder],
                 ["build.sh", environment_folder, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],

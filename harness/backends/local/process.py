@@ -19,7 +19,7 @@ from harness.machine.cpus import run_on_cpus
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
-_CHUNK = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 
 #: The largest number of bytes to read from a pipe without waiting. It is more than a pipe holds.
 _DRAIN_BYTES = 1024**2
@@ -159,7 +159,7 @@ class LocalProcess:
         nice = niceness.LOWEST if self._has_priority(cpus) else None
         try:
             for _ in range(_MAX_MOVES):
-                root = psutil.Process(self._started.pid)
+                root = psutil.Process(self._started_process.pid)
                 if not sum(
                     _move_threads(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))
                 ):
@@ -175,7 +175,7 @@ class LocalProcess:
         The end of the output isn't the end of the process: the process may have closed its streams, and its children
         may keep the streams open after its end.
         """
-        pid, deadline = self._started.pid, time.monotonic() + seconds
+        pid, deadline = self._started_process.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:
             selector = stack.enter_context(selectors.DefaultSelector())
             for pipe, reader in self._readers:
@@ -189,7 +189,7 @@ class LocalProcess:
                 for key, _ in selector.select(remaining if has_pidfd else min(remaining, _POLL_SECONDS)):
                     if key.data is None:
                         return False
-                    chunk = os.read(key.fd, _CHUNK)
+                    chunk = os.read(key.fd, _CHUNK_BYTES)
                     if not chunk:
                         selector.unregister(key.fd)
                     elif key.data(chunk):
@@ -206,14 +206,14 @@ class LocalProcess:
 
     def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
-        stdin = self._started.stdin
+        stdin = self._started_process.stdin
         if stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 stdin.write(f"{word}\n".encode())
 
     def end(self) -> Ending:
         """Kill its whole process group, and return how the process itself ended."""
-        with self._started as process:
+        with self._started_process as process:
             # kill the group before waiting for the process, because after that, another process may get its number
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -236,7 +236,7 @@ class LocalProcess:
         return bool(cpus) and set(cpus) <= self._priority_cpus
 
     @property
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("The process was not started.")
         return self._process
@@ -268,6 +268,6 @@ def _drain(pipe: int, reader: Read) -> None:
     os.set_blocking(pipe, False)
     remaining = _DRAIN_BYTES
     with contextlib.suppress(BlockingIOError):
-        while remaining > 0 and (chunk := os.read(pipe, _CHUNK)):
+        while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
             remaining -= len(chunk)
             reader(chunk)

@@ -19,7 +19,7 @@ BLOCK_SECONDS = 0.05
 #: The smallest number of blocks. A line goes through two points exactly, so a deviation needs three.
 FEWEST_BLOCKS = 3
 # The size of the table in a block of work. With its numbers, the table is about as large as the cache of a core.
-_TABLE = 2**15
+_TABLE_SIZE = 2**15
 
 #: Below this score, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
@@ -81,21 +81,21 @@ class Noise:
 
 def do_work(size: int) -> int:
     """Do the usual work of an interpreter: integers, a loop, a table. Return a result that depends on `size` only."""
-    table = [0] * _TABLE
+    table = [0] * _TABLE_SIZE
     value = 1
     for index in range(size):
-        value = (value * 1103515245 + 12345 + table[index % _TABLE]) & 0x7FFFFFFF
-        table[value % _TABLE] = value
+        value = (value * 1103515245 + 12345 + table[index % _TABLE_SIZE]) & 0x7FFFFFFF
+        table[value % _TABLE_SIZE] = value
     return value
 
 
 def calibrate(clock: Clock, work: Work = do_work) -> int:
     """Return the size of the work in one block. While this function runs, the CPU reaches its frequency."""
     size = 1024
-    while (elapsed := _time(work, size, clock)) < BLOCK_SECONDS / 2:
+    while (elapsed := _time_work(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
     # use the shortest of several times: if interference made this time longer, every block would be too short
-    elapsed = min([elapsed, *(_time(work, size, clock) for _ in range(8))])
+    elapsed = min([elapsed, *(_time_work(work, size, clock) for _ in range(8))])
     return max(1, round(size * BLOCK_SECONDS / elapsed))
 
 
@@ -104,11 +104,11 @@ def time_blocks(seconds: float, size: int, clock: Clock, work: Work = do_work) -
     end = clock() + seconds
     blocks: list[float] = []
     while clock() < end or len(blocks) < FEWEST_BLOCKS:
-        blocks.append(_time(work, size, clock))
+        blocks.append(_time_work(work, size, clock))
     return blocks
 
 
-def _time(work: Work, size: int, clock: Clock) -> float:
+def _time_work(work: Work, size: int, clock: Clock) -> float:
     start = clock()
     work(size)
     return clock() - start

@@ -21,7 +21,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
 
 #: The file with an id that changes whenever the machine starts. After a start, no clock is locked.
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
 def get_mark_path() -> Path:
@@ -87,7 +87,7 @@ def _read_marked() -> list[str]:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
         document = parse_json(path.read_text(encoding="utf-8"))
-        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.read_text(_BOOT) else []
+        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.read_text(_BOOT_ID_FILE) else []
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -100,7 +100,7 @@ def _write(uuids: Sequence[str]) -> None:
             # create a new file (O_EXCL), so that a link of another user isn't followed
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"boot": sysfs.read_text(_BOOT), "uuids": list(uuids)}, file)
+                json.dump({"boot": sysfs.read_text(_BOOT_ID_FILE), "uuids": list(uuids)}, file)
     except OSError as error:
         raise CannotRunHereError(
             f"--lock-clocks: the file {path}, which records the locked clocks, cannot be written: {error.strerror}.",

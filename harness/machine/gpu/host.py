@@ -18,7 +18,7 @@ DRIVER = "libcuda.so.1"
 
 
 #: The advice for a driver that was updated but not reloaded.
-_RELOAD = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
+_RELOAD_ADVICE = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
 
 
 class LibraryUnavailableError(Exception):
@@ -40,7 +40,7 @@ def open_library(library: Any = None) -> Iterator[Any]:
         library.nvmlInit()
     except library.NVMLError as error:
         is_mixed = getattr(error, "value", None) == library.NVML_ERROR_LIB_RM_VERSION_MISMATCH
-        raise LibraryUnavailableError(_explain_error(library, error), _RELOAD if is_mixed else "") from None
+        raise LibraryUnavailableError(_explain_error(library, error), _RELOAD_ADVICE if is_mixed else "") from None
     try:
         yield library
     finally:
@@ -174,7 +174,8 @@ def _read_instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
     """Return the instances of a divided GPU, whose indices may have gaps."""
     count = call_library(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
     handles = (
-        (number, call_library(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number)) for number in range(count)
+        (number, call_library(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number))
+        for number in range(count)
     )
     return [
         Instance(

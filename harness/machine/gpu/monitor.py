@@ -128,7 +128,7 @@ def summarize_readings(instants: Sequence[Instant], window: tuple[float, float] 
         return {}
     readings = {"gpu_samples": float(len(selected)), "gpu_steady": float(bool(steady_instants))}
     for name, field, combine_gpus, combine_instants in _NUMBERS:
-        values = [value for instant in selected if (value := _combine(instant, field, combine_gpus)) is not None]
+        values = [value for instant in selected if (value := _combine_values(instant, field, combine_gpus)) is not None]
         if values:
             readings[name] = float(combine_instants(values))
     return readings | _compute_throttled_shares(selected) | _compute_energy(instants, window)
@@ -160,7 +160,7 @@ def _interpolate(points: Sequence[tuple[float, float]], time: float) -> float:
     return low + (high - low) * (time - start) / (end - start) if end > start else high
 
 
-def _combine(instant: Instant, field: str, combine_gpus: Summary) -> float | None:
+def _combine_values(instant: Instant, field: str, combine_gpus: Summary) -> float | None:
     values = [value for card in instant.cards if (value := getattr(card, field)) is not None]
     return combine_gpus(values) if values else None
 
@@ -204,7 +204,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
     host's process numbers. It is also None for this process's children, such as launches without a container.
     """
     try:
-        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_own(pid, root):
+        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_descendant(pid, root):
             return None
         text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
         match = re.search(r"[0-9a-f]{64}", text)
@@ -219,7 +219,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         return None
 
 
-def _is_own(pid: int, root: Path) -> bool:
+def _is_descendant(pid: int, root: Path) -> bool:
     """Return whether a process is a descendant of this process."""
     while pid > 1 and pid != os.getpid():
         # the name of the program, in parentheses, can contain any characters
