@@ -25,7 +25,7 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""After how many calls is a tf.function faster in total? It computes the guide's matrix power, as in `function_power`.
+"""After how many calls is a tf.function faster in total? The function is the matrix power of `function_power`.
 
 A step includes everything: a new tf.function, its tracing, and N calls. In eager mode, it includes only the calls. At
 the crossover point of the two modes, the calls have saved as much time as the tracing took. Some costs occur only in a

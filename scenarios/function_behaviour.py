@@ -162,7 +162,7 @@ def make_counted(tf, body):
 
     @tf.function
     def function(x):
-        traces.append("function")  # Python: it runs while tracing, and never after
+        traces.append("function")  # Python code, which runs only while tracing
         return body(x)
 
     return function, traces

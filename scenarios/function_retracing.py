@@ -44,7 +44,7 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""The cost of retracing. Eight calls of a new function with the numbers 1 to 8, per call, the tracing counted.
+"""The cost of retracing: eight calls of a new function with the numbers 1 to 8. The time is per call, with tracing.
 
 argument  number: Python numbers, one trace each; tensor: scalars, one trace; shape: vectors of 1 to 8 ones, one trace
           per length; relaxed_shape: the same vectors, but the function may treat the length as unknown; signature: the
@@ -94,10 +94,10 @@ def make_arguments(tf, argument):
 
 
 def make_function_maker(tf, argument, traces):
-    """Return a function that makes a new tf.function: it sums its argument, and each trace adds an item to `traces`."""
+    """Return a function that makes a new tf.function, which sums its argument. Each trace adds an item to `traces`."""
 
     def total(x):
-        traces.append("total")  # Python: it runs while tracing, and never after
+        traces.append("total")  # Python code, which runs only while tracing
         return tf.reduce_sum(x)
 
     options = {}

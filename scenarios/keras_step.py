@@ -152,7 +152,7 @@ def scenario(
         compile_model(tf, keras, network, mode)
         batch = make_batch(SEQUENCE_LENGTH[data], dtype)
         step = STEPS[inputs](tf, network, batch, call, batches)
-    # The first call is always the source's: it builds the training function and the optimizer's slots.
+    # The first call is always the call in the source, which builds the training function and the optimizer's slots.
     first = step if call == "train_on_batch" else lambda: network.train_on_batch(*batch)
     with bench.phase("first call"):
         first()
@@ -188,8 +188,8 @@ def import_keras(tf, api):
 def refuse_symbols(tf, keras, mode):
     """Raise NotAvailable if this Keras can't train in graph mode and raises an error.
 
-    From 3.14 on, it raises no error: train_on_batch returns a symbolic loss, and the fingerprint shows that nothing was
-    trained.
+    From 3.14 on, Keras raises no error: train_on_batch returns a symbolic loss, and the fingerprint shows that nothing
+    was trained.
     """
     release = api_version(tf, keras)
     if mode == "graph" and (3, 0) <= version(release) < (3, 14):
@@ -250,12 +250,12 @@ def make_adam(tf, keras, mode):
 
 
 def api_version(tf, keras):
-    """Return the version of `keras`, or TensorFlow's if `keras` has none, as in 2.15."""
+    """Return the version of `keras`, or the version of TensorFlow if `keras` has none, as in 2.15."""
     return getattr(keras, "__version__", tf.__version__)
 
 
 def count_batches(bench, model, data, call, inputs):
-    """Return the number of steps per call. For fit_epoch, it is the source's if requested and memory allows it."""
+    """Return the number of steps per call. For fit_epoch, use the source's number if requested and memory allows it."""
     if call != "fit_epoch":
         return 1
     if not bench.document:
@@ -302,7 +302,7 @@ def report(bench, tf, keras, network, *, steps, predict):
     bench.observe("parameters", parameters)
     bench.placed(network.weights)
     # No single way to read the counter works in all releases: the function of Keras 2.3.1 fails on TF 2 in graph mode,
-    # and Keras 3 has none. A new session could read it, but in the graph mode of Keras 3, running it might train.
+    # and Keras 3 has none. A new session could read it, but in the graph mode of Keras 3, the session might train.
     counter = network.optimizer.iterations
     counted = read_first(
         bench,
@@ -316,7 +316,7 @@ def report(bench, tf, keras, network, *, steps, predict):
 
 
 def observe_loops(bench, tf, keras, *, call, inputs, dtype, mode):
-    """Observe which of Keras's loops the first and later calls use. A small model shows it, whatever the model."""
+    """Observe which of Keras's loops the first and later calls use. A small model shows it for every model."""
 
     def make():
         keras.backend.clear_session()

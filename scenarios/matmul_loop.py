@@ -31,8 +31,8 @@
 """The lesson's loop over matrices of 1000 × 1000 ones: s = 0, then s += x·y, and ten times s += (s·y) ∘ x.
 
 Here, x·y is the matrix product, and ∘ multiplies element by element. A step is a new tf.function, its tracing, and N
-calls. In eager mode, it is only the calls. The products of a call are 22 GFLOP and take the same time in both modes, so
-only the overhead can differ.
+calls. In eager mode, a step is only the calls. The products of a call are 22 GFLOP and take the same time in both
+modes, so only the overhead can differ.
 
 structure  flat: the loop is in the function; nested: the loop is in another function that the function calls, and that
            is traced together with it

@@ -156,7 +156,7 @@ def broadcasting(bench, np, tf, tnp):
 
 
 def indexing(bench, np, tf, tnp):
-    """Observe the shapes of the guide's and more indexing results, if their values equal NumPy's, or the errors."""
+    """Observe the shapes of indexing results, in the guide and others, if their values equal NumPy's; or the errors."""
     ours, theirs = tnp.reshape(tnp.arange(24), (2, 3, 4)), np.arange(24).reshape(2, 3, 4)
     cases = [
         ("x[1, newaxis, 1:3, ...]", lambda x: x[1, np.newaxis, 1:3, ...]),

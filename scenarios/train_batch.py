@@ -26,7 +26,7 @@
 # name  = "release vs release"
 # along = "environment"
 # ///
-"""A training step of one's own, from a lesson on speeding up training with tf.function: eager, and as a function.
+"""A custom training step from a lesson on speeding up training with tf.function: in eager mode, and as a function.
 
 The network has a dense layer of 128 rectified units for images of 28 × 28, and 10 classes. It is trained with
 cross-entropy and Adam, in batches of 32. An epoch is 1,875 of these steps, or 60,000 images in batches of another size.
@@ -41,7 +41,7 @@ PROVEN_STEPS = 10
 
 
 def scenario(bench, *, mode="function", batch="32"):
-    """Measure one step, after ten whose losses prove the training."""
+    """Measure one step, after ten steps whose losses prove the training."""
     size = int(batch)
     with bench.phase("import"):
         tf = eager_tensorflow()

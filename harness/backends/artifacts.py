@@ -23,16 +23,16 @@ DEPTH_LIMIT = 8
 SECONDS_LIMIT = 30.0
 
 #: The largest number of refused files that are listed.
-_MOST_LISTED = 20
+_MAX_LISTED = 20
 
-_CHUNK = 1024**2
+_CHUNK_BYTES = 1024**2
 
 
 @dataclass
 class Artifacts:
-    """The content of each file of a launch by safe relative name, and a line for each of the first 20 refused files.
+    """The files of a launch: their content by safe relative name, and a message for each of the first 20 refused files.
 
-    All input comes from an untrusted script's folder.
+    All names and contents come from the folder of an untrusted script.
     """
 
     files: dict[str, bytes] = field(default_factory=dict)
@@ -40,11 +40,11 @@ class Artifacts:
     _entries: int = 0
     _bytes: int = 0
     _folders: set[str] = field(default_factory=set)
-    _until: float = field(default_factory=lambda: time.monotonic() + SECONDS_LIMIT)
+    _deadline: float = field(default_factory=lambda: time.monotonic() + SECONDS_LIMIT)
 
     def refuse(self, name: str, why: str) -> None:
         """Record a file that isn't saved."""
-        if len(self.refused) < _MOST_LISTED:
+        if len(self.refused) < _MAX_LISTED:
             self.refused.append(f"{join_lines(name, 100)}: {why}")
 
     @property
@@ -58,24 +58,26 @@ class Artifacts:
         The entry can't be skipped, because skipping an entry of an archive means reading it.
         """
         self._entries += 1
-        over = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
-        if over:
+        exceeds_limits = size > self.left or len(self.files) >= FILES_LIMIT or self._entries > ENTRIES_LIMIT
+        if exceeds_limits:
             limits = f"{BYTES_LIMIT >> 20} MiB, {FILES_LIMIT} files or {ENTRIES_LIMIT} entries"
             self.refuse(name, f"this file and the files after it exceed the limits: {limits}")
-        late = not over and time.monotonic() > self._until
-        if late:
+        is_late = not exceeds_limits and time.monotonic() > self._deadline
+        if is_late:
             self.refuse(name, f"this file and the files after it were not read within {format_plain(SECONDS_LIMIT)} s")
-        return over or late
+        return exceeds_limits or is_late
 
     def add(self, name: str, content: bytes) -> None:
         """Save one file under a unique name that isn't a folder of another file."""
-        safe = make_safe_name(name) or "unnamed"
+        saved_as = make_safe_name(name) or "unnamed"
         while (
-            safe in self.files or safe in self._folders or any(parent in self.files for parent in _list_parents(safe))
+            saved_as in self.files
+            or saved_as in self._folders
+            or any(parent in self.files for parent in _list_parents(saved_as))
         ):
-            safe = _rename_file(safe, self.files)
-        self.files[safe] = content
-        self._folders.update(_list_parents(safe))
+            saved_as = _rename_file(saved_as, self.files)
+        self.files[saved_as] = content
+        self._folders.update(_list_parents(saved_as))
         self._bytes += len(content)
 
 
@@ -85,8 +87,8 @@ def _list_parents(name: str) -> list[str]:
 
 def _rename_file(name: str, files: Iterable[str]) -> str:
     """Return the name with a `_` after the parent that is already a file. Without such a parent, append the `_`."""
-    taken = next((parent for parent in reversed(_list_parents(name)) if parent in files), name)
-    return f"{taken}_{name[len(taken) :]}"
+    existing_file = next((parent for parent in reversed(_list_parents(name)) if parent in files), name)
+    return f"{existing_file}_{name[len(existing_file) :]}"
 
 
 def read_folder(folder: int) -> Artifacts:
@@ -116,8 +118,8 @@ def _walk(artifacts: Artifacts, folder: int, path: str, device: int) -> bool:
                 if name.count("/") + 1 >= DEPTH_LIMIT:
                     artifacts.refuse(name, f"deeper than {DEPTH_LIMIT} folders")
                     continue
-                with _open_entry(entry_name, folder, os.O_DIRECTORY) as inner:
-                    if os.fstat(inner).st_dev == device and not _walk(artifacts, inner, f"{name}/", device):
+                with _open_entry(entry_name, folder, os.O_DIRECTORY) as subfolder:
+                    if os.fstat(subfolder).st_dev == device and not _walk(artifacts, subfolder, f"{name}/", device):
                         return False
             elif stat.S_ISREG(entry.st_mode):
                 with _open_entry(entry_name, folder) as file:
@@ -145,11 +147,11 @@ def _read(artifacts: Artifacts, file: int, name: str, device: int) -> None:
     if not stat.S_ISREG(entry.st_mode) or entry.st_dev != device:
         artifacts.refuse(name, "not a regular file")
         return
-    chunks, left = [], artifacts.left
-    while left >= 0 and (chunk := os.read(file, min(_CHUNK, left + 1))):
+    chunks, remaining = [], artifacts.left
+    while remaining >= 0 and (chunk := os.read(file, min(_CHUNK_BYTES, remaining + 1))):
         chunks.append(chunk)
-        left -= len(chunk)
-    if left < 0:
+        remaining -= len(chunk)
+    if remaining < 0:
         artifacts.refuse(name, "it grew while it was read")
     else:
         artifacts.add(name, b"".join(chunks))
@@ -183,19 +185,19 @@ def read_archive(chunks: Iterable[bytes]) -> Artifacts:
 
 
 class _Chunks:
-    """A stream of bytes with the only method that a reader of tar streams calls."""
+    """A stream of bytes with `read`, which is the only method that `tarfile` calls on a stream."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
-        self._rest = b""
+        self._unread = b""
 
     def read(self, size: int) -> bytes:
-        parts, have = [self._rest], len(self._rest)
-        while have < size and (chunk := next(self._chunks, b"")):
+        parts, length = [self._unread], len(self._unread)
+        while length < size and (chunk := next(self._chunks, b"")):
             parts.append(chunk)
-            have += len(chunk)
+            length += len(chunk)
         data = b"".join(parts)
-        self._rest = data[size:]
+        self._unread = data[size:]
         return data[:size]
 
 

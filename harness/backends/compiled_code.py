@@ -2,8 +2,8 @@
 
 If a release has only PTX for a GPU, the driver compiles it at the first start, which can take more than half an hour.
 The result is stored in caches that outlive launches: one per environment, scenario and GPU model. Scenarios don't share
-a cache, because a scenario could change code that another scenario would run. One more cache per environment and GPU
-model is filled by the first start, a launch that runs only the kit. The worker copies it into scenarios' new caches.
+a cache, because a scenario could change code that another scenario would run. A first start, which is a launch that
+runs only the kit, fills one more cache per environment and GPU model. The worker copies it into scenarios' new caches.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ from harness.model.launch import Limits
 #: The largest size of a cache in bytes, as TensorFlow recommends in a warning. Older drivers use 12.5 % of this size by
 #: default.
 #: Code that doesn't fit into the cache is compiled again at each start.
-_MOST_BYTES = 2**31
+_CACHE_BYTES = 2**31
 
 
 def make_environ(folder: str, first: str = "") -> dict[str, str]:
-    """Return variables that make the driver use the cache `folder`, and the worker copy the first start's cache."""
-    own = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_MOST_BYTES)}
-    return {**own, "FIRST_START_CACHE_PATH": first} if first else own
+    """Return the variables of a cache in `folder`. If `first` is given, the worker copies this cache into `folder`."""
+    variables = {"CUDA_CACHE_PATH": folder, "CUDA_CACHE_MAXSIZE": str(_CACHE_BYTES)}
+    return {**variables, "FIRST_START_CACHE_PATH": first} if first else variables
 
 
 def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu]) -> str:
@@ -33,20 +33,20 @@ def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu])
     `files` contains all files of a launch. The kit's files have no effect, because the kit is trusted. Without other
     files, the result is the name of the first start's cache.
     """
-    own = hashlib.sha256()
+    file_hash = hashlib.sha256()
     for name, data in sorted(files.items()):
         if not name.startswith("kit/"):
-            own.update(f"{name}\0{len(data)}\0".encode())
-            own.update(data)
+            file_hash.update(f"{name}\0{len(data)}\0".encode())
+            file_hash.update(data)
     slugs = [re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") for card in cards]
-    parts = ["harness-ptx", made_from.rpartition(":")[2][:12], own.hexdigest()[:12]]
+    parts = ["harness-ptx", made_from.rpartition(":")[2][:12], file_hash.hexdigest()[:12]]
     return "-".join([*parts, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 
 def allow_first_start(
     limits: Limits, requirement: Requirement, cards: Sequence[Gpu], name: str, started: Collection[str]
 ) -> Limits:
-    """Return the limits. Allow the time of a first start if the driver may have to compile most of the release's code.
+    """Return the limits, with time for a first start if the driver may have to compile most of the release's code.
 
     `name` is the launch's cache. `started` contains the caches with which a launch has succeeded. An unknown GPU counts
     as a GPU for which the driver has to compile.

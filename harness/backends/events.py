@@ -21,7 +21,7 @@ from harness.model.texts import counted, format_plain
 LINE_LIMIT = 1024**2
 TOTAL_LIMIT = 16 * 1024**2
 
-#: The number of bytes of an invalid line that an error shows.
+#: The largest number of bytes of an invalid line in an error message.
 LINE_SHOWN = 200
 
 #: The largest number of characters in the name of a GPU.
@@ -35,7 +35,7 @@ NAMED_LIMITS = {"phases": 1_000, "observations": 10_000, "artifacts": 1_000, "pa
 #: The error for a line that a worker writes while it waits.
 UNASKED = "it wrote a line while it waited for an answer"
 
-#: The valid statuses at the end of a worker.
+#: The valid statuses in a worker's last event.
 STATUSES = (Status.OK, Status.FAILED, Status.NOT_AVAILABLE, Status.CPU_FALLBACK)
 
 #: The names of resources that a worker may report, each only if it is known (docs/dev/worker-protocol.md).
@@ -108,7 +108,7 @@ class Events:
         self.traceback = ""
         self._takes_turns = takes_turns
         self._may_wait = takes_turns or waits
-        self._word: str | None = None  # the last command that the worker got
+        self._last_command: str | None = None  # the last command that the worker got
         self._requested = 0  # the number of samples that this command requests
         self._partial = bytearray()
         self._total = 0
@@ -124,7 +124,7 @@ class Events:
         while not self.error and (end := chunk.find(b"\n", start)) >= 0:
             line = bytes(self._partial) + chunk[start:end]
             self._partial.clear()
-            self._line(line)
+            self._feed_line(line)
             start = end + 1
         if not self.error:
             self._partial += chunk[start:]
@@ -136,10 +136,10 @@ class Events:
         """Record that the waiting worker gets a command. All of its earlier output must have been processed."""
         if self.torn:
             self._fail(UNASKED, bytes(self._partial))
-        self._word, _, count = word.partition(" ")
-        self.is_waiting, self._requested = False, int(count or self._word == "turn")
+        self._last_command, _, count = word.partition(" ")
+        self.is_waiting, self._requested = False, int(count or self._last_command == "turn")
 
-    def _line(self, line: bytes) -> None:
+    def _feed_line(self, line: bytes) -> None:
         self._total += len(line) + 1
         if len(line) > LINE_LIMIT:
             self._fail("a line is longer than 1 MiB", line)
@@ -147,17 +147,17 @@ class Events:
             self._fail("more than 16 MiB were written", line)
         else:
             try:
-                self._take(_parse(line))
+                self._process_event(_parse(line))
             except ValueError as error:
                 self._fail(str(error), line)
 
-    def _fail(self, what: str, line: bytes) -> None:
+    def _fail(self, problem: str, line: bytes) -> None:
         start = join_lines(line[:LINE_SHOWN].decode("utf-8", "backslashreplace"), LINE_SHOWN)
-        self.error = f"in its results, {what}: {start}"
+        self.error = f"in its results, {problem}: {start}"
         self.is_waiting = False
         self._partial.clear()
 
-    def _take(self, event: Event) -> None:
+    def _process_event(self, event: Event) -> None:
         """Process an event completely or not at all. Raises ValueError for an invalid event."""
         if self.is_waiting:
             raise ValueError(UNASKED)
@@ -171,42 +171,42 @@ class Events:
                 for name in packages:
                     self.pins[_read_name(name, "packages", self.pins)] = _read_text(packages, name)
             case "phase":
-                self._take_phase(event)
+                self._process_phase(event)
             case "samples":
-                self._take_samples(event)
+                self._process_samples(event)
             case "ready":
-                self._take_ready()
+                self._process_ready()
             case "turn":
-                self._take_turn(event)
+                self._process_turn(event)
             case "end":
-                self._take_end(event)
+                self._process_end(event)
             case _:
-                self._take_other(event)
+                self._process_other_event(event)
 
-    def _take_other(self, event: Event) -> None:
+    def _process_other_event(self, event: Event) -> None:
         match event["event"]:
             case "memory":
                 self.memory += _read_points(event)
             case "observation":
-                name = _name(event, "observations", self.observations)
+                name = _read_event_name(event, "observations", self.observations)
                 self.observations[name] = _read_observation(event.get("value"))
             case "fingerprint":
                 self.fingerprint |= _read_observation(_read_object(event, "values"))
             case "artifact":
-                self.artifacts.add(_name(event, "artifacts", self.artifacts))
+                self.artifacts.add(_read_event_name(event, "artifacts", self.artifacts))
             case "resources":
                 self.resources |= {key: _read_amount(event, key) for key in RESOURCES if event.get(key) is not None}
             case "gpus":
                 self.gpus = tuple(map(_read_gpu, _read_objects(event, "gpus")))
 
-    def _take_phase(self, event: Event) -> None:
-        name, seconds = _name(event, "phases", self.phases), _read_amount(event, "seconds")
+    def _process_phase(self, event: Event) -> None:
+        name, seconds = _read_event_name(event, "phases", self.phases), _read_amount(event, "seconds")
         cpu_seconds = _read_optional(_read_amount, event, "cpu_seconds")
         self.phases[name] = _require_within(self.phases.get(name, 0.0) + seconds, LENGTH, "seconds")
         if cpu_seconds is not None:  # a worker omits unknown CPU times
             self.phases_cpu[name] = self.phases_cpu.get(name, 0.0) + cpu_seconds
 
-    def _take_end(self, event: Event) -> None:
+    def _process_end(self, event: Event) -> None:
         status = event.get("status")
         if status not in STATUSES:
             raise ValueError("a line has an unknown status")
@@ -214,35 +214,35 @@ class Events:
         if self.status is None:  # a launch ends once
             self.status, self.reason, self.traceback = Status(status), reason, traceback
 
-    def _take_samples(self, event: Event) -> None:
+    def _process_samples(self, event: Event) -> None:
         # if a worker announces no turns, it isn't interleaved, even if the other launches of its round are
         if self._takes_turns and not self._is_before_turns:
             raise ValueError("a line has samples that aren't from a turn")
         self._add_samples(event, self.samples)
 
-    def _take_ready(self) -> None:
-        if not self._may_wait or self._word is not None or self.samples:
-            raise ValueError("a line has a wait in a launch without interleaving")
+    def _process_ready(self) -> None:
+        if not self._may_wait or self._last_command is not None or self.samples:
+            raise ValueError("a line announces a wait in a launch without interleaving")
         self.is_waiting = True
 
     @property
     def _is_before_turns(self) -> bool:
         """Whether the worker hasn't had a turn yet."""
-        return self._word in (None, "measure")
+        return self._last_command in (None, "measure")
 
-    def _take_turn(self, event: Event) -> None:
-        if not self._takes_turns or self._word == "end":
+    def _process_turn(self, event: Event) -> None:
+        if not self._takes_turns or self._last_command == "end":
             raise ValueError("a line has a turn that wasn't requested")
         if self._is_before_turns and self.samples:
             raise ValueError("a line has samples before the first turn")
         if len(_read_samples(event)) != self._requested:
             raise ValueError(f"a line does not have the {counted(self._requested, 'requested sample')} of this turn")
-        self._add_samples(event, self.alone if self._word == "alone" else self.samples)
+        self._add_samples(event, self.alone if self._last_command == "alone" else self.samples)
         self.is_waiting = True
 
-    def _add_samples(self, event: Event, kept: list[Sample]) -> None:
+    def _add_samples(self, event: Event, samples: list[Sample]) -> None:
         calls = _read_optional(_read_count, event, "calls_per_sample")
-        kept += _read_samples(event)
+        samples += _read_samples(event)
         self.calls_per_sample = self.calls_per_sample if calls is None else calls
 
 
@@ -262,14 +262,14 @@ def _parse(line: bytes) -> Event:
 def _is_deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
-    inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_is_deeper(element, levels - 1) for element in inner)
+    children = value.values() if isinstance(value, dict) else value
+    return levels == 0 or any(_is_deeper(element, levels - 1) for element in children)
 
 
 def _read_observation(value: Any) -> Any:
     """Return an observation of a scenario. Raises ValueError if statistics couldn't use it."""
     if problem := find_problem(value):
-        raise ValueError(f"{problem} in a line")
+        raise ValueError(problem)
     return value
 
 
@@ -281,47 +281,47 @@ def _read_optional(read: Callable[[Event, str], Read], event: Event, key: str) -
 def _read_number(event: Event, key: str) -> float:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= AMOUNT.most:
-        raise ValueError(f"{key} is not a valid number in a line")
+        raise ValueError(f"{key} is not a valid number")
     return float(value)
 
 
 def _require_within(value: float, range_: Within, key: str) -> float:
     if value not in range_:
-        raise ValueError(f"{key} is not within {format_plain(range_.least)} and {format_plain(range_.most)} in a line")
+        raise ValueError(f"{key} is not between {format_plain(range_.least)} and {format_plain(range_.most)}")
     return value
 
 
 def _read_amount(event: Event, key: str) -> float:
     value = _read_number(event, key)
     if value < 0:
-        raise ValueError(f"{key} is negative in a line")
+        raise ValueError(f"{key} is negative")
     if not is_amount(value):
-        raise ValueError(f"{key} is too close to zero in a line")
+        raise ValueError(f"{key} is too close to zero")
     return value
 
 
 def _read_count(event: Event, key: str) -> int:
     value = event.get(key)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= COUNT.most:
-        raise ValueError(f"{key} is not a positive whole number in a line")
+        raise ValueError(f"{key} is not a positive whole number")
     return value
 
 
 def _read_text(event: Event, key: str) -> str:
     value = event.get(key)
     if not isinstance(value, str):
-        raise ValueError(f"{key} is not text in a line")
+        raise ValueError(f"{key} is not text")
     return value
 
 
-def _name(event: Event, kind: str, names: Collection[str]) -> str:
+def _read_event_name(event: Event, kind: str, names: Collection[str]) -> str:
     return _read_name(_read_text(event, "name"), kind, names)
 
 
 def _read_name(name: str, kind: str, names: Collection[str]) -> str:
     """Return the name of an event. Raises ValueError if the name is too long, or its kind has too many names."""
     if len(name) > NAME_LIMIT:
-        raise ValueError(f"a name is longer than {NAME_LIMIT} characters in a line")
+        raise ValueError(f"a name is longer than {NAME_LIMIT} characters")
     if name not in names and len(names) >= NAMED_LIMITS[kind]:
         raise ValueError(f"there are more than {NAMED_LIMITS[kind]:,} {kind}")
     return name
@@ -330,21 +330,21 @@ def _read_name(name: str, kind: str, names: Collection[str]) -> str:
 def _read_object(event: Event, key: str) -> dict[str, Any]:
     value = event.get(key)
     if not isinstance(value, dict):
-        raise ValueError(f"{key} is not an object in a line")
+        raise ValueError(f"{key} is not an object")
     return value
 
 
 def _read_objects(event: Event, key: str) -> list[Event]:
     value = event.get(key)
     if not isinstance(value, list) or not all(isinstance(element, dict) for element in value):
-        raise ValueError(f"{key} is not a list of objects in a line")
+        raise ValueError(f"{key} is not a list of objects")
     return value
 
 
 def _read_gpu(event: Event) -> UsedGpu:
     capability = re.fullmatch(r"([0-9]{1,3})\.([0-9]{1,3})", _read_text(event, "capability"))
     if not capability:
-        raise ValueError("capability must be a compute capability such as 8.0 in a line")
+        raise ValueError("capability must be a compute capability such as 8.0")
     pci = format_pci_address(_read_optional(_read_text, event, "pci") or "")
     return UsedGpu(join_lines(_read_text(event, "name"), GPU_NAME), (int(capability[1]), int(capability[2])), pci)
 
@@ -368,8 +368,8 @@ def _read_samples(event: Event) -> list[Sample]:
 def _read_points(event: Event) -> list[tuple[int, int]]:
     points = event.get("points")
     if not isinstance(points, list) or not all(map(_is_point, points)):
-        raise ValueError("points are not pairs of whole numbers in a line")
-    return [(calls, held) for calls, held in points]
+        raise ValueError("points are not pairs of whole numbers")
+    return [(calls, memory_bytes) for calls, memory_bytes in points]
 
 
 def _is_point(value: object) -> bool:

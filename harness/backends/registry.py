@@ -34,7 +34,7 @@ class BackendEntry:
     in_containers: bool = False
 
     def open(self, root: Path, run: str) -> "RegisteredBackend":
-        """Return the backend for a run's id, with the project's folder."""
+        """Return an instance of the backend. `root` is the project's folder, and `run` is the id of the run."""
         return self.load()(root, run)
 
     def load(self) -> "type[RegisteredBackend]":
@@ -62,7 +62,7 @@ class UntrustedError(UsageError):
 
     def __init__(self, backend: str, untrusted: Sequence[str]) -> None:
         super().__init__(
-            f"{_describe_outside(untrusted)} With --backend {backend}, scripts run with your rights: "
+            f"{_describe_untrusted(untrusted)} With --backend {backend}, scripts run with your rights: "
             "they can read and change your files, and use the network.",
             f"Omit --backend {backend}. If you trust the file, pass --trust instead.",
         )
@@ -103,11 +103,11 @@ def choose(
             raise UntrustedError(name, untrusted)
         backend = _find_entry(name).open(root, run)
         try:
-            why = "because the run started with it" if is_resumed else f"because of --backend {name}"
-            return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
+            reason = "because the run started with it" if is_resumed else f"because of --backend {name}"
+            return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
         except CannotRunHereError as error:
-            others = "" if is_resumed else _list_container_free_options(name)
-            advice = [error.advice, f"Or measure without containers: {others}" if others else ""]
+            alternatives = "" if is_resumed else _list_container_free_options(name)
+            advice = [error.advice, f"Or measure without containers: {alternatives}" if alternatives else ""]
             raise CannotRunHereError(error.message, "\n".join(filter(None, advice))) from None
     refusals: list[CannotRunHereError] = []
     for entry in (entry for entry in ENTRIES if entry.in_containers or not untrusted):
@@ -119,8 +119,8 @@ def choose(
         except CannotRunHereError as error:
             refusals.append(error)
             continue
-        why = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
-        return backend, f"{_describe_usable(backend, gpus, via)}, {why}"
+        reason = f"because {_make_clause(refusals[0].message)}" if refusals else "because it is running"
+        return backend, f"{_describe_usable(backend, gpus, via)}, {reason}"
     raise _make_refusal(refusals, untrusted)
 
 
@@ -136,8 +136,8 @@ def find_gpu_host(name: str, root: Path) -> GpuHost:
 
 def choose_backend(name: str, root: Path) -> "RegisteredBackend":
     """Return a backend that belongs to no run: the named one or, for `auto`, the first that this machine can use."""
-    named = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
-    for entry in named[:-1]:
+    entries = [entry for entry in ENTRIES if name in (AUTO, entry.name)]
+    for entry in entries[:-1]:
         backend = entry.open(root, "")
         try:
             backend.check()
@@ -145,7 +145,7 @@ def choose_backend(name: str, root: Path) -> "RegisteredBackend":
         except CannotRunHereError:
             continue
         return backend
-    return named[-1].open(root, "")
+    return entries[-1].open(root, "")
 
 
 def open_all(root: Path) -> "list[RegisteredBackend]":
@@ -177,20 +177,21 @@ def _make_refusal(refusals: Sequence[CannotRunHereError], untrusted: Sequence[st
     start = f"Start {' or '.join(entry.title for entry in ENTRIES if entry.in_containers)}"
     return CannotRunHereError(
         "\n".join(
-            [*(error.message for error in refusals), f"{_describe_outside(untrusted)} Such files need a container."]
+            [*(error.message for error in refusals), f"{_describe_untrusted(untrusted)} Such files need a container."]
         ),
         f"{start}, or, if you trust the file, pass --trust.",
     )
 
 
-def _describe_outside(untrusted: Sequence[str]) -> str:
-    are, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
-    return f"{joined(list(untrusted))} {are} from outside the project, and may be {code}."
+def _describe_untrusted(untrusted: Sequence[str]) -> str:
+    verb, code = ("are", "other people's code") if len(untrusted) > 1 else ("is", "somebody else's code")
+    return f"{joined(list(untrusted))} {verb} from outside the project, and may be {code}."
 
 
-def _list_container_free_options(but: str = "") -> str:
-    """Return the options that need no engine."""
-    return " or ".join(f"--backend {entry.name}" for entry in ENTRIES if not entry.in_containers and entry.name != but)
+def _list_container_free_options(excluded: str = "") -> str:
+    """Return the options that don't need an engine, except the option for the backend `excluded`."""
+    names = [entry.name for entry in ENTRIES if not entry.in_containers and entry.name != excluded]
+    return " or ".join(f"--backend {name}" for name in names)
 
 
 def _make_clause(text: str) -> str:

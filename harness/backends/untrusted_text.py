@@ -14,24 +14,24 @@ class Tail:
 
     def __init__(self, limit: int = 64 * 1024) -> None:
         self._limit = limit
-        self._kept = bytearray()
+        self._tail = bytearray()
         self._dropped = 0
 
     def feed(self, chunk: bytes) -> None:
         """Add the next bytes."""
-        self._kept += chunk
+        self._tail += chunk
         # trim only at twice the limit, so that each byte is copied about once, even with small chunks
-        if len(self._kept) > 2 * self._limit:
+        if len(self._tail) > 2 * self._limit:
             self._trim()
 
     def text(self) -> str:
-        """Return the kept text; its first line reports missing bytes."""
+        """Return the end of the stream. If earlier bytes were dropped, the first line reports how many."""
         self._trim()
-        text = escape(self._kept.decode("utf-8", "backslashreplace"), keep="\n\t")
+        text = escape(self._tail.decode("utf-8", "backslashreplace"), keep="\n\t")
         return f"[{self._dropped} bytes before this were not saved]\n{text}" if self._dropped else text
 
     def _trim(self) -> None:
-        surplus = len(self._kept) - self._limit
+        surplus = len(self._tail) - self._limit
         if surplus > 0:
-            del self._kept[:surplus]
+            del self._tail[:surplus]
             self._dropped += surplus

@@ -57,7 +57,7 @@ class Verification:
         kinds = {
             "missing": [f"{name} {version}" for name, version in self.missing.items()],
             "not in the lock": [f"{name} {version}" for name, version in self.extra.items()],
-            "changed": [f"{name} {has} instead of {locked}" for name, (locked, has) in self.changed.items()],
+            "changed": [f"{name} {actual} instead of {locked}" for name, (locked, actual) in self.changed.items()],
         }
         differences = [f"{kind}: {', '.join(packages)}" for kind, packages in kinds.items() if packages]
         return [*(differences or [f"all {self.packages} packages are as in the lock file"]), *self.more]

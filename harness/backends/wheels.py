@@ -27,12 +27,12 @@ _PREFIX, _ABANDONED_SECONDS = ".harness-wheels-", 60.0
 
 def find_folder() -> Path | None:
     """Return the folder; None if packages come from the network. Raises UsageError if it contains no files."""
-    named = os.environ.get(VARIABLE)
-    if not named:
+    value = os.environ.get(VARIABLE)
+    if not value:
         return None
-    path = Path(named).absolute()
+    path = Path(value).absolute()
     if not path.is_dir() or not any(path.iterdir()):
-        raise UsageError(f"{VARIABLE} is {named}, but this isn't a folder with packages.")
+        raise UsageError(f"{VARIABLE} is {value}, but this isn't a folder with packages.")
     return path
 
 
@@ -47,17 +47,17 @@ def select_wheels(path: Path, locks: Iterable[Path]) -> Iterator[Path]:
     locked = [pin for lock in locks for pin in pins(lock.read_text(encoding="utf-8")).items()]
     pinned = {(name, canonicalize_version(version)) for name, version in locked}
     # in the same file system if possible, so that files are linked instead of copied
-    place = path.parent if os.access(path.parent, os.W_OK) else Path(gettempdir())
-    for other in place.glob(f"{_PREFIX}*"):
+    parent = path.parent if os.access(path.parent, os.W_OK) else Path(gettempdir())
+    for other in parent.glob(f"{_PREFIX}*"):
         _remove_abandoned(other)
-    with TemporaryDirectory(dir=place, prefix=_PREFIX) as few, _try_lock(Path(few)):
+    with TemporaryDirectory(dir=parent, prefix=_PREFIX) as selected, _try_lock(Path(selected)):
         for file in path.iterdir():
             if file.is_file() and _parse_package(file.name) in pinned | {None}:
                 try:
-                    (Path(few) / file.name).hardlink_to(file)
+                    (Path(selected) / file.name).hardlink_to(file)
                 except OSError:  # another file system, or one without links
-                    shutil.copy(file, few)
-        yield Path(few)
+                    shutil.copy(file, selected)
+        yield Path(selected)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def _parse_package(name: str) -> tuple[str, str] | None:
     from packaging import utils
 
     try:
-        parsed = utils.parse_wheel_filename(name)[:2] if name.endswith(".whl") else utils.parse_sdist_filename(name)
+        parts = utils.parse_wheel_filename(name)[:2] if name.endswith(".whl") else utils.parse_sdist_filename(name)
     except (utils.InvalidSdistFilename, utils.InvalidWheelFilename):
         return None
-    return parsed[0], utils.canonicalize_version(parsed[1])
+    return parts[0], utils.canonicalize_version(parts[1])

@@ -112,7 +112,7 @@ class HeldLaunch:
     ) -> None:
         self._process = process
         self._events, self._stderr = Events(takes_turns=job.sampling.turns is not None, waits=job.waits), Tail()
-        self._left = seconds
+        self._remaining_seconds = seconds
         self._conclude = conclude
         self._is_started = False
         self._outcome: Outcome | None = None
@@ -132,10 +132,10 @@ class HeldLaunch:
             self._process.send(word)
         elif not self._is_started:
             self.start()
-        began = time.monotonic()
+        start_time = time.monotonic()
         if not self._events.error:
-            self._process.follow(self._left)
-        self._left -= time.monotonic() - began
+            self._process.follow(self._remaining_seconds)
+        self._remaining_seconds -= time.monotonic() - start_time
         if not self._events.is_waiting:
             self._outcome = self._conclude(self._events, self._process.end(), self._stderr)
         return self._outcome is None
@@ -152,7 +152,7 @@ class HeldLaunch:
 
 
 def is_waiting_for_words(job: Job) -> bool:
-    """Return whether the worker waits for words on its standard input."""
+    """Return whether the worker waits for commands on its standard input."""
     return job.sampling.turns is not None or job.waits
 
 
@@ -173,9 +173,9 @@ def make_outcome(
     container uses this machine's clock. `cards` are the GPUs that the launch should use; empty if unknown. `quota` is
     the largest number of CPUs that the launch could use; None without a CPU quota.
     """
-    status, error = _judge(events, ending)
-    if status is Status.OK and (others := _describe_wrong_gpus(events.gpus, cards)):
-        status, error = Status.OTHER_GPU, others
+    status, error = _determine_status(events, ending)
+    if status is Status.OK and (gpu_error := _describe_wrong_gpus(events.gpus, cards)):
+        status, error = Status.OTHER_GPU, gpu_error
     return Outcome(
         status=status,
         phases=_compute_start_phases(events, requested_at) | events.phases,
@@ -197,37 +197,38 @@ def make_outcome(
     )
 
 
-def _judge(events: Events, ending: Ending) -> tuple[Status, str]:
+def _determine_status(events: Events, ending: Ending) -> tuple[Status, str]:
     """Return the status and the error, from the end of the process, invalid output, or the worker's last event."""
     if ending.seconds is not None:
-        where = "its work was finished, but the process was" if events.status is not None else "it was"
-        return Status.TIMEOUT, f"{where} still running after {format_plain(ending.seconds)} s"
+        state = "its work was finished, but the process was" if events.status is not None else "it was"
+        return Status.TIMEOUT, f"{state} still running after {format_plain(ending.seconds)} s"
     if ending.disk:
         return Status.FAILED, f"it was killed: it wrote {ending.disk / 1e9:.1f} GB to its disk"
     if ending.oom:
         return Status.OOM, "it was killed: out of memory"
     if events.error:
         return Status.FAILED, events.error
-    broken = _describe_contradiction(events, ending)
-    if broken or events.status is None:
-        return Status.FAILED, broken
+    contradiction = _describe_contradiction(events, ending)
+    if contradiction or events.status is None:
+        return Status.FAILED, contradiction
     return events.status, events.reason
 
 
-def _describe_wrong_gpus(used: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
+def _describe_wrong_gpus(used_gpus: Sequence[UsedGpu], cards: Sequence[Gpu]) -> str:
     """Describe the wrong GPUs that the work used; empty if there are none, or if this is unknown."""
-    others = [gpu for gpu in used if not any(map(gpu.may_be, cards))]
-    if not cards or not others:
+    wrong_gpus = [gpu for gpu in used_gpus if not any(map(gpu.may_be, cards))]
+    if not cards or not wrong_gpus:
         return ""
-    ran, targets = map(describe_gpu, others), (f"GPU {card.index}: {describe_gpu(card)}" for card in cards)
-    return f"it ran on {' and '.join(ran)} instead of {' or '.join(targets)}"
+    used_names = map(describe_gpu, wrong_gpus)
+    target_names = (f"GPU {card.index}: {describe_gpu(card)}" for card in cards)
+    return f"it ran on {' and '.join(used_names)} instead of {' or '.join(target_names)}"
 
 
 def _describe_contradiction(events: Events, ending: Ending) -> str:
     """Describe a contradiction between the last events and the end of the process; empty if they agree."""
     if events.status is None:
-        torn = " in the middle of a line" if events.torn else ""
-        return f"it ended{torn} without reporting an outcome: {ending}"
+        position = " in the middle of a line" if events.torn else ""
+        return f"it ended{position} without reporting an outcome: {ending}"
     if events.torn:
         return "it wrote another result after the last event"
     if events.status is Status.OK and not ending.clean:

@@ -105,18 +105,18 @@ def _make_placeholder(text: str, environments: Mapping[str, Environment], error:
 
     Raises `error` if there is no base, and UsageError for an invalid text.
     """
-    move = parse_override(text) if has_override(text) else None
-    spec = parse(move.base if move else text) if move is None or has_requirements(move.base) else None
+    override = parse_override(text) if has_override(text) else None
+    spec = parse(override.base if override else text) if override is None or has_requirements(override.base) else None
     base = (
         find_nearest_release(spec.version, list(environments.values()))
         if spec
-        else environments.get(move.base if move else "")
+        else environments.get(override.base if override else "")
     )
     if base is None:
         raise error
     version = spec.version if spec else base.tensorflow
-    name = move.name if move else str(spec and spec.name)
-    return replace(base, name=name, tensorflow=version, asked=text, base=base.name if move else "", line="")
+    name = override.name if override else str(spec and spec.name)
+    return replace(base, name=name, tensorflow=version, asked=text, base=base.name if override else "", line="")
 
 
 def make(text: str, known: Mapping[str, Environment]) -> Environment:
@@ -127,49 +127,52 @@ def make(text: str, known: Mapping[str, Environment]) -> Environment:
     if split_python(text)[1]:
         return _change_python(text, known)
     if has_override(text):
-        move, base = _resolve_base(parse_override(text), known)
-        before = load_saved(move.name)
-        if before is not None and before.asked == str(move) and _is_of_base(before, move, base):
-            return before
-        return keep(_replace_packages(move, base))
+        override, base = _resolve_base(parse_override(text), known)
+        saved = load_saved(override.name)
+        if saved is not None and saved.asked == str(override) and _is_of_base(saved, override, base):
+            return saved
+        return keep(_replace_packages(override, base))
     spec = parse(text)
-    if (before := _load_saved_for(spec)) is not None:
-        return before
-    return keep(_create(spec, list(known.values())))
+    if (saved := _load_saved_for(spec)) is not None:
+        return saved
+    return keep(_create_environment(spec, list(known.values())))
 
 
-def _change_python(text: str, known: Mapping[str, Environment]) -> Environment:
+def _change_python(text: str, environments: Mapping[str, Environment]) -> Environment:
     """Return an environment with another version of Python, and with the packages of the same date.
 
     Raises UsageError if there is no such environment, or if its TensorFlow has no wheel for this Python.
     """
-    of, python = split_python(text)
-    base = known.get(of) or (make(of, known) if has_requirements(of) else load_saved(of))
+    requested, python = split_python(text)
+    base = environments.get(requested)
     if base is None:
-        raise _make_unknown_base_error(of, text, known)
+        base = make(requested, environments) if has_requirements(requested) else load_saved(requested)
+    if base is None:
+        raise _make_unknown_base_error(requested, text, environments)
     if base.gpu_image or base.base:
-        why = "comes from an image" if base.gpu_image else "has replaced packages"
-        raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {why}.")
+        reason = "comes from an image" if base.gpu_image else "has replaced packages"
+        raise UsageError(f"{text}: the Python of {base.name} can't be changed, because it {reason}.")
     name = f"{base.name}-py{python}"
     if base.python == python:
         return base
-    if name in known:
-        return known[name]
+    if name in environments:
+        return environments[name]
     environment = replace(base, name=name, python=python, asked=f"{base.asked or base.name}@py{python}")
-    before = load_saved(name)
-    if before == environment:
-        return before
+    saved = load_saved(name)
+    if saved == environment:
+        return saved
     requirements, _ = split_python(base.asked)
     package = parse(requirements).package if has_requirements(requirements) else TENSORFLOW[0]
     _find_package(f"{package}=={base.tensorflow}", environment)
     return keep(environment)
 
 
-def _make_unknown_base_error(name: str, text: str, known: Mapping[str, Environment]) -> UsageError:
-    near = find_nearest(name, known)
-    hint = f" Did you mean {near}?" if near else ""
+def _make_unknown_base_error(name: str, text: str, environments: Mapping[str, Environment]) -> UsageError:
+    nearest = find_nearest(name, environments)
+    hint = f" Did you mean {nearest}?" if nearest else ""
     return UsageError(
-        f"Unknown environment {name!r} in {text}.{hint}", list_valid_names(name, list(known), "harness images list")
+        f"Unknown environment {name!r} in {text}.{hint}",
+        list_valid_names(name, list(environments), "harness images list"),
     )
 
 
@@ -190,23 +193,25 @@ def find_base(environment: Environment, known: Mapping[str, Environment]) -> Env
     return _resolve_base(parse_override(environment.asked), known)[1]
 
 
-def _resolve_base(move: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
+def _resolve_base(override: LockOverride, environments: Mapping[str, Environment]) -> tuple[LockOverride, Environment]:
     """Return the override with its original base, and the base. Overrides of an overridden environment are merged."""
-    is_made = has_requirements(move.base) or split_python(move.base)[1]
-    base = environments.get(move.base) or (make(move.base, environments) if is_made else load_saved(move.base))
+    is_adhoc = has_requirements(override.base) or split_python(override.base)[1]
+    base = environments.get(override.base)
     if base is None:
-        raise _make_unknown_base_error(move.base, str(move), environments)
+        base = make(override.base, environments) if is_adhoc else load_saved(override.base)
+    if base is None:
+        raise _make_unknown_base_error(override.base, str(override), environments)
     if base.gpu_image:
         raise UsageError(f"Packages of {base.name} can't be replaced: they come from an image, not from a lock file.")
     if base.base:
-        return _resolve_base(parse_override("+".join([base.asked, *move.packages])), environments)
-    return replace(move, base=base.asked or base.name), base
+        return _resolve_base(parse_override("+".join([base.asked, *override.packages])), environments)
+    return replace(override, base=base.asked or base.name), base
 
 
-def _is_of_base(environment: Environment, move: LockOverride, base: Environment) -> bool:
-    """Return whether a saved environment was created from this base, and not from another one with the same name."""
-    same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in move.by_name)
-    return same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
+def _is_of_base(environment: Environment, override: LockOverride, base: Environment) -> bool:
+    """Return whether a saved environment was created from this base, and not from another base with the same name."""
+    is_same_release = environment.tensorflow == base.tensorflow or any(name in TENSORFLOW for name in override.by_name)
+    return is_same_release and (environment.python, environment.cuda) == (base.python, base.cuda)
 
 
 def load_saved(name: str) -> Environment | None:
@@ -235,7 +240,7 @@ def get_file(name: str) -> Path:
     return get_folder() / f"{name}.json"
 
 
-def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
+def _create_environment(spec: RequirementSpec, environments: Sequence[Environment]) -> Environment:
     neighbor = find_nearest_release(spec.version, environments)
     package, python = _find_tensorflow(spec, neighbor.python, environments)
     as_of = _find_lock_time(
@@ -250,7 +255,7 @@ def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Envir
         released=_find_upload_day(package).date().isoformat(),
         asked=str(spec),
     )
-    if spec.package.endswith("-cpu") or _minor(spec.version) < _minor(neighbor.tensorflow):
+    if spec.package.endswith("-cpu") or _parse_release(spec.version) < _parse_release(neighbor.tensorflow):
         return environment
     # packages from NVIDIA are at least as recent as in the nearest release
     instant = neighbor.cuda_as_of or neighbor.as_of
@@ -259,7 +264,7 @@ def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Envir
         cuda=neighbor.cuda,
         cudnn=neighbor.cudnn,
         gpu_code=neighbor.gpu_code,
-        gpu_code_of=neighbor.tensorflow if _minor(spec.version) > _minor(neighbor.tensorflow) else "",
+        gpu_code_of=neighbor.tensorflow if _parse_release(spec.version) > _parse_release(neighbor.tensorflow) else "",
         ptx_alone=neighbor.ptx_alone,
         # the GPU code of a requested cuDNN isn't known
         cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in spec.pins) else neighbor.cudnn_code,
@@ -268,33 +273,34 @@ def _create(spec: RequirementSpec, environments: Sequence[Environment]) -> Envir
     )
 
 
-def _replace_packages(move: LockOverride, base: Environment) -> Environment:
+def _replace_packages(override: LockOverride, base: Environment) -> Environment:
     """Return the base with replaced packages, as of the date of the base or of the packages, whichever is later.
 
     Raises UsageError if a package is missing.
     """
-    packages = {name: _find_package(text, base) for name, text in move.by_name.items()}
-    pins = move.pins
+    packages = {name: _find_package(text, base) for name, text in override.by_name.items()}
+    pins = override.pins
     releases = [name for name in packages if name in TENSORFLOW]
     if any(name not in pins for name in releases):
-        raise UsageError(f"{move}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
+        raise UsageError(f"{override}: pass an exact version of TensorFlow.", "For example: tensorflow==2.7.1")
     instants = [_find_lock_time([packages[name] for name in pins])] if pins else []
     as_of = max([datetime.fromisoformat(base.as_of), *instants])
     cuda = base.cuda_as_of
     environment = replace(
         base,
-        name=move.name,
+        name=override.name,
         as_of=as_of.isoformat().replace("+00:00", "Z"),
         keras=next((pins.get(name, "") for name in KERAS if name in packages), base.keras),
         cudnn_code="" if any(name.startswith("nvidia-cudnn-") for name in packages) else base.cudnn_code,
         cuda_as_of=cuda if cuda and datetime.fromisoformat(cuda) > as_of else "",
-        asked=str(move),
+        asked=str(override),
         base=base.name,
     )
     if not releases:
         return environment
-    release = packages[releases[0]]
-    return replace(environment, tensorflow=str(release.version), released=_find_upload_day(release).date().isoformat())
+    tensorflow = packages[releases[0]]
+    released = _find_upload_day(tensorflow).date().isoformat()
+    return replace(environment, tensorflow=str(tensorflow.version), released=released)
 
 
 def _find_package(text: str, base: Environment) -> Package:
@@ -312,11 +318,15 @@ def _find_package(text: str, base: Environment) -> Package:
         )
     if not package.wheels:
         pythons = [python for python in PYTHONS if python != base.python]
-        has = [
-            python for python, other in zip(pythons, _find_each(text, pythons), strict=True) if other and other.wheels
+        usable = [
+            python
+            for python, other in zip(pythons, _find_for_pythons(text, pythons), strict=True)
+            if other and other.wheels
         ]
-        if has:
-            no_wheel = f"has wheels for Python {', '.join(has)}, but not for {base.python} (the Python of {base.name})"
+        if usable:
+            no_wheel = (
+                f"has wheels for Python {', '.join(usable)}, but not for {base.python} (the Python of {base.name})"
+            )
             raise _make_unknown_version_error(requirement.name, str(package.version), [base.python], no_wheel)
     return package
 
@@ -328,31 +338,31 @@ def _find_lock_time(packages: Sequence[Package]) -> datetime:
 
 def _find_upload_day(package: Package) -> datetime:
     """Return the start of the day (UTC) on which a package was uploaded."""
-    uploaded = index.find_upload_time(package)
-    if uploaded is None:
+    upload_time = index.find_upload_time(package)
+    if upload_time is None:
         raise CannotRunHereError(
             f"The package index doesn't report the upload time of {package.name} {package.version}, so packages of "
             "the same date can't be selected.",
             "Use an index with upload times (PEP 700), or add a line to docker-bake.hcl.",
         )
-    return uploaded.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return upload_time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def _minor(version: str) -> tuple[int, ...]:
+def _parse_release(version: str) -> tuple[int, ...]:
     return Version(version).release[:2]
 
 
 def find_nearest_release(version: str, known: Sequence[Environment]) -> Environment:
     """Return the catalog's environment of the same minor release, or of the nearest earlier one, or the oldest."""
 
-    def minor(environment: Environment) -> tuple[int, ...]:
-        return _minor(environment.tensorflow)
+    def get_minor(environment: Environment) -> tuple[int, ...]:
+        return _parse_release(environment.tensorflow)
 
-    listed = [environment for environment in known if not environment.asked and not environment.gpu_image]
-    if not listed:
+    releases = [environment for environment in known if not environment.asked and not environment.gpu_image]
+    if not releases:
         raise UsageError("The catalog is empty, so the versions of Python and CUDA are unknown.")
-    below = [environment for environment in listed if minor(environment) <= _minor(version)]
-    return max(below, key=minor) if below else min(listed, key=minor)
+    earlier = [environment for environment in releases if get_minor(environment) <= _parse_release(version)]
+    return max(earlier, key=get_minor) if earlier else min(releases, key=get_minor)
 
 
 def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[Environment]) -> tuple[Package, str]:
@@ -365,7 +375,7 @@ def _find_tensorflow(spec: RequirementSpec, python: str, environments: Sequence[
         {*PYTHONS, *catalog} - {python},
         key=lambda version: (abs(_parse_minor(version) - _parse_minor(python)), _parse_minor(version)),
     )
-    for other, candidate in zip(pythons, _find_each(requirement, pythons), strict=True):
+    for other, candidate in zip(pythons, _find_for_pythons(requirement, pythons), strict=True):
         if candidate is not None and candidate.wheels:
             return candidate, other
     raise _make_unknown_version_error(spec.package, spec.version, sorted(catalog, key=_parse_minor))
@@ -378,26 +388,26 @@ def _find_pinned_package(name: str, version: str, python: str) -> Package:
     return package
 
 
-def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], why: str = "") -> UsageError:
+def _make_unknown_version_error(name: str, version: str, pythons: Sequence[str], reason: str = "") -> UsageError:
     """Return the error for a version that doesn't exist or can't be used, with the nearest usable versions."""
 
-    def versions(bound: str, *, lowest: bool = False) -> list[Version]:
-        packages = _find_each(f"{name}{bound}{version}", pythons, lowest=lowest)
+    def list_nearest(bound: str, *, lowest: bool = False) -> list[Version]:
+        packages = _find_for_pythons(f"{name}{bound}{version}", pythons, lowest=lowest)
         return sorted(package.version for package in packages if package and package.wheels and package.version)
 
-    near = [*versions("<")[-1:], *versions(">", lowest=True)[:1]]
-    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in near)}." if near else ""
-    if why:
-        return UsageError(f"{name} {version} {why}.", advice)
+    nearest = [*list_nearest("<")[-1:], *list_nearest(">", lowest=True)[:1]]
+    advice = f"Nearest versions: {' and '.join(f'{name}=={candidate}' for candidate in nearest)}." if nearest else ""
+    if reason:
+        return UsageError(f"{name} {version} {reason}.", advice)
     hint = (
         ""
-        if near
+        if nearest
         else f" The package index lists no version of {name} for Python {', '.join(pythons)}. Check the name."
     )
     return UsageError(f"{name} {version} isn't available for Python {', '.join(pythons)} on x86-64.{hint}", advice)
 
 
-def _find_each(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
+def _find_for_pythons(requirement: str, pythons: Sequence[str], *, lowest: bool = False) -> list[Package | None]:
     """Return the package for each version of Python. Queries the index in parallel."""
     with ThreadPoolExecutor() as pool:
         return list(pool.map(partial(index.find, requirement, lowest=lowest), pythons))

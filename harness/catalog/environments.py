@@ -1,4 +1,4 @@
-"""Environments, from the list in docker-bake.hcl that the images are built from."""
+"""The catalog of environments in docker-bake.hcl, from which the images are built."""
 
 import contextlib
 import hashlib
@@ -19,12 +19,12 @@ from harness.model.errors import UsageError
 VARIABLE = "ENVIRONMENTS"
 
 #: The largest size of a bake file in bytes. Its parser takes a second for 32 KB.
-_MOST = 128 * 1024
+_MAX_BYTES = 128 * 1024
 
 _FIELDS = {field.name for field in fields(Environment)} - {"asked", "base", "gpu_code_of", "line", "source", "wheel"}
 _REQUIRED = ("name", "tensorflow", "python", "as_of")
-#: If an entry has one of these, it must have all of them.
-_OF_GPU = ("cuda", "cudnn", "gpu_code")
+#: If an entry has one of these keys, it must have all of them.
+_GPU_KEYS = ("cuda", "cudnn", "gpu_code")
 
 
 def _is_instant(text: str) -> bool:
@@ -34,24 +34,27 @@ def _is_instant(text: str) -> bool:
         return False
 
 
-_CODE = (re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch, "architectures such as `sm_60 sm_70 compute_80`")
-_INSTANT = (_is_instant, "a date and time with a time zone, such as 2019-09-01T00:00:00Z")
+_CODE_FORMAT = (
+    re.compile(r"(\s*(sm|compute)_\d{2,3}\b)*\s*").fullmatch,
+    "architectures such as `sm_60 sm_70 compute_80`",
+)
+_INSTANT_FORMAT = (_is_instant, "a date and time with a time zone, such as 2019-09-01T00:00:00Z")
 #: For each key, a check of its format, and a description of the format.
 _FORMATS: Mapping[str, tuple[Callable[[str], object], str]] = {
     "name": (re.compile(r"[a-z0-9][a-z0-9._-]*").fullmatch, "lower-case letters, digits, `.`, `_`, `-`"),
     "python": (re.compile(r"\d+\.\d+").fullmatch, "X.Y"),
-    "as_of": _INSTANT,
-    "cuda_as_of": _INSTANT,
-    "gpu_code": _CODE,
+    "as_of": _INSTANT_FORMAT,
+    "cuda_as_of": _INSTANT_FORMAT,
+    "gpu_code": _CODE_FORMAT,
     "ptx_alone": (re.compile(r"compute_\d{2,3} of PTX \d+\.\d+").fullmatch, "a text such as `compute_90 of PTX 8.5`"),
-    "cudnn_code": _CODE,
+    "cudnn_code": _CODE_FORMAT,
 }
 
 
 def load_environments(project: Project) -> dict[str, Environment]:
     """Return every environment by name, in the catalog's order. Raises UsageError if the bake file is invalid."""
     try:
-        text = read_text(project.bake_file, most=_MOST)
+        text = read_text(project.bake_file, most=_MAX_BYTES)
     except OSError as error:
         raise UsageError(f"{project.bake_file} cannot be read: {error.strerror}.") from None
     except UnicodeDecodeError:
@@ -63,9 +66,9 @@ def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
     # The HCL parser takes longer than everything else before a command starts, so its result is cached.
     entry = get_cache_dir() / "catalog" / f"{hashlib.sha256(text.encode()).hexdigest()}.json"
     with contextlib.suppress(OSError, ValueError):
-        kept = parse_json(read_text(entry))
-        if _is_catalog(kept):
-            return list(kept)
+        cached = parse_json(read_text(entry))
+        if _is_catalog(cached):
+            return list(cached)
     entries = [asdict(environment) for environment in parse(text, str(path))]
     # without write access to the cache, each command parses the file again
     with contextlib.suppress(OSError):
@@ -73,12 +76,12 @@ def _load_cached(text: str, path: Path) -> list[dict[str, str]]:
     return entries
 
 
-def _is_catalog(kept: Any) -> bool:
+def _is_catalog(cached: Any) -> bool:
     """Return whether a cache entry was written by this version of harness."""
     names = {field.name for field in fields(Environment)}
-    return isinstance(kept, list) and all(
+    return isinstance(cached, list) and all(
         isinstance(entry, dict) and entry.keys() == names and all(isinstance(value, str) for value in entry.values())
-        for entry in kept
+        for entry in cached
     )
 
 
@@ -93,8 +96,8 @@ def parse(text: str, where: str) -> list[Environment]:
     except RecursionError:
         raise UsageError(f"{where} is nested too deeply.") from None
     except LarkError as error:
-        place = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
-        raise UsageError(f"{place} is not valid HCL: {str(error).splitlines()[0]}") from None
+        location = f"{where}:{error.line}" if isinstance(error, UnexpectedInput) and error.line > 0 else where
+        raise UsageError(f"{location} is not valid HCL: {str(error).splitlines()[0]}") from None
     except ValueError:  # an integer that is too long for Python
         digits = re.search(r"[0-9]{4000}", text)
         line = text.count("\n", 0, digits.start()) + 1 if digits else 1
@@ -115,17 +118,17 @@ def _are_objects(values: Any) -> bool:
     return isinstance(values, list) and all(isinstance(value, Mapping) for value in values)
 
 
-def _parse_environment(entry: Any, where: str) -> Environment:
+def _parse_environment(entry: Any, location: str) -> Environment:
     if not isinstance(entry, Mapping) or not all(isinstance(value, str) for value in entry.values()):
-        raise UsageError(f"{where}: expected an object of strings.")
-    required = _REQUIRED + (_OF_GPU if any(entry.get(key) for key in _OF_GPU) else ())
+        raise UsageError(f"{location}: expected an object of strings.")
+    required = _REQUIRED + (_GPU_KEYS if any(entry.get(key) for key in _GPU_KEYS) else ())
     missing = [key for key in required if not entry.get(key)]
     unknown = sorted(set(entry) - _FIELDS)
     if missing or unknown:
         problems = [f"`{key}` is missing" for key in missing] + [f"`{key}` is not a known key" for key in unknown]
-        raise UsageError(f"{where}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
-    for key, (is_right, words) in _FORMATS.items():
+        raise UsageError(f"{location}: {', '.join(problems)}. The keys are {', '.join(sorted(_FIELDS))}.")
+    for key, (is_valid, expected) in _FORMATS.items():
         value = entry.get(key)
-        if value and not is_right(value):
-            raise UsageError(f"{where}: invalid `{key}` {value!r}: expected {words}.")
+        if value and not is_valid(value):
+            raise UsageError(f"{location}: invalid `{key}` {value!r}: expected {expected}.")
     return Environment(**entry)

@@ -40,21 +40,21 @@ def parse(text: str, path: Path) -> Scenario:
 
     document, table = _read(text, path)
     findings, values = document.findings, _read_axes(table)
-    own, environ = _get_table(table, "axes"), _get_table(table, "env")
+    axis_tables, environ_tables = _get_table(table, "axes"), _get_table(table, "env")
     if (count := prod(map(len, values.values()))) > COMBINATIONS:
         findings.add((*_ROOT, "axes"), f"`axes` have {count:,} combinations.", f"At most {COMBINATIONS:,} are allowed.")
-        findings.check()  # other checks would take long
-    sweeps = {axis for axis, entry in {**own, **environ}.items() if isinstance(entry, dict)}
+        findings.check()  # other checks would take too long
+    sweeps = {axis for axis, entry in {**axis_tables, **environ_tables}.items() if isinstance(entry, dict)}
     phases = None if "script" in table else [match[2] for match in _PHASE.finditer(text)]
     context = models.HeaderContext(values, sweeps, phases)
     script = models.validate(models.ScriptTable, document.values, findings, context=context)
-    arguments = {axis: values[axis] for axis in own}
+    arguments = {axis: values[axis] for axis in axis_tables}
     requires_python = str(document.values.get("requires-python", ""))
     signature.check(text, arguments, requires_python, findings)
     findings.check()
     assert script is not None
     header = script.tool.harness
-    read, claims = {**header.axes, **header.env}, [_make_claim(claim) for claim in header.claim]
+    entries, claims = {**header.axes, **header.env}, [_make_claim(claim) for claim in header.claim]
     return Scenario(
         name=path.stem,
         path=path,
@@ -65,14 +65,14 @@ def parse(text: str, path: Path) -> Scenario:
         requires_python=script.requires_python,
         dependencies=script.dependencies,
         default=header.default,
-        environ=list(environ),
+        environ=list(environ_tables),
         exclude=header.exclude,
         needs=[Need(**dict(need)) for need in header.needs],
         compare=[_make_comparison(comparison) for comparison in header.compare] or ([] if claims else [RELEASES]),
-        sweeps={axis: Sweep(entry.unit) for axis, entry in read.items() if isinstance(entry, models.SweepTable)},
+        sweeps={axis: Sweep(entry.unit) for axis, entry in entries.items() if isinstance(entry, models.SweepTable)},
         expect=[Expectation(**dict(expectation)) for expectation in header.expect],
         data_handling=header.profile.data,
-        settings=[axis for axis in values if axis not in own and axis not in environ],
+        settings=[axis for axis in values if axis not in axis_tables and axis not in environ_tables],
         uses_keras=signature.uses_keras(text),
         claims=claims,
         files=header.files,
@@ -108,16 +108,17 @@ def _read(text: str, path: Path) -> tuple[TomlDocument, dict[str, Any]]:
 
 def _read_axes(table: dict[str, Any]) -> dict[str, list[str]]:
     """Return the values of each axis. A setting is an axis if the header has a default, comparison or claim for it."""
-    own = {
+    declared = {
         axis: _read_axis_values(entry) for kind in ("axes", "env") for axis, entry in _get_table(table, kind).items()
     }
     default = _get_table(table, "default")
     sides = [_get_table(entry, side) for entry in _get_tables(table, "claim") for side in ("worse", "better", "when")]
-    used = [entry.get("along") for entry in _get_tables(table, "compare")] + [axis for side in sides for axis in side]
-    return own | {
+    requested_axes = [entry.get("along") for entry in _get_tables(table, "compare")]
+    requested_axes += [axis for side in sides for axis in side]
+    return declared | {
         name: list(settings.values(name) if name in default else settings.SETTINGS[name].values)
         for name in settings.SETTINGS
-        if name not in own and (name in default or name in used)
+        if name not in declared and (name in default or name in requested_axes)
     }
 
 
@@ -126,14 +127,14 @@ def _read_axis_values(entry: object) -> list[str]:
     numbers = entry.get("sweep") if isinstance(entry, dict) else None
     if isinstance(numbers, list) and len(numbers) > 1 and all(map(is_number, numbers)):
         entry = [format_number_text(number) for number in numbers]
-    is_right = isinstance(entry, list) and all(isinstance(value, str) for value in entry)
-    return cast(list[str], entry) if is_right else []
+    is_valid = isinstance(entry, list) and all(isinstance(value, str) for value in entry)
+    return cast(list[str], entry) if is_valid else []
 
 
 def _get_table(table: Mapping[str, Any], name: str) -> dict[str, Any]:
     """Return a table in a table; an empty one if it is missing or invalid."""
-    inner = table.get(name)
-    return inner if isinstance(inner, dict) else {}
+    value = table.get(name)
+    return value if isinstance(value, dict) else {}
 
 
 def _get_tables(table: Mapping[str, Any], name: str) -> list[dict[str, Any]]:

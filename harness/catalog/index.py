@@ -79,9 +79,9 @@ def parse_lock(requirements: Path, python: str) -> Sequence[Package]:
 
     Raises CannotRunHereError with uv's message if the index doesn't answer, or if a package is missing.
     """
-    words, packages = _look_up(requirements, python)
-    if words:
-        raise CannotRunHereError(f"The package index doesn't have all packages that {requirements} requires:\n{words}")
+    error, packages = _look_up(requirements, python)
+    if error:
+        raise CannotRunHereError(f"The package index doesn't have all packages that {requirements} requires:\n{error}")
     return packages
 
 
@@ -97,14 +97,14 @@ def _look_up(requirements: Path, python: str, *options: str) -> tuple[str, Seque
     process = compile_lock(requirements, *interpreter, "--format=pylock.toml", "--no-deps", *options)
     if process.returncode == 0:
         return "", _parse_pylock(process.stdout)
-    words = get_last_lines(process.stderr, 12)
-    if process.returncode != NO_SOLUTION or "network was disabled" in words:
+    message = get_last_lines(process.stderr, 12)
+    if process.returncode != NO_SOLUTION or "network was disabled" in message:
         raise CannotRunHereError(
-            f"The package index does not answer:\n{words}",
+            f"The package index does not answer:\n{message}",
             "Without the index, you can use the environments in the catalog, and environments that were created "
             "earlier on this machine.",
         )
-    return words, []
+    return message, []
 
 
 def _parse_pylock(pylock: str) -> Sequence[Package]:
@@ -136,7 +136,7 @@ class IndexedVersion:
 def list_versions(package: str) -> list[IndexedVersion]:
     """Return every version of a package that has wheels, oldest first, from the index's JSON (PEP 691 and 700).
 
-    The index's address is the one that uv writes to a lock. Raises CannotRunHereError if it doesn't answer.
+    uv provides the index's address. Raises CannotRunHereError if the index doesn't answer.
     """
     name = canonicalize_name(package)
     by_version: dict[Version, list[dict[str, Any]]] = {}
@@ -152,21 +152,24 @@ def list_versions(package: str) -> list[IndexedVersion]:
 
 def _make_version(version: str, files: Sequence[Mapping[str, Any]]) -> IndexedVersion:
     times = [datetime.fromisoformat(text) for file in files if (text := file.get("upload-time"))]
-    withdrawn = [file.get("yanked") for file in files]
-    why = next((reason for reason in withdrawn if isinstance(reason, str)), "") or "no reason is given"
+    yank_values = [file.get("yanked") for file in files]
+    why = next((reason for reason in yank_values if isinstance(reason, str)), "") or "no reason is given"
     return IndexedVersion(
         version=version,
         uploaded=min(times, default=None),
-        yanked=why if all(withdrawn) else "",
+        yanked=why if all(yank_values) else "",
         files=[file["filename"] for file in files],
     )
 
 
 def _is_usable(wheel: str, python: str) -> bool:
-    own = f"cp{python.replace('.', '')}"
+    own_tag = f"cp{python.replace('.', '')}"
     _, _, _, tags = parse_wheel_filename(wheel)
     return any(
-        (tag.interpreter in (own, "py3") or (tag.abi == "abi3" and _parse_minor(tag.interpreter) <= _parse_minor(own)))
+        (
+            tag.interpreter in (own_tag, "py3")
+            or (tag.abi == "abi3" and _parse_minor(tag.interpreter) <= _parse_minor(own_tag))
+        )
         and (tag.platform == "any" or ("linux" in tag.platform and tag.platform.endswith("x86_64")))
         for tag in tags
     )
@@ -191,8 +194,8 @@ def _fetch_project(address: str) -> list[dict[str, Any]]:
     """Return the files of a package, or an empty list if the index doesn't have it."""
     request = urllib.request.Request(address, headers={"Accept": "application/vnd.pypi.simple.v1+json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return list(parse_json(answer.read())["files"])
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return list(parse_json(response.read())["files"])
     except urllib.error.HTTPError as error:
         if error.code == HTTPStatus.NOT_FOUND:
             return []

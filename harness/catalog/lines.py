@@ -22,8 +22,8 @@ PYTHONS = tuple(f"3.{minor}" for minor in range(7, 15))
 
 _EXAMPLE = "Example: -e keras-nightly@2026-08-01"
 #: The package whose version changes: at the start of a text, or added to a base.
-_FIRST = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
-_ADDED = re.compile(r"\+keras-nightly(?=\+|$)")
+_FIRST_PACKAGE = re.compile(r"(latest|tf-nightly-cpu|tf-nightly)(?=[,+]|$)")
+_ADDED_PACKAGE = re.compile(r"\+keras-nightly(?=\+|$)")
 #: A version of Python, which isn't a day.
 _PYTHON = re.compile(r"@py\d\.\d+(?=\+|$)")
 
@@ -45,10 +45,10 @@ class ReleaseLine:
         UsageError for a day before the first wheel, and CannotRunHereError if the index doesn't answer or has no upload
         times.
         """
-        listed, reasons = cache(index.list_versions), list[str]()
+        list_versions, reasons = cache(index.list_versions), list[str]()
 
         def find_version(package: str) -> str:
-            wheel = self._find_newest(package, listed(package))
+            wheel = self._find_newest(package, list_versions(package))
             if wheel.yanked:
                 reasons.append(f"{package} {wheel.version} was yanked from the package index ({wheel.yanked})")
             return wheel.version
@@ -60,12 +60,12 @@ class ReleaseLine:
             catalog = (
                 environment for environment in known.values() if not environment.asked and not environment.gpu_image
             )
-            named = next((environment.name for environment in catalog if environment.tensorflow == version), "")
-            return ("" if text[match.end() :].startswith(",") else named) or f"tensorflow=={version}"
+            name = next((environment.name for environment in catalog if environment.tensorflow == version), "")
+            return ("" if text[match.end() :].startswith(",") else name) or f"tensorflow=={version}"
 
         text = "latest+keras-nightly" if self.name == "keras-nightly" else self.name
-        text = _ADDED.sub(lambda _: f"+keras-nightly=={find_version('keras-nightly')}", text)
-        text = _FIRST.sub(partial(replace_base, text=text), text) if _FIRST.match(text) else text
+        text = _ADDED_PACKAGE.sub(lambda _: f"+keras-nightly=={find_version('keras-nightly')}", text)
+        text = _FIRST_PACKAGE.sub(partial(replace_base, text=text), text) if _FIRST_PACKAGE.match(text) else text
         return text, " and ".join(reasons)
 
     def _find_newest(self, package: str, wheels: Sequence[IndexedVersion]) -> IndexedVersion:
@@ -101,17 +101,17 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
 
     Raises UsageError for a day that is invalid or in the future, and for a day after a name that isn't a release line.
     """
-    plain = "".join(text.split())
-    if _PYTHON.search(plain):
+    compact = "".join(text.split())
+    if _PYTHON.search(compact):
         return None
-    name, at, day = plain.rpartition("@") if "://" not in plain else ("", "", plain)
+    name, separator, day = compact.rpartition("@") if "://" not in compact else ("", "", compact)
     name = "keras-nightly" if (name or day) == "latest+keras-nightly" else name or day
-    is_line = name == "keras-nightly" or bool(_FIRST.match(name) or _ADDED.search(name))
-    if not at:
+    is_line = name == "keras-nightly" or bool(_FIRST_PACKAGE.match(name) or _ADDED_PACKAGE.search(name))
+    if not separator:
         return ReleaseLine(name) if is_line else None
     if not is_line:
-        near = find_nearest(name, LINES)
-        hint = f" Did you mean {near}@{day}?" if near else ""
+        nearest = find_nearest(name, LINES)
+        hint = f" Did you mean {nearest}@{day}?" if nearest else ""
         if day.startswith("py"):
             raise UsageError(f"{text!r}: {day!r} isn't a version of Python.", f"For example: -e {name}@py3.11")
         raise UsageError(
@@ -120,13 +120,13 @@ def parse_line(text: str, today: Callable[[], date] = lambda: datetime.now(UTC).
             f"tf2.21+keras-nightly.",
         )
     try:
-        of = date.fromisoformat(day) if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else None
+        selected_day = date.fromisoformat(day) if re.fullmatch(r"\d{4}-\d\d-\d\d", day) else None
     except ValueError:
-        of = None
-    if of is None:
+        selected_day = None
+    if selected_day is None:
         raise UsageError(f"Invalid day {day!r} for the release line {name}: expected YYYY-MM-DD.", _EXAMPLE)
-    if of > today():
+    if selected_day > today():
         raise UsageError(
             f"{name}@{day} is in the future: today is {today()} (UTC).", f"To use the newest wheel, pass -e {name}."
         )
-    return ReleaseLine(name, of)
+    return ReleaseLine(name, selected_day)

@@ -28,37 +28,39 @@ def resolve(name: str, text: str, asked: Sequence[str], moved: Sequence[str], op
     may change too. Raises UsageError with the resolver's message if another package conflicts, or if nothing would
     change. Raises CannotRunHereError if the index doesn't answer.
     """
-    had = pins(text)
-    if not find_unmet(moved, had):
-        has = joined([f"{package} {had[package]}" for package in map(_name, moved) if package in had])
+    old_pins = pins(text)
+    if not find_unmet(moved, old_pins):
+        names = [package for package in map(_get_name, moved) if package in old_pins]
+        versions = joined([f"{package} {old_pins[package]}" for package in names])
         raise UsageError(
-            f"{name} already has {has or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
+            f"{name} already has {versions or joined(moved)}, so nothing would change.", f"Use -e {name} instead."
         )
-    gone = {rival for package in map(_name, moved) for rival in (package, *find_rivals(package))}
-    requirements = [*(text for text in asked if _name(text) not in gone), *moved]
-    held = {package: version for package, version in had.items() if package not in gone}
+    removed = {rival for package in map(_get_name, moved) for rival in (package, *find_rivals(package))}
+    requirements = [*(text for text in asked if _get_name(text) not in removed), *moved]
+    fixed_pins = {package: version for package, version in old_pins.items() if package not in removed}
     # TensorFlow requires its own Keras in a range of versions, but also runs with others: drop or override it
-    overrides = [f"{package} ; python_version < '0'" for package in sorted(gone & set(KERAS) - set(map(_name, moved)))]
-    overrides += [text for text in moved if _name(text) in KERAS and "==" in text]
-    process = _compile(requirements, options, held=held, overrides=overrides)
+    dropped = sorted(removed & set(KERAS) - set(map(_get_name, moved)))
+    overrides = [f"{package} ; python_version < '0'" for package in dropped]
+    overrides += [text for text in moved if _get_name(text) in KERAS and "==" in text]
+    process = _compile(requirements, options, fixed_pins=fixed_pins, overrides=overrides)
     if process.returncode == index.NO_SOLUTION:
-        alone = _compile(moved, options, overrides=overrides)
-        needed = held.keys() & pins(alone.stdout).keys()
-        if needed:
-            others = {package: version for package, version in held.items() if package not in needed}
-            again = _compile(requirements, options, held=others, overrides=overrides, preferred=text)
-            process = process if again.returncode == index.NO_SOLUTION else again
+        minimal = _compile(moved, options, overrides=overrides)
+        dependencies = fixed_pins.keys() & pins(minimal.stdout).keys()
+        if dependencies:
+            other_pins = {package: version for package, version in fixed_pins.items() if package not in dependencies}
+            retry = _compile(requirements, options, fixed_pins=other_pins, overrides=overrides, preferred=text)
+            process = process if retry.returncode == index.NO_SOLUTION else retry
     if process.returncode:
-        raise _make_refusal(name, had, moved, process)
-    own = split_blocks(text)
-    new = split_blocks(process.stdout)
+        raise _make_refusal(name, old_pins, moved, process)
+    old_blocks = split_blocks(text)
+    new_blocks = split_blocks(process.stdout)
     return "".join(
-        own[package] if had.get(package) == version else new[package]
+        old_blocks[package] if old_pins.get(package) == version else new_blocks[package]
         for package, version in pins(process.stdout).items()
     )
 
 
-def _name(requirement: str) -> str:
+def _get_name(requirement: str) -> str:
     return canonicalize_name(Requirement(requirement).name)
 
 
@@ -66,15 +68,15 @@ def _compile(
     requirements: Collection[str],
     options: Sequence[str],
     *,
-    held: Mapping[str, str] | None = None,
+    fixed_pins: Mapping[str, str] | None = None,
     overrides: Collection[str] = (),
     preferred: str = "",
 ) -> subprocess.CompletedProcess[str]:
-    """Run uv with the fixed versions `held`, requirements that override others, and a lock with preferred versions."""
+    """Run uv with fixed versions, requirements that override others, and a lock with preferred versions."""
     with tempfile.TemporaryDirectory() as folder:
         texts = {
             "asked": requirements,
-            "held": [f"{name}=={version}" for name, version in (held or {}).items()],
+            "held": [f"{name}=={version}" for name, version in (fixed_pins or {}).items()],
             "overrides": overrides,
             "preferred": [preferred],
         }
@@ -97,18 +99,19 @@ def split_blocks(text: str) -> dict[str, str]:
 
 
 def _make_refusal(
-    name: str, had: Mapping[str, str], moved: Sequence[str], process: subprocess.CompletedProcess[str]
+    name: str, old_pins: Mapping[str, str], moved: Sequence[str], process: subprocess.CompletedProcess[str]
 ) -> UsageError | CannotRunHereError:
-    words, typed = get_last_lines(process.stderr, 20), "+".join(moved)
+    error, requirements = get_last_lines(process.stderr, 20), "+".join(moved)
     if process.returncode != index.NO_SOLUTION:
-        return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{words}")
-    ways = [f"Override the conflicting package too: -e {shlex.quote(f'{name}+{typed}+PACKAGE==VERSION')}."]
-    release = next((package for package in TENSORFLOW if package in had), "")
-    if release and not any(_name(requirement) in TENSORFLOW for requirement in moved):
-        anew = ",".join([f"{'tensorflow' if release == 'tensorflow-cpu' else release}=={had[release]}", *moved])
-        ways.append(f"Or resolve all packages again, as of the date of these packages: -e {shlex.quote(anew)}.")
+        return CannotRunHereError(f"{joined(moved)} cannot be resolved in {name}:\n{error}")
+    advice = [f"Override the conflicting package too: -e {shlex.quote(f'{name}+{requirements}+PACKAGE==VERSION')}."]
+    release = next((package for package in TENSORFLOW if package in old_pins), "")
+    if release and not any(_get_name(requirement) in TENSORFLOW for requirement in moved):
+        tensorflow = "tensorflow" if release == "tensorflow-cpu" else release
+        new_text = ",".join([f"{tensorflow}=={old_pins[release]}", *moved])
+        advice.append(f"Or resolve all packages again, as of the date of these packages: -e {shlex.quote(new_text)}.")
     if any("==" not in requirement for requirement in moved):
-        ways.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
+        advice.append(f"Or specify an exact version: a range includes only versions from before the date of {name}.")
     return UsageError(
-        f"{joined(moved)} can't be installed in {name} if all other packages stay the same:\n{words}", "\n".join(ways)
+        f"{joined(moved)} can't be installed in {name} if all other packages stay the same:\n{error}", "\n".join(advice)
     )

@@ -50,7 +50,7 @@ _FIRST_CUDA_EXTRA = Version("2.15")
 #: The parts of CUDA that TensorFlow loads. Its profiler needs CUPTI. XLA needs nvcc's assembler and device library.
 _CUDA = ("cuda-runtime", "cublas", "cufft", "curand", "cusolver", "cusparse", "cudnn", "cuda-cupti", "cuda-nvcc")
 #: Dependencies of these packages, and packages that newer releases also load.
-_CUDA_MORE = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
+_OTHER_CUDA = ("cuda-nvrtc", "nccl", "nvjitlink", "nvtx")
 
 
 def lock_file(project: Project, environment: Environment, device: Device) -> Path:
@@ -83,13 +83,13 @@ def load_lock(project: Project, environment: Environment, device: Device) -> Req
 
 
 def load_locks(project: Project, environment: Environment, devices: Collection[Device]) -> dict[str, Requirement]:
-    """Return the environment with its lock for each of these devices that it supports, by its name for that device.
+    """Return the environment with its lock, for each supported device in `devices`, by name.
 
     Raises the errors of `load_lock`.
     """
-    able = [load_lock(project, environment, device) for device in environment.devices if device in devices]
-    named = [*able[:1], *(requirement.as_second() for requirement in able[1:])]
-    return {requirement.name: requirement for requirement in named}
+    supported = [load_lock(project, environment, device) for device in environment.devices if device in devices]
+    requirements = [*supported[:1], *(requirement.as_second() for requirement in supported[1:])]
+    return {requirement.name: requirement for requirement in requirements}
 
 
 def _load_base(project: Project, environment: Environment, device: Device) -> Requirement:
@@ -105,9 +105,9 @@ def _parse_pins(data: bytes, path: Path, environment: Environment) -> dict[str, 
             continue
         pin = pins(part) if _PIN.fullmatch(part) else {}
         if not pin or pin.keys() & pinned.keys():
-            wrong = "the package is listed twice" if pin else "this is neither an exact version nor a hash"
+            reason = "the package is listed twice" if pin else "this is neither an exact version nor a hash"
             raise UsageError(
-                f"{path}:{number}: invalid line {line.strip()[:80]!r}: {wrong}.",
+                f"{path}:{number}: invalid line {line.strip()[:80]!r}: {reason}.",
                 f"To create the lock file again: harness images lock "
                 f"{shlex.quote(environment.asked or environment.name)}",
             )
@@ -155,17 +155,17 @@ def list_inputs(environment: Environment, device: Device) -> list[str]:
 
 def _select_packages(spec: RequirementSpec, environment: Environment, device: Device) -> list[str]:
     """Return the TensorFlow packages of a requested release: the requested one, or the usual ones for the device."""
-    exact = f"{spec.package}=={spec.version}"
+    requirement = f"{spec.package}=={spec.version}"
     if spec.package == "tf-nightly":
         if device is Device.GPU:
             return [f"tf-nightly[and-cuda]=={spec.version}"]
-        small = f"tf-nightly-cpu=={spec.version}"
-        return [small if index.find(small, environment.python) else exact]
+        cpu_package = f"tf-nightly-cpu=={spec.version}"
+        return [cpu_package if index.find(cpu_package, environment.python) else requirement]
     if spec.package in (*NIGHTLIES, "tensorflow-cpu"):
-        return [exact]
+        return [requirement]
     release = _list_tensorflow(environment, device)
     if spec.package == "tensorflow-gpu" and device is Device.GPU:
-        return [exact, *release[1:]]
+        return [requirement, *release[1:]]
     return release
 
 
@@ -197,8 +197,8 @@ def resolve(environment: Environment, device: Device) -> str:
         options += ["--no-deps"] if environment.gpu_image else []
         process = index.compile_lock(file, f"--python={python}", *_list_time_options(environment), *options)
     if process.returncode:
-        typed = environment.asked and process.returncode == index.NO_SOLUTION
-        error = UsageError if typed else CannotRunHereError
+        is_requested = environment.asked and process.returncode == index.NO_SOLUTION
+        error = UsageError if is_requested else CannotRunHereError
         raise error(
             f"The requirements of {environment.asked or environment.name} can't be resolved:\n"
             f"{get_last_lines(process.stderr, 20)}"
@@ -215,8 +215,8 @@ def resolve_moved(project: Project, environment: Environment, device: Device) ->
     base, lock = requirement.environment, requirement.lock
     if environment.wheel:
         lines = sources.make_lock_lines(environment, requirement)
-        parts = _describe_base(base.name, lock.sha256)
-        return f"{_format_heading(environment, device)}# {parts}: {environment.source}.\n{lines}"
+        description = _describe_base(base.name, lock.sha256)
+        return f"{_format_heading(environment, device)}# {description}: {environment.source}.\n{lines}"
     text = lock.path.read_text(encoding="utf-8")
     options = [f"--python={find_python(environment.python)}", *_list_time_options(environment)]
     lines = lock_overrides.resolve(
@@ -250,31 +250,31 @@ def _is_outdated(project: Project, environment: Environment, device: Device) -> 
     bases = [folder / name for folder in (project.locks, adhoc.get_folder()) if (folder / name).is_file()]
     if not environment.base or not bases:
         return False
-    made_of = _describe_base(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
-    return made_of not in text
+    description = _describe_base(environment.base, hashlib.sha256(bases[0].read_bytes()).hexdigest())
+    return description not in text
 
 
 def _list_overrides(environment: Environment, device: Device) -> list[str]:
     """Return the requirements that replace packages, with TensorFlow's package name for the device."""
-    move = parse_override(environment.asked)
-    pins = move.pins
+    override = parse_override(environment.asked)
+    pins = override.pins
     return [
         _select_packages(RequirementSpec(name, pins[name], []), environment, device)[0] if name in TENSORFLOW else text
-        for name, text in move.by_name.items()
+        for name, text in override.by_name.items()
     ]
 
 
 def _list_time_options(environment: Environment) -> Sequence[str]:
     """Return uv's options that limit upload times. The limit for NVIDIA's packages can be later than for the others."""
-    packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_CUDA_MORE)]
-    younger = environment.cuda_as_of
-    apart = [f"--exclude-newer-package={package}={younger}" for package in packages] if younger else []
-    return [f"--exclude-newer={environment.as_of}", *apart]
+    packages = [f"nvidia-{name}-{cuda}" for cuda in ("cu11", "cu12") for name in (*_CUDA, *_OTHER_CUDA)]
+    cuda_date = environment.cuda_as_of
+    cuda_options = [f"--exclude-newer-package={package}={cuda_date}" for package in packages] if cuda_date else []
+    return [f"--exclude-newer={environment.as_of}", *cuda_options]
 
 
 def _format_heading(environment: Environment, device: Device) -> str:
-    younger = environment.cuda_as_of if device is Device.GPU else ""
-    cuda = f", NVIDIA's packages as of {younger}" if younger else ""
+    cuda_date = environment.cuda_as_of if device is Device.GPU else ""
+    cuda = f", NVIDIA's packages as of {cuda_date}" if cuda_date else ""
     return (
         f"# {environment.title} for the {device.value}, Python {environment.python}, as of {environment.as_of}{cuda}.\n"
         f"# Made by: harness images lock {shlex.quote(environment.asked or environment.name)}\n"

@@ -1,4 +1,4 @@
-"""Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly, so import this module only on use."""
+"""Pydantic models of scenario headers and of suites.toml. Pydantic loads slowly, so import this module only at use."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ _RESERVED = ("bench", "device", ENVIRONMENT, "scenario")
 #: Maximum length of an axis value in characters: tables and command lines show it.
 _VALUE_LENGTH = 200
 #: Maximum length of a value in an error.
-_SHOWN = 100
+_ERROR_LENGTH = 100
 #: Phases that every launch has. A file can define others.
 _PHASES = ("container start", "interpreter start", "device", "first fill", "warm up", "steady state")
 #: The keys of claimed ranges, with the limit of each range and an example.
@@ -71,21 +71,21 @@ def validate(model: type[Model], values: Any, findings: Findings, key: Key = (),
         return model.model_validate(values, context=context)
     except ValidationError as error:
         for details in error.errors(include_url=False):
-            _add(details, model, findings, key)
+            _add_finding(details, model, findings, key)
         return None
 
 
-def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key: Key) -> None:
+def _add_finding(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key: Key) -> None:
     """Add an error of a model to `findings`, as a sentence with the line of its key or value."""
     # pydantic adds parts in brackets, for keys of dictionaries and for cases of unions
-    place = tuple(part for part in error["loc"] if not str(part).startswith("["))
-    key, kind, value, context = (*key, *place), error["type"], error["input"], error.get("ctx", {})
+    location = tuple(part for part in error["loc"] if not str(part).startswith("["))
+    key, kind, value, context = (*key, *location), error["type"], error["input"], error.get("ctx", {})
     name, names = f"`{findings.name(key)}`", [part for part in key if isinstance(part, str)]
-    table, field = _find(model, [part for part in place if isinstance(part, str)])
+    table, field = _find_field(model, [part for part in location if isinstance(part, str)])
     is_table = kind in ("dict_type", "model_type") or (field and next(_find_tables(field.annotation), None))
     value = "" if isinstance(value, dict | list) else value
     shown = repr(value) if isinstance(value, str) else str(value).lower()
-    shown = f" {shown if len(shown) <= _SHOWN else f'{shown[:_SHOWN]}…'}" if value != "" else ""
+    shown = f" {shown if len(shown) <= _ERROR_LENGTH else f'{shown[:_ERROR_LENGTH]}…'}" if value != "" else ""
     problem = error["msg"].replace("Input should be", "expected").replace(" after validation", "")
     problem = re.sub("a valid dictionary.*", "a table", f"{problem[0].lower()}{problem[1:]}")
     example = " or ".join((field and field.examples) or ())
@@ -103,14 +103,14 @@ def _add(error: ErrorDetails, model: type["TomlTable"], findings: Findings, key:
     findings.add(key, text, advice, value=context.get("value", str(value)))
 
 
-def _find(model: type["TomlTable"], names: Sequence[str]) -> tuple[type["TomlTable"], FieldInfo | None]:
+def _find_field(model: type["TomlTable"], names: Sequence[str]) -> tuple[type["TomlTable"], FieldInfo | None]:
     """Return the table that contains the last key, and the field of the key or of the dictionary that contains it."""
     field = None
     for name in names[:-1]:
         if field := model.model_fields.get(name):
             model = next(_find_tables(field.annotation), model)
-    outer = field if field and get_origin(field.annotation) is dict else None
-    return model, model.model_fields.get(names[-1], outer) if names else None
+    dictionary_field = field if field and get_origin(field.annotation) is dict else None
+    return model, model.model_fields.get(names[-1], dictionary_field) if names else None
 
 
 def _find_tables(annotation: Any) -> Iterator[type["TomlTable"]]:
@@ -128,12 +128,12 @@ def _make_invalid_error(problem: str, advice: str = "", value: str = "") -> Pyda
     )
 
 
-def _make_error(place: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
-    """Return an error at `place` in the value that is validated."""
-    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=place, input=value)
+def _make_error(location: Key, value: Any, problem: str, advice: str = "") -> InitErrorDetails:
+    """Return an error at `location` in the value that is validated."""
+    return InitErrorDetails(type=_make_invalid_error(problem, advice), loc=location, input=value)
 
 
-def _check(errors: Iterable[InitErrorDetails]) -> None:
+def _raise_errors(errors: Iterable[InitErrorDetails]) -> None:
     """Raise ValidationError if there are errors."""
     if line_errors := list(errors):
         raise ValidationError.from_exception_data("table", line_errors)
@@ -161,16 +161,16 @@ def _make_validator(
 def _check_distinct(values: list[str]) -> list[str]:
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise _make_invalid_error(f"expected {value!r} once", "Remove one of them.", value)
+            raise _make_invalid_error(f"expected {value!r} once", "Remove the duplicate.", value)
     return values
 
 
 def _check_increasing(numbers: list[float]) -> list[float]:
-    for before, after in pairwise(numbers):
-        if before >= after:
-            pair = f"{format_number_text(after)} after {format_number_text(before)}"
+    for previous, number in pairwise(numbers):
+        if previous >= number:
+            pair = f"{format_number_text(number)} after {format_number_text(previous)}"
             problem = f"expected increasing numbers, each once, not {pair}"
-            raise _make_invalid_error(problem, "Sort the numbers.", format_number_text(after))
+            raise _make_invalid_error(problem, "Sort the numbers.", format_number_text(number))
     return numbers
 
 
@@ -193,9 +193,9 @@ def _parse_point(values: dict[str, Any], info: Info) -> dict[str, str]:
         if axis_values is None:
             errors.append(_make_error((axis,), {}, "this is not an axis", list_choices(axis, context.axes, "axes")))
         elif axis_values and point[axis] not in axis_values:
-            advice = list_choices(str(value)[:_SHOWN], axis_values, "values")
+            advice = list_choices(str(value)[:_ERROR_LENGTH], axis_values, "values")
             errors.append(_make_error((axis,), value, f"expected a value of the axis {axis}", advice))
-    _check(errors)
+    _raise_errors(errors)
     return point
 
 
@@ -290,7 +290,7 @@ class PickTable(AxesTable):
     def check_sweeps(self, info: Info) -> Self:
         """Check that no axis is a sweep."""
         advice = "Remove this axis: environments are compared at each value of the sweep."
-        _check(
+        _raise_errors(
             _make_error((axis,), {}, "this axis is a sweep", advice)
             for axis in self.axes
             if axis in info.context.sweeps
@@ -321,7 +321,7 @@ class ComparisonTable(TomlTable):
             errors.append(_make_error(("along",), along, f"expected `{ENVIRONMENT}` or an axis", advice))
         for name, value in (("plus", self.plus), ("against", self.against)):
             if along == ENVIRONMENT and value:
-                advice = "Remove it: each environment is compared with the baseline of the run."
+                advice = f"Remove `{name}`: each environment is compared with the baseline of the run."
                 errors.append(_make_error((name,), value, f'expected nothing with along = "{ENVIRONMENT}"', advice))
             # without `against`, `plus` is compared with each other value
             values = axes.get(along) if along != ENVIRONMENT and (value or name == "plus") else None
@@ -329,7 +329,7 @@ class ComparisonTable(TomlTable):
                 errors.append(
                     _make_error((name,), value, f"expected a value of {along}", list_choices(value, values, "values"))
                 )
-        _check(errors)
+        _raise_errors(errors)
         return self
 
 
@@ -372,7 +372,7 @@ class ClaimTable(TomlTable):
         ranges = [key for key in _RANGES if getattr(self, key)]
         advice = f"Write one of {', '.join(example for _, example in _RANGES.values())}."
         if len(ranges) != 1:
-            _check([_make_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
+            _raise_errors([_make_error((*ranges[-1:],), {}, f"expected one range, not {len(ranges)}", advice)])
         key, (low, high) = ranges[0], getattr(self, ranges[0])
         limit, example = _RANGES[key]
         self.of = of = self.of or (GROWTH if key == "bytes" else STEP)
@@ -380,10 +380,10 @@ class ClaimTable(TomlTable):
         if {"bytes": of != GROWTH, "ratio": of == GROWTH, "seconds": of in (PEAK, GROWTH, TRACES)}[key]:
             errors.append(_make_error(("of",), of, f"expected a quantity that `{key}` can describe", advice))
         if not limit < low < high:
-            turned = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
+            hint = ". If the other side takes longer, swap `worse` and `better`." if key == "ratio" else ""
             problem = f"expected two numbers above {limit}, the lower one first"
-            errors.append(_make_error((key,), [], problem, f"Example: {example}{turned}"))
-        _check(errors)
+            errors.append(_make_error((key,), [], problem, f"Example: {example}{hint}"))
+        _raise_errors(errors)
         return self
 
 
@@ -416,7 +416,7 @@ class HeaderTable(TomlTable):
     def check_sides(cls, claims: list[ClaimTable], info: Info) -> list[ClaimTable]:
         """Check that each side of a claim selects exactly one cell."""
         default, exclude = info.data.get("default", {}), info.data.get("exclude", [])
-        _check(
+        _raise_errors(
             error
             for number, claim in enumerate(claims)
             for error in _find_side_errors((number,), claim, info.context, default, exclude)
@@ -425,43 +425,47 @@ class HeaderTable(TomlTable):
 
 
 def _find_side_errors(
-    place: Key, claim: ClaimTable, context: HeaderContext, default: Axes, exclude: Sequence[Axes]
+    location: Key, claim: ClaimTable, context: HeaderContext, default: Axes, exclude: Sequence[Axes]
 ) -> Iterator[InitErrorDetails]:
     """Return errors for sides that are redundant, missing, or equal, and for axes that have no value or two values."""
     worse, better, when = claim.worse, claim.better, claim.when
     if better and not claim.ratio:
-        advice = "Remove it: seconds and bytes describe only `worse`."
-        yield _make_error((*place, "better"), {}, "expected no second side", advice)
+        advice = "Remove `better`: seconds and bytes describe only `worse`."
+        yield _make_error((*location, "better"), {}, "expected no second side", advice)
     if not better and claim.ratio:
-        yield _make_error((*place, "better"), "", "expected the faster side")
+        yield _make_error((*location, "better"), "", "expected the faster side")
     sides = {"worse": worse, **({"better": better} if better else {})}
     if worse == better:
         advice = "Change a value: the environment, or the value of an axis."
-        yield _make_error((*place, "better"), {}, "this is the same as `worse`", advice)
+        yield _make_error((*location, "better"), {}, "this is the same as `worse`", advice)
     for axis, values in context.axes.items():
-        named = [name for name, side in sides.items() if axis in side.axes]
-        if named and better and axis in context.sweeps:
-            advice = "Move it to `when`: values of a sweep aren't compared with each other."
-            yield _make_error((*place, named[0], axis), {}, "this axis is a sweep", advice)
-        elif named and axis in when:
-            yield _make_error((*place, "when"), {}, f"`{named[0]}` names {axis} too", "Use it in one place only.")
-        elif len(named) < len(sides) and named:
-            other = next(name for name in sides if name not in named)
+        named_in = [name for name, side in sides.items() if axis in side.axes]
+        if named_in and better and axis in context.sweeps:
+            advice = "Move this axis to `when`: values of a sweep aren't compared with each other."
+            yield _make_error((*location, named_in[0], axis), {}, "this axis is a sweep", advice)
+        elif named_in and axis in when:
+            advice = f"Use {axis} in one place only."
+            yield _make_error((*location, "when"), {}, f"`{named_in[0]}` names {axis} too", advice)
+        elif len(named_in) < len(sides) and named_in:
+            missing_side = next(name for name in sides if name not in named_in)
             yield _make_error(
-                (*place, other),
+                (*location, missing_side),
                 {},
-                f"expected a value of {axis}, as in `{named[0]}`",
-                f"Specify {axis} in both, or in `when`.",
+                f"expected a value of {axis}, as in `{named_in[0]}`",
+                f"Specify {axis} on both sides, or in `when`.",
             )
-        elif not named and axis not in {**default, **when} and len(values) > 1:
+        elif not named_in and axis not in {**default, **when} and len(values) > 1:
             yield _make_error(
-                place, {}, f"expected a value of {axis}", f"Add the axis to `when`. The values are {', '.join(values)}."
+                location,
+                {},
+                f"expected a value of {axis}",
+                f"Add the axis to `when`. The values are {', '.join(values)}.",
             )
     for name, side in sides.items():
         axes = {**default, **when, **side.axes}
         if any(has_values(excluded, axes) for excluded in exclude):
             yield _make_error(
-                (*place, name), {}, "this is a combination of values that the header excludes", "Use others."
+                (*location, name), {}, "this is a combination of values that the header excludes", "Use other values."
             )
 
 

@@ -12,17 +12,17 @@ from harness.files import parse_json
 from harness.model.errors import FileError, Problem
 
 #: Line magics that only affect the notebook's page. Later lines don't need them.
-_SHOWN = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
+_OMITTED = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
 
 #: Line and cell magics that time code. In a script, the kit's module `magics` does their work.
-_TIMED = {"time", "timeit"}
+_TIMING_MAGICS = {"time", "timeit"}
 _MAGICS = '__import__("kit.magics").magics'
 
 #: Cell magics that are removed, so that the code of the cell runs without them.
-_PLAIN_CELLS = {"capture"}
+_REMOVED_MAGICS = {"capture"}
 
 #: The start of a prompt, or of a line that a terminal or a notebook has printed.
-_PASTED = re.compile(
+_PASTED_OUTPUT = re.compile(
     r"\s*(?:>>(?!>)|Out\s?\[\d+\]:|(?:CPU times|Wall time|Requirement already satisfied):|"
     r"[\d.]+ (?:s|ms|us|[\u00b5\u03bc]s|ns) (?:\u00b1|\+-) |\d+ loops, best of \d+:|The slowest run took )"
 )
@@ -44,7 +44,7 @@ _SPACES = {0xA0: " ", 0x2007: " ", 0x202F: " ", 0x3000: " ", 0x200B: "", 0x200C:
 _TIMEIT = re.compile(r"\s*(?P<options>(?:-(?:[nr]\s*\d+|[qotc])\s+)*)(?P<statement>.*)", re.DOTALL)
 
 #: Modules that work only in a notebook.
-_PAGE = {"ipywidgets", "IPython", "google.colab"}
+_PAGE_MODULES = {"ipywidgets", "IPython", "google.colab"}
 
 _SHELL = re.compile(r"(?P<indent>\s*)(?P<target>[\w, ]+=\s*)?(?P<what>!!?|%)\s*(?P<rest>.*)")
 _HELP = re.compile(r"\s*(\?{1,2}\s*[\w.]+|[\w.]+\s*\?{1,2})\s*(#.*)?")
@@ -67,19 +67,20 @@ def convert_notebook(text: str, path: Path) -> tuple[str, list[str]]:
     for number, source in enumerate(cells, 1):
         if source is None:
             continue
-        lines, left, wrong = _convert_cell(source, f"cell {number}")
+        lines, omitted, faults = _convert_cell(source, f"cell {number}")
         parts.append(f"# cell {number}\n" + "\n".join(lines).rstrip() + "\n")
-        sentences += [f"cell {number}: {text}" for text in left]
+        sentences += [f"cell {number}: {text}" for text in omitted]
         problems += [
-            Problem(path, 0, f"cell {number}: {what}", fix) for what, fix in [*wrong, *_find_page_problems(lines)]
+            Problem(path, 0, f"cell {number}: {message}", fix)
+            for message, fix in [*faults, *_find_page_problems(lines)]
         ]
     if problems:
         packages = [name for problem in problems for name in _find_packages(problem.text)]
-        whole = [
+        all_problems = [
             replace(entry, fix=_suggest_environment(packages)) if _find_packages(entry.text) else entry
             for entry in problems
         ]
-        raise FileError([*whole, *(Problem(path, 0, sentence) for sentence in sentences)])
+        raise FileError([*all_problems, *(Problem(path, 0, sentence) for sentence in sentences)])
     return "".join(parts), sentences
 
 
@@ -93,10 +94,10 @@ def _find_packages(text: str) -> list[str]:
 
 def _suggest_environment(packages: Sequence[str]) -> str:
     """Return the advice to pass packages as one environment."""
-    listed = sorted(dict.fromkeys(packages), key=lambda name: not re.match(r"(tensorflow|tf-nightly)\b", name))
-    if not listed or not re.match(r"(tensorflow|tf-nightly)\b", listed[0]):
-        listed = ["tensorflow==2.15.0", *listed]
-    return f"Remove this line, and pass the packages as an environment: -e '{','.join(listed)}'"
+    ordered = sorted(dict.fromkeys(packages), key=lambda name: not re.match(r"(tensorflow|tf-nightly)\b", name))
+    if not ordered or not re.match(r"(tensorflow|tf-nightly)\b", ordered[0]):
+        ordered = ["tensorflow==2.15.0", *ordered]
+    return f"Remove this line, and pass the packages as an environment: -e '{','.join(ordered)}'"
 
 
 def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
@@ -113,10 +114,10 @@ def convert_pasted_script(text: str, path: Path) -> tuple[str, list[str]]:
     for convert in (_remove_prompts, _replace_spaces):
         text, sentence = convert(text)
         sentences += [sentence] if sentence else []
-    lines, left, wrong = _convert_cell(text, "")
-    if wrong:
-        raise FileError([Problem(path, _find_line(original, what), what, fix) for what, fix in wrong])
-    return "\n".join(lines), sentences + left
+    lines, omitted, problems = _convert_cell(text, "")
+    if problems:
+        raise FileError([Problem(path, _find_line(original, message), message, fix) for message, fix in problems])
+    return "\n".join(lines), sentences + omitted
 
 
 def _keep_code_blocks(text: str) -> tuple[str, str]:
@@ -129,7 +130,7 @@ def _keep_code_blocks(text: str) -> tuple[str, str]:
         lines.append("" if fence or language not in _CODE_BLOCKS else line)
     if not any(lines):
         return text, ""
-    return "\n".join(lines), "Only its blocks of Python code are run (between lines with ```)."
+    return "\n".join(lines), "Only the blocks of Python code, between lines with ```, are run."
 
 
 def _remove_prompts(text: str) -> tuple[str, str]:
@@ -138,30 +139,34 @@ def _remove_prompts(text: str) -> tuple[str, str]:
     If the first syntax error is after the first `>>>`, this is another text with `>>>`, such as a documentation string.
     """
     lines, code, is_open = text.split("\n"), list[str](), False
-    first = next((at for at, line in enumerate(lines) if (prompt := _PROMPT.match(line)) and not prompt["more"]), None)
+    first_prompt = next(
+        (index for index, line in enumerate(lines) if (prompt := _PROMPT.match(line)) and not prompt["more"]), None
+    )
     error = _find_syntax_error(lines)
-    if first is None or error is None or (error > first and lines[first].lstrip().startswith(">>>")):
+    if first_prompt is None or error is None:
+        return text, ""
+    if error > first_prompt and lines[first_prompt].lstrip().startswith(">>>"):
         return text, ""
     for line in lines:
         prompt = _PROMPT.match(line)
         is_open = prompt is not None and (not prompt["more"] or is_open)
         code.append(line[prompt.end() :] if prompt and is_open else "")
-    if error >= first:  # the code before the session is Python
-        code[:first] = lines[:first]
-    return "\n".join(code), "It is an interactive session: the prompts and the printed lines are omitted."
+    if error >= first_prompt:  # the code before the session is Python
+        code[:first_prompt] = lines[:first_prompt]
+    return "\n".join(code), "The text is an interactive session: its prompts and printed lines are omitted."
 
 
 def _replace_spaces(text: str) -> tuple[str, str]:
     """Return the text with plain spaces instead of the invisible characters of web pages, unless it is valid Python."""
-    plain = text.translate(_SPACES)
-    if plain == text or _find_syntax_error(text.split("\n")) is None:
+    converted = text.translate(_SPACES)
+    if converted == text or _find_syntax_error(text.split("\n")) is None:
         return text, ""
-    return plain, "Its special spaces, such as U+00A0, count as spaces."
+    return converted, "Special spaces, such as U+00A0, count as plain spaces."
 
 
-def _find_line(text: str, what: str) -> int:
+def _find_line(text: str, message: str) -> int:
     """Return the number of the line that a problem quotes, or 0."""
-    quoted = re.match(r"`(.*)`", what)
+    quoted = re.match(r"`(.*)`", message)
     lines = [line.strip() for line in text.split("\n")]
     return lines.index(quoted[1]) + 1 if quoted and quoted[1] in lines else 0
 
@@ -178,8 +183,8 @@ def _read_cells(text: str, path: Path) -> list[str | None]:
     try:
         document: Any = parse_json(text)
         # format 3 had sheets of cells, with their text in `input`
-        listed = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
-        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in listed]
+        cells = document["cells"] if "cells" in document else document["worksheets"][0]["cells"]
+        return [_get_source(cell) if cell["cell_type"] == "code" else None for cell in cells]
     except (ValueError, TypeError, KeyError, IndexError):
         raise FileError(
             [Problem(path, 0, "This is not a Jupyter notebook.", "Pass a notebook or a Python file.")]
@@ -196,65 +201,65 @@ def _convert_cell(source: str, cell: str) -> tuple[list[str], list[str], list[tu
 
     Only a line with a syntax error is treated as a magic. So a string that looks like a magic is never replaced.
     """
-    lines, left, wrong = source.split("\n"), list[str](), list[tuple[str, str]]()
+    lines, omitted, problems = source.split("\n"), list[str](), list[tuple[str, str]]()
     magic = re.match(r"%%(\w+)", source)
     if magic:
-        if magic[1] in _TIMED:
-            body, left, wrong = _convert_cell("\n".join(lines[1:]), cell)
-            return _convert_cell_magic(magic[1], lines[0], body, cell), left, wrong
-        if magic[1] not in _PLAIN_CELLS:
+        if magic[1] in _TIMING_MAGICS:
+            body, omitted, problems = _convert_cell("\n".join(lines[1:]), cell)
+            return _convert_cell_magic(magic[1], lines[0], body, cell), omitted, problems
+        if magic[1] not in _REMOVED_MAGICS:
             return [], [], [(f"`{lines[0]}` is not Python.", "Remove the cell, or write it in Python.")]
-        left.append(_describe_omitted(lines[0]))
+        omitted.append(_describe_omitted(lines[0]))
         lines[0] = ""
     for _ in range(len(lines)):
-        at = _find_syntax_error(lines)
-        if at is None:
+        index = _find_syntax_error(lines)
+        if index is None:
             break
-        line, shell = lines[at], _SHELL.fullmatch(lines[at])
-        if _PASTED.match(line):
-            lines[at] = line[: len(line) - len(line.lstrip())] + "pass"
-            left.append(f"`{line.strip()}` is omitted: it is pasted output, and not code.")
+        line, shell = lines[index], _SHELL.fullmatch(lines[index])
+        if _PASTED_OUTPUT.match(line):
+            lines[index] = line[: len(line) - len(line.lstrip())] + "pass"
+            omitted.append(f"`{line.strip()}` is omitted: it is pasted output, and not code.")
             continue
         if shell is None and not _HELP.fullmatch(line):
             break  # an error of the script itself, which appears when it runs
-        name, _, rest = (shell["rest"] if shell else "").partition(" ")
+        name, _, argument = (shell["rest"] if shell else "").partition(" ")
         indent = shell["indent"] if shell else ""
-        if shell and shell["what"] == "%" and name in _TIMED and rest:
-            label = f"{cell or f'line {at + 1}'}: %{name}"
-            lines[at] = indent + _convert_line_magic(name, rest, label, shell["target"] or "")
+        if shell and shell["what"] == "%" and name in _TIMING_MAGICS and argument:
+            label = f"{cell or f'line {index + 1}'}: %{name}"
+            lines[index] = indent + _convert_line_magic(name, argument, label, shell["target"] or "")
             continue
-        lines[at] = f"{indent}pass"
-        if shell is None or (shell["what"] == "%" and name in _SHOWN):
-            left.append(_describe_omitted(line.strip()))
+        lines[index] = f"{indent}pass"
+        if shell is None or (shell["what"] == "%" and name in _OMITTED):
+            omitted.append(_describe_omitted(line.strip()))
         else:
-            wrong.append(
+            problems.append(
                 (f"`{line.strip()}` works only in a notebook.", _suggest_replacement(shell["what"], shell["rest"]))
             )
-    return lines, left, wrong
+    return lines, omitted, problems
 
 
 def _describe_omitted(line: str) -> str:
     return f"`{line}` is omitted, because it only affects the notebook's page."
 
 
-def _convert_line_magic(name: str, rest: str, label: str, target: str) -> str:
+def _convert_line_magic(name: str, argument: str, label: str, target: str) -> str:
     """Return a line of Python that does the work of a line magic: it times a statement. `target` is such as `x = `."""
     if name == "time":
-        return f"with {_MAGICS}.Timed({_make_label(label, rest)!r}): {target}{rest.strip()}"
-    options, statement = _parse_options(rest)
+        return f"with {_MAGICS}.Timed({_make_label(label, argument)!r}): {target}{argument.strip()}"
+    options, statement = _parse_options(argument)
     return f"{target}{_MAGICS}.timeit({_make_label(label, statement)!r}, {statement!r}, globals(){options})"
 
 
-def _convert_cell_magic(name: str, first: str, body: list[str], cell: str) -> list[str]:
+def _convert_cell_magic(name: str, magic_line: str, body: list[str], cell: str) -> list[str]:
     """Return the lines of a cell that is timed as a whole. Lines of code keep their numbers."""
     label = f"{cell}: %%{name}" if cell else f"%%{name}"
-    shown_label = _make_label(label, next((line for line in body if line.strip()), ""))
+    full_label = _make_label(label, next((line for line in body if line.strip()), ""))
     if name == "time":
         timer = "__harness_time__"
-        return [f"{timer} = {_MAGICS}.Timed({shown_label!r}); {timer}.__enter__()", *body, f"{timer}.__exit__()"]
-    options, setup = _parse_options(first.removeprefix("%%timeit"))
-    statement, more = "\n".join(body).strip("\n"), f", setup={setup!r}" if setup else ""
-    return [f"{_MAGICS}.timeit({shown_label!r}, {statement!r}, globals(){options}{more})", *[""] * len(body)]
+        return [f"{timer} = {_MAGICS}.Timed({full_label!r}); {timer}.__enter__()", *body, f"{timer}.__exit__()"]
+    options, setup = _parse_options(magic_line.removeprefix("%%timeit"))
+    statement, setup_argument = "\n".join(body).strip("\n"), f", setup={setup!r}" if setup else ""
+    return [f"{_MAGICS}.timeit({full_label!r}, {statement!r}, globals(){options}{setup_argument})", *[""] * len(body)]
 
 
 def _parse_options(text: str) -> tuple[str, str]:
@@ -285,11 +290,11 @@ def _find_syntax_error(lines: list[str]) -> int | None:
     return None
 
 
-def _suggest_replacement(what: str, rest: str) -> str:
-    pip = _PIP.match(rest)
+def _suggest_replacement(prefix: str, command: str) -> str:
+    pip = _PIP.match(command)
     if pip:
-        return _suggest_environment(_find_packages(f"`{what}{rest}`"))
-    if rest.startswith(("wget ", "curl ", "git ", "gdown ")):
+        return _suggest_environment(_find_packages(f"`{prefix}{command}`"))
+    if command.startswith(("wget ", "curl ", "git ", "gdown ")):
         return "Remove this line: a launch has no network. Download the file first, and pass it with --with FILE."
     return "Remove this line, or write it in Python."
 
@@ -311,13 +316,14 @@ def _find_page_problems(lines: list[str]) -> list[tuple[str, str]]:
             else []
         )
     ]
-    page = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE)]
-    called = {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    page_modules = [name for name in imported if any(f"{name}.".startswith(f"{prefix}.") for prefix in _PAGE_MODULES)]
+    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called_names = {function.id for function in calls if isinstance(function, ast.Name)}
     return [
-        *((f"`{name}` works only in a notebook.", "Remove the code that uses it.") for name in page),
+        *((f"`{name}` works only in a notebook.", "Remove the code that uses it.") for name in page_modules),
         *(
             (f"`{name}()` works only in a notebook.", "Remove this call, or print its result.")
-            for name in sorted(called & {"display", "get_ipython"})
-            if not page
+            for name in sorted(called_names & {"display", "get_ipython"})
+            if not page_modules
         ),
     ]

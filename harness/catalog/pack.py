@@ -1,4 +1,4 @@
-"""A pack: a folder with everything that image builds need on a machine without a network, and with its hashes."""
+"""A pack: a folder with everything that image builds need on a machine without a network, and the files' hashes."""
 
 import hashlib
 import json
@@ -28,10 +28,10 @@ FILE = "MANIFEST.json"
 SCHEMA = 1
 
 #: The number of parallel downloads. One connection rarely uses the whole bandwidth, and a fifth one rarely helps.
-_AT_A_TIME = 4
+_PARALLEL_DOWNLOADS = 4
 
 #: A download fails after this many seconds without data.
-_PATIENCE = 60
+_TIMEOUT_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ def check(folder: Path, manifest: Manifest) -> None:
     faults = {name: _check_file_in_pack(folder, name, digest) for name, digest in sorted(manifest.files.items())}
     problems = [f"{name} {fault}" for name, fault in faults.items() if fault]
     if problems:
-        first = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
-        raise UsageError(f"The pack {folder} is corrupt: {first}.", "Copy the pack again, or create it again.")
+        shown_problems = "; ".join(problems[:5]) + (f"; and {len(problems) - 5} more" if len(problems) > 5 else "")
+        raise UsageError(f"The pack {folder} is corrupt: {shown_problems}.", "Copy the pack again, or create it again.")
 
 
 def fill(
@@ -116,14 +116,14 @@ def fill(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be created: {error.strerror}.") from None
-    before = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
+    old_manifest = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
-    saved = {} if images is None else _save_images(images, requirements, folder, before.images, say)
-    files = {name: hash_file(folder / name) for name in saved}
+    saved_images = {} if images is None else _save_images(images, requirements, folder, old_manifest.images, say)
+    files = {name: hash_file(folder / name) for name in saved_images}
     wheels = _fetch_wheels(project, requirements, folder / "wheels", say)
     files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
-    named = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
-    write(folder, Manifest(__version__, named, saved, files).extend(before))
+    environments = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
+    write(folder, Manifest(__version__, environments, saved_images, files).extend(old_manifest))
     return [folder / name for name in files]
 
 
@@ -151,16 +151,17 @@ def _save_images(
     store: ImageStore,
     requirements: Sequence[Requirement],
     folder: Path,
-    had: Mapping[str, Mapping[str, str]],
+    saved_images: Mapping[str, Mapping[str, str]],
     say: Callable[[str], object],
 ) -> dict[str, dict[str, str]]:
-    """Save the base images that aren't in `had`. Return `reference` and `id` of all images by file."""
+    """Save the base images that aren't in `saved_images`. Return `reference` and `id` of all images by file."""
     images = {}
     remove_unfinished(folder / "images")
     for reference in store.bases(requirements):
         identity = store.obtain(reference)
         name = f"images/{re.sub(r'[^A-Za-z0-9.-]', '-', reference)}.tar"
-        if had.get(name, {}).get("id") != identity or not (folder / name).is_file() or (folder / name).is_symlink():
+        path = folder / name
+        if saved_images.get(name, {}).get("id") != identity or not path.is_file() or path.is_symlink():
             store.save(reference, folder / name)
             say(f"saved {reference}")
         images[name] = {"reference": reference, "id": identity}
@@ -171,8 +172,8 @@ def _fetch_wheels(
     project: Project, requirements: Sequence[Requirement], folder: Path, say: Callable[[str], object]
 ) -> dict[str, str]:
     """Fetch the packages of the locks, of images/uv.txt and of harness. Return the sha256 by name."""
-    own = f"{sys.version_info.major}.{sys.version_info.minor}"
-    sources = [(project.root / "images" / "uv.txt", own), (project.root / "requirements.txt", own)]
+    own_python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    sources = [(project.root / "images" / "uv.txt", own_python), (project.root / "requirements.txt", own_python)]
     sources += [(requirement.lock.path, requirement.environment.python) for requirement in requirements]
     packages = [package for path, python in sources if path.is_file() for package in index.parse_lock(path, python)]
     return download([file for package in packages for file in index.find_files(package)], folder, say)
@@ -203,7 +204,7 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
     remove_unfinished(folder)
     missing = [name for name in by_name if _check_hash(folder / name, hashes[name])]
     stop = threading.Event()
-    with ThreadPoolExecutor(_AT_A_TIME) as pool:
+    with ThreadPoolExecutor(_PARALLEL_DOWNLOADS) as pool:
         fetching = {
             pool.submit(_fetch, index.find_address(by_name[name]), folder / name, hashes[name], stop): name
             for name in missing
@@ -220,9 +221,9 @@ def download(files: Iterable[File], folder: Path, progress: Callable[[str], obje
 
 
 def hash_file(path: Path) -> str:
-    """Return the hash of a file. Raises OSError."""
-    with path.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+    """Return the SHA-256 hash of a file. Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _check_hash(path: Path, digest: str) -> str:
@@ -267,9 +268,9 @@ def _copy(url: str, path: Path, stop: threading.Event) -> None:
     # a session uses the proxies and certificates in the environment variables
     with requests.Session() as session:
         session.mount(f"{parts.scheme}://", requests.adapters.HTTPAdapter(max_retries=3))
-        with session.get(url, stream=True, timeout=_PATIENCE) as answer, path.open("wb") as out:
-            answer.raise_for_status()
-            for block in answer.iter_content(1 << 20):
+        with session.get(url, stream=True, timeout=_TIMEOUT_SECONDS) as response, path.open("wb") as file:
+            response.raise_for_status()
+            for block in response.iter_content(1 << 20):
                 if stop.is_set():
                     raise InterruptedError("another file could not be downloaded")
-                out.write(block)
+                file.write(block)

@@ -58,13 +58,13 @@ class Project:
         This is `HARNESS_PROJECT`, or the nearest parent folder with a catalog, or harness's own project, extended by
         the scenarios in `./scenarios`. Raises UsageError if HARNESS_PROJECT has no catalog.
         """
-        named = os.environ.get("HARNESS_PROJECT")
-        if named:
-            if not (Path(named) / BAKE_FILE).is_file():
-                raise UsageError(f"Invalid HARNESS_PROJECT {named}: {BAKE_FILE} isn't in this folder.")
-            return cls(Path(named).resolve())
-        here = Path.cwd()
-        for folder in (here, *here.parents):
+        path = os.environ.get("HARNESS_PROJECT")
+        if path:
+            if not (Path(path) / BAKE_FILE).is_file():
+                raise UsageError(f"Invalid HARNESS_PROJECT {path}: {BAKE_FILE} isn't in this folder.")
+            return cls(Path(path).resolve())
+        current = Path.cwd()
+        for folder in (current, *current.parents):
             if (folder / BAKE_FILE).is_file() and (folder / "scenarios").is_dir():
                 return cls(folder)
-        return cls(package_data.FOLDER, own=here / "scenarios")
+        return cls(package_data.FOLDER, own=current / "scenarios")

@@ -22,21 +22,21 @@ from harness.model.errors import UsageError
 LOCKS = ("pylock.toml", "uv.lock", "poetry.lock", "pdm.lock")
 
 #: An option of pip that includes another file or a folder.
-_OTHER_FILE = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
+_FILE_OPTION = re.compile(r"-[rce]\b|--(?:requirement|constraint|editable)\b")
 _REQUIREMENTS = re.compile(r"(?:-r|--requirement)[ =]*(?P<file>\S.*)")
 #: The versions of Python that an environment can have. An image can have Python 3.6 only if the catalog lists it.
 _PYTHONS = ("3.6", *PYTHONS)
 #: A package in environment.yml: a channel, the name, its version and its build.
 _CONDA = re.compile(r"(?:[\w./-]+::)?([\w.-]+)\s*(?:(==?)\s*([^\s=,|*]+)(\.\*)?(?:=(\S+))?|([<>!~].*)?)")
 #: Conda packages that aren't required from the index, because an environment's image has Python, pip and CUDA already.
-_FROM_ELSEWHERE = re.compile(r"python|pip|cuda.*|cudnn")
+_IMAGE_PACKAGES = re.compile(r"python|pip|cuda.*|cudnn")
 
 
 @dataclass(frozen=True, slots=True)
 class PackageFile:
     """The packages of a file: its TensorFlow, such as `tensorflow==2.15.0` (or empty), and other requirements.
 
-    `unpinned` is a sentence about a TensorFlow without an exact version. Other environments then have the release.
+    If TensorFlow has no exact version, `unpinned` is a sentence about it. Then other values of -e select the release.
     """
 
     tensorflow: str
@@ -53,9 +53,9 @@ class PackageFile:
 
         `python` may be empty if no requirement depends on it.
         """
-        chosen = python or _PYTHONS[-1]
-        chosen_texts = [_drop_marker(requirement) for requirement in self.others if applies(requirement, chosen)]
-        return [*dict.fromkeys(chosen_texts)]
+        version = python or _PYTHONS[-1]
+        texts = [_drop_marker(requirement) for requirement in self.others if applies(requirement, version)]
+        return [*dict.fromkeys(texts)]
 
 
 def is_package_file(text: str) -> bool:
@@ -66,15 +66,15 @@ def is_package_file(text: str) -> bool:
 def read(path: Path) -> PackageFile:
     """Read the packages of a file, without those for other operating systems.
 
-    A pyproject.toml has them from the lock beside it. Raises UsageError for a file that can't be read, and a package
-    that isn't from an index.
+    For pyproject.toml, read the lock file in the same folder. Raises UsageError for a file that can't be read, and for
+    a package that isn't from an index.
     """
     if path.name == "pyproject.toml":
         lock = next((path.with_name(name) for name in LOCKS if path.with_name(name).exists()), None)
         if lock is None:
             raise UsageError(
                 f"The folder of {path} has no lock file ({', '.join(LOCKS)}).",
-                "Create one, for example with uv lock, or pass a list of packages: -e requirements.txt",
+                "Create a lock file, for example with uv lock, or pass a list of packages: -e requirements.txt",
             )
         path = lock
     text = _read_text(path)
@@ -86,7 +86,7 @@ def read(path: Path) -> PackageFile:
         requirements = _read_conda(text, path)
     else:
         requirements = _read_lock(text, path)
-    return _split(requirements)
+    return _separate_tensorflow(requirements)
 
 
 def _read_text(path: Path) -> str:
@@ -98,10 +98,10 @@ def _read_text(path: Path) -> str:
         raise UsageError(f"The file {path} can't be read: it isn't UTF-8 text.") from None
 
 
-def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
+def _separate_tensorflow(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
     """Separate TensorFlow from other requirements, each with its place in the file for errors."""
     tensorflow, unpinned, others = "", "", []
-    for place, requirement in requirements:
+    for location, requirement in requirements:
         if not any(applies(requirement, python) for python in _PYTHONS):
             continue
         if canonicalize_name(requirement.name) not in TENSORFLOW:
@@ -109,26 +109,26 @@ def _split(requirements: Iterable[tuple[str, Requirement]]) -> PackageFile:
         elif parse_exact(requirement):
             tensorflow = _drop_marker(requirement)
         else:
-            unpinned = f"{place}: {str(requirement)!r} has no exact version."
+            unpinned = f"{location}: {str(requirement)!r} has no exact version."
     return PackageFile(tensorflow, tuple(others), unpinned)
 
 
-def _read_pip(text: str, path: Path, outer: tuple[Path, ...] = ()) -> Iterator[tuple[str, Requirement]]:
+def _read_pip(text: str, path: Path, including_files: tuple[Path, ...] = ()) -> Iterator[tuple[str, Requirement]]:
     """Read the packages of a requirements file, and of the files that it includes. Raises UsageError.
 
-    `outer` are the files that include it.
+    `including_files` are the files that include this file.
     """
     number = 1
     for line in re.split(r"(?<!\\)\n", text):  # a backslash continues the line
-        plain = re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")).split(" --hash")[0].strip()
-        place, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(plain)
+        entry = re.sub(r"(^|\s)#.*", "", line.replace("\\\n", " ")).split(" --hash")[0].strip()
+        location, included = f"{path}, line {number}", _REQUIREMENTS.fullmatch(entry)
         if included:
-            other, including = path.parent / included["file"], (*outer, path)
-            if other.resolve() in {file.resolve() for file in including}:
-                raise UsageError(f"{place}: {other} includes itself.", "Remove this line.")
-            yield from _read_pip(_read_text(other), other, including)
-        elif plain and (not plain.startswith("-") or _OTHER_FILE.match(plain)):
-            yield place, _parse_requirement(plain, place)
+            included_path, chain = path.parent / included["file"], (*including_files, path)
+            if included_path.resolve() in {file.resolve() for file in chain}:
+                raise UsageError(f"{location}: {included_path} includes itself.", "Remove this line.")
+            yield from _read_pip(_read_text(included_path), included_path, chain)
+        elif entry and (not entry.startswith("-") or _FILE_OPTION.match(entry)):
+            yield location, _parse_requirement(entry, location)
         number += 1 + line.count("\n")
 
 
@@ -136,8 +136,8 @@ def _read_conda(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
     try:
         document = yaml.safe_load(text)
     except yaml.MarkedYAMLError as error:
-        place = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise UsageError(f"{path}{place}: this isn't valid YAML: {error.problem}.") from None
+        location = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise UsageError(f"{path}{location}: this isn't valid YAML: {error.problem}.") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise UsageError(f"{path} isn't valid YAML: {str(error).splitlines()[0]}.") from None
     packages = document.get("dependencies") if isinstance(document, Mapping) else None
@@ -164,7 +164,7 @@ def _convert_conda(package: str, path: Path) -> Requirement | None:
             f"{path}: {package!r} is one build of a conda package, and the package index has no such builds.",
             "Export only the packages that you installed: conda env export --from-history > environment.yml",
         )
-    if _FROM_ELSEWHERE.fullmatch(name):
+    if _IMAGE_PACKAGES.fullmatch(name):
         return None
     # in conda, =2.15 means 2.15.*; a TensorFlow version with three parts is exact
     is_exact = operator == "==" or (name in TENSORFLOW and version and version.count(".") == 2)
@@ -176,7 +176,9 @@ def _read_uv(path: Path) -> Iterator[tuple[str, Requirement]]:
     options = ["--frozen", "--no-hashes", "--no-emit-project", "--no-header", "--no-annotate", "--no-dev", "--quiet"]
     process = run_uv(["export", f"--directory={path.absolute().parent}", *options])
     if process.returncode:
-        raise UsageError(f"{path} can't be read by uv:\n{get_last_lines(process.stderr)}", "Lock it again: uv lock")
+        raise UsageError(
+            f"{path} can't be read by uv:\n{get_last_lines(process.stderr)}", "To create the lock file again: uv lock"
+        )
     return _read_pip(process.stdout, path)
 
 
@@ -198,10 +200,10 @@ def _read_lock(text: str, path: Path) -> Iterator[tuple[str, Requirement]]:
             continue
         name, version = package.get("name"), package.get("version")
         source = package.get("source")
-        is_elsewhere = {"vcs", "directory", "archive", "git", "path", "url"} & package.keys() or (
+        is_from_source = {"vcs", "directory", "archive", "git", "path", "url"} & package.keys() or (
             isinstance(source, Mapping) and source.get("type", "legacy") != "legacy"
         )
-        if is_elsewhere or not version:
+        if is_from_source or not version:
             raise _make_index_error(str(name)[:80], str(path))
         marker = _read_marker(package)
         yield str(path), _parse_requirement(f"{name}=={version}{f' ; {marker}' if marker else ''}", str(path))
@@ -213,19 +215,19 @@ def _read_marker(package: Mapping[str, Any]) -> str:
     return str(marker.get("main", "") if isinstance(marker, Mapping) else marker)
 
 
-def _parse_requirement(text: str, place: str) -> Requirement:
+def _parse_requirement(text: str, location: str) -> Requirement:
     try:
         requirement = Requirement(text)
     except InvalidRequirement:
-        raise _make_index_error(text, place) from None
+        raise _make_index_error(text, location) from None
     if requirement.url:
-        raise _make_index_error(text, place)
+        raise _make_index_error(text, location)
     return requirement
 
 
-def _make_index_error(text: str, place: str) -> UsageError:
+def _make_index_error(text: str, location: str) -> UsageError:
     return UsageError(
-        f"{place}: {text[:80]!r} isn't a package from an index.",
+        f"{location}: {text[:80]!r} isn't a package from an index.",
         "Write the packages with their versions instead of this line.",
     )
 

@@ -18,16 +18,16 @@ from harness.model.texts import find_nearest
 NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
 
 _EXAMPLE = "For example: -e tensorflow==2.7.1, -e tf-nightly, -e 'tensorflow==2.0.0,keras==2.3.1'"
-_MOVE = "For example: -e tf2.0+numpy==1.21.6"
+_OVERRIDE_EXAMPLE = "For example: -e tf2.0+numpy==1.21.6"
 _OPERATOR = r"[<>=~!]=|[<>]"
 #: A comma between requirements. It isn't a comma before a version bound, nor between extras.
 _COMMA = re.compile(rf",(?!\s*(?:{_OPERATOR}))(?![^\[\]]*\])")
 #: The maximum length of an environment's name in characters. A Docker repository and a file also have this name.
-_LONGEST = 100
+_NAME_LENGTH = 100
 #: A plus before a package with a version bound. The plus in a local version (2.15.0+cu12) has no bound after it.
 _PLUS = re.compile(rf"\+(?=\s*[A-Za-z0-9][\w.-]*\s*(?:\[[^\]]*\]\s*)?(?:{_OPERATOR}))")
 #: The values of environment markers in launches.
-_LAUNCHES = {
+_LAUNCH_MARKERS = {
     "extra": "",
     "implementation_name": "cpython",
     "os_name": "posix",
@@ -37,7 +37,7 @@ _LAUNCHES = {
     "sys_platform": "linux",
 }
 #: The patch version of Python in environment markers. The last releases of each Python version have about this number.
-_PATCH = 20
+_PATCH_VERSION = 20
 #: An environment with another version of Python: `tf2.15@py3.9`.
 _ON_PYTHON = re.compile(r"(?P<base>[^@+]+)@py(?P<python>3\.\d{1,2})")
 
@@ -111,9 +111,9 @@ class LockOverride:
 
 def _make_name(parts: Sequence[str], text: str, start: str) -> str:
     """Join the parts if all versions are exact and the name is short. Otherwise, join the start and a hash."""
-    plain = "-".join(parts).replace("==", "-")
-    if not re.search(r"[<>~!,]", plain) and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", plain) and len(plain) <= _LONGEST:
-        return plain
+    name = "-".join(parts).replace("==", "-")
+    if not re.search(r"[<>~!,]", name) and re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name) and len(name) <= _NAME_LENGTH:
+        return name
     return f"{re.sub(r'[^a-z0-9.]+', '-', start)}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
 
 
@@ -145,14 +145,14 @@ def parse_override(text: str) -> LockOverride:
     """Parse an environment and packages to replace. Raises UsageError, with an example, for other text."""
     base, *parts = (part.strip() for part in _PLUS.split(text))
     if not base or (not has_requirements(base) and "+" in base) or not parts:
-        near = find_nearest(text.rpartition("+")[2], KERAS[1:])
-        hint = f" Did you mean {text.rpartition('+')[0]}+{near}?" if near else ""
-        raise _make_error(text, "the package to replace needs a version", f"{_MOVE}{hint}")
-    requirements = [_parse_requirement(part, text, _MOVE) for part in parts]
+        nearest = find_nearest(text.rpartition("+")[2], KERAS[1:])
+        hint = f" Did you mean {text.rpartition('+')[0]}+{nearest}?" if nearest else ""
+        raise _make_error(text, "the package to replace needs a version", f"{_OVERRIDE_EXAMPLE}{hint}")
+    requirements = [_parse_requirement(part, text, _OVERRIDE_EXAMPLE) for part in parts]
     names = [canonicalize_name(requirement.name) for requirement in requirements]
-    twice = next((name for name in names if names.count(name) > 1), "")
-    if twice:
-        raise _make_error(text, f"{twice} is listed twice", _MOVE)
+    duplicate = next((name for name in names if names.count(name) > 1), "")
+    if duplicate:
+        raise _make_error(text, f"{duplicate} is listed twice", _OVERRIDE_EXAMPLE)
     return LockOverride(str(parse(base)) if has_requirements(base) else base, sorted(map(_normalize, requirements)))
 
 
@@ -190,8 +190,8 @@ def parse_exact(requirement: Requirement) -> str:
 
 def applies(requirement: Requirement, python: str) -> bool:
     """Return whether a requirement applies to launches with Python X.Y, according to its environment marker."""
-    versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH}"}
-    return requirement.marker is None or requirement.marker.evaluate({**_LAUNCHES, **versions})
+    versions = {"python_version": python, "python_full_version": f"{python}.{_PATCH_VERSION}"}
+    return requirement.marker is None or requirement.marker.evaluate({**_LAUNCH_MARKERS, **versions})
 
 
 def _normalize(requirement: Requirement) -> str:
@@ -200,5 +200,5 @@ def _normalize(requirement: Requirement) -> str:
     return f"{canonicalize_name(requirement.name)}{extras}{f'=={version}' if version else requirement.specifier}"
 
 
-def _make_error(text: str, why: str, example: str = _EXAMPLE) -> UsageError:
-    return UsageError(f"The environment {text!r} cannot be created: {why}.", example)
+def _make_error(text: str, reason: str, example: str = _EXAMPLE) -> UsageError:
+    return UsageError(f"The environment {text!r} cannot be created: {reason}.", example)

@@ -27,13 +27,13 @@ class FoundScenarios:
 
 def find_scenarios(project: Project, named: Collection[str] = ()) -> FoundScenarios:
     """Return every scenario of the project, sorted by name. `named` is the same as in `find_scenario_files`."""
-    scenarios, broken = {}, {}
+    scenarios, errors = {}, {}
     for path in find_scenario_files(project, named):
         try:
             scenarios[path.stem] = load_scenario(path)
         except FileError as error:
-            broken[path.stem] = error
-    return FoundScenarios(scenarios, broken)
+            errors[path.stem] = error
+    return FoundScenarios(scenarios, errors)
 
 
 def find_scenario_files(project: Project, named: Collection[str] = ()) -> list[Path]:
@@ -43,18 +43,18 @@ def find_scenario_files(project: Project, named: Collection[str] = ()) -> list[P
     it. Raises FileError if two scenarios have the same name, because a suite would measure the wrong program.
     """
     files: dict[str, Path] = {}
-    taken = []
+    conflicts = []
     for path in (path for folder in project.scenario_folders for path in _find_modules(folder)):
         if files.setdefault(path.stem, path) != path:
-            taken.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Rename the file."))
-    beside = _find_modules(project.own) if project.own else []
-    own = [path for path in beside if path.stem in named or _may_have_header(path)]
-    for path in (path for path in own if path.stem in files):
+            conflicts.append(Problem(path, 0, f"{files[path.stem]} has the same name.", "Rename the file."))
+    candidates = _find_modules(project.own) if project.own else []
+    user_files = [path for path in candidates if path.stem in named or _may_have_header(path)]
+    for path in (path for path in user_files if path.stem in files):
         problem = f"harness already has a scenario {path.stem}."
-        taken.append(Problem(path, 0, problem, "Rename the file."))
-    if taken:
-        raise FileError(taken)
-    return sorted([*files.values(), *own], key=lambda path: path.stem)
+        conflicts.append(Problem(path, 0, problem, "Rename the file."))
+    if conflicts:
+        raise FileError(conflicts)
+    return sorted([*files.values(), *user_files], key=lambda path: path.stem)
 
 
 def _find_modules(folder: Path) -> list[Path]:
@@ -84,14 +84,14 @@ def find_files_of(scenario: Scenario, kit: Mapping[str, bytes]) -> dict[str, byt
 
     Raises UsageError for a missing file, and for a file in a folder named `kit`.
     """
-    if taken := [name for name in scenario.files if PurePosixPath(name).parts[:1] == ("kit",)]:
+    if conflicts := [name for name in scenario.files if PurePosixPath(name).parts[:1] == ("kit",)]:
         raise UsageError(
-            f"Launches of {scenario.path} can't get the file {taken[0]!r}, "
+            f"Launches of {scenario.path} can't get the file {conflicts[0]!r}, "
             "because harness has its own folder kit there.",
             "Rename your file or folder.",
         )
-    own = {name: _read(scenario.path.parent / name) for name in scenario.files}
-    return {scenario.path.name: _read(scenario.path)} | own | dict(kit)
+    scenario_files = {name: _read(scenario.path.parent / name) for name in scenario.files}
+    return {scenario.path.name: _read(scenario.path)} | scenario_files | dict(kit)
 
 
 def _read(path: Path) -> bytes:
@@ -138,8 +138,8 @@ def read_suite_tables(project: Project) -> TomlDocument:
 def _make_suite(name: str, table: "SuiteTable") -> Suite:
     parts = []
     for part in table.select:
-        chosen = dict(part.__pydantic_extra__)
-        environments = chosen.pop(ENVIRONMENT, [])
-        parts.append(SuitePart(part.scenario, chosen, environments))
+        axes = dict(part.__pydantic_extra__)
+        environments = axes.pop(ENVIRONMENT, [])
+        parts.append(SuitePart(part.scenario, axes, environments))
     fields = {key: value for key, value in table if key != "select"}
     return Suite(**fields | {"name": name, "title": table.title or name, "parts": parts})

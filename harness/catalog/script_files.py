@@ -27,14 +27,14 @@ def map_files(listed: Sequence[Path], script: Path) -> dict[str, Path]:
     """
     files: dict[str, Path] = {}
     for path in listed:
-        place = _get_relative_path(path, script)
+        target = _get_relative_path(path, script)
         if not path.expanduser().is_dir():
-            files[place] = path
+            files[target] = path
             continue
-        inside = _list_files(path.expanduser())
-        if len(inside) > MOST_FILES:
+        folder_files = _list_files(path.expanduser())
+        if len(folder_files) > MOST_FILES:
             raise UsageError(f"The folder {path} has more than {MOST_FILES:,} files.", "Pass a smaller folder.")
-        files |= {f"{place}/{name}": file for name, file in inside.items()}
+        files |= {f"{target}/{name}": file for name, file in folder_files.items()}
     return files
 
 
@@ -47,12 +47,12 @@ def _get_relative_path(path: Path, script: Path) -> str:
     parts = path.expanduser().absolute().parts
     if _KERAS in parts:
         return "/".join(parts[parts.index(_KERAS) :])
-    inside = Path(os.path.normpath(path.expanduser().absolute()))
+    absolute = Path(os.path.normpath(path.expanduser().absolute()))
     folder = Path(os.path.normpath(script.absolute())).parent
-    if inside.is_relative_to(folder) and inside != folder:
-        return inside.relative_to(folder).as_posix()
-    is_plain = not path.is_absolute() and not {"..", "~"} & {*path.parts} and path.parts
-    return path.as_posix() if is_plain else inside.name
+    if absolute.is_relative_to(folder) and absolute != folder:
+        return absolute.relative_to(folder).as_posix()
+    is_relative = not path.is_absolute() and not {"..", "~"} & {*path.parts} and path.parts
+    return path.as_posix() if is_relative else absolute.name
 
 
 def _list_files(folder: Path) -> dict[str, Path]:
@@ -77,21 +77,21 @@ def find_beside(path: Path, text: str) -> list[Path]:
     The imports and strings of these modules count too. Hidden files, files outside the folder, and files and folders
     above the limits MOST_BYTES and MOST_FILES aren't included.
     """
-    folder, listed, texts = path.absolute().parent, [], [text]
+    folder, paths, texts = path.absolute().parent, [], [text]
     while texts:
         tree_text = texts.pop()
         modules = [name for name in find_imports(tree_text) if name not in TAKEN]
         names = [file for name in modules for file in (f"{name}.py", name)] + _find_named_paths(tree_text)
         for name in dict.fromkeys(names):
             file = folder / name
-            if file in listed or file == path.absolute() or not _may_bring(file, folder):
+            if file in paths or file == path.absolute() or not _can_copy(file, folder):
                 continue
             if file.is_dir() and name in modules and not any(file.glob("*.py")):
                 continue
-            listed.append(file)
+            paths.append(file)
             sources = [file] if file.suffix == ".py" else list(file.glob("**/*.py")) if file.is_dir() else []
             texts += [source.read_text("utf-8", "replace") for source in sources]
-    return listed
+    return paths
 
 
 def _find_named_paths(text: str) -> list[str]:
@@ -106,11 +106,11 @@ def _find_named_paths(text: str) -> list[str]:
     return [name for name in constants if re.fullmatch(r"(?!\.*/*$)[^\n\0]{1,200}", name)]
 
 
-def _may_bring(file: Path, folder: Path) -> bool:
+def _can_copy(file: Path, folder: Path) -> bool:
     """Return whether a file or folder is below the script's folder, small, and not hidden."""
     try:
-        place = Path(os.path.normpath(file))
-        parts = place.relative_to(folder).parts
+        normalized = Path(os.path.normpath(file))
+        parts = normalized.relative_to(folder).parts
         is_inside = file.resolve().is_relative_to(folder.resolve())
         if not parts or not is_inside or any(part[0] == "." or part == "__pycache__" for part in parts):
             return False

@@ -81,16 +81,16 @@ class Script:
     @property
     def numbers(self) -> dict[str, list[str]]:
         """The names of the printed numbers that each regular expression finds, one per group. Raises UsageError."""
-        called: dict[str, list[str]] = {}
+        names_by_pattern: dict[str, list[str]] = {}
         for pattern in self.grep:
-            called[pattern] = find_labels(pattern)
-        names = [name for group_names in called.values() for name in group_names]
+            names_by_pattern[pattern] = find_labels(pattern)
+        names = [name for group_names in names_by_pattern.values() for name in group_names]
         for name in names:
             if names.count(name) > 1:
                 raise UsageError(
                     f"Two groups in --grep have the name {name!r}.", "Give each group its own name: (?P<name>…)"
                 )
-        return called
+        return names_by_pattern
 
     @property
     def ratios(self) -> dict[str, tuple[str, str]]:
@@ -99,14 +99,15 @@ class Script:
         Without --compare, there is one ratio if there are exactly two numbers and both groups have names.
         """
         names = [name for group_names in self.numbers.values() for name in group_names]
-        named = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
+        named_groups = [name for pattern in self.grep for name in re.compile(pattern).groupindex]
         if not self.compare:
-            is_pair = len(names) == 2 == len(named) and not self.has_runner
+            is_pair = len(names) == 2 == len(named_groups) and not self.has_runner
             return {"/".join(names): (names[0], names[1])} if is_pair else {}
         ratios = {}
         for text in self.compare:
-            cuts = [match.start() for match in re.finditer("/", text)]
-            pairs = [(text[:cut], text[cut + 1 :]) for cut in cuts if {text[:cut], text[cut + 1 :]} <= {*names}]
+            slashes = [match.start() for match in re.finditer("/", text)]
+            splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
+            pairs = [pair for pair in splits if {*pair} <= {*names}]
             if not pairs or pairs[0][0] == pairs[0][1]:
                 numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
                 raise UsageError(
@@ -187,27 +188,27 @@ def find_labels(pattern: str) -> list[str]:
     If a group has no name, its number is called by the text around the group: `predict: … ms`.
     """
     try:
-        groups, named = re.compile(pattern).groups, re.compile(pattern).groupindex
+        groups, indexes_by_name = re.compile(pattern).groups, re.compile(pattern).groupindex
     except re.error as error:
         raise UsageError(
             f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
-    around = _mask_groups(pattern)
-    names = {number: name for name, number in named.items()}
+    label = _mask_groups(pattern)
+    names = {number: name for name, number in indexes_by_name.items()}
     unnamed = [number for number in range(1, groups + 1) if number not in names]
     for number in unnamed:
-        names[number] = around if len(unnamed) == 1 else f"{around} ({number})"
-    return [names[number] for number in sorted(names)] or [around]
+        names[number] = label if len(unnamed) == 1 else f"{label} ({number})"
+    return [names[number] for number in sorted(names)] or [label]
 
 
 def _mask_groups(pattern: str) -> str:
     """Return the text of a regular expression, with `…` for its groups."""
-    text, depth, at = "", 0, 0
-    while at < len(pattern):
-        char = pattern[at]
+    text, depth, index = "", 0, 0
+    while index < len(pattern):
+        char = pattern[index]
         if char == "\\":
-            text += pattern[at + 1 : at + 2] if not depth and not pattern[at + 1 : at + 2].isalnum() else ""
-            at += 2
+            text += pattern[index + 1 : index + 2] if not depth and not pattern[index + 1 : index + 2].isalnum() else ""
+            index += 2
             continue
         if char == "(":
             text += "…" if not depth else ""
@@ -216,7 +217,7 @@ def _mask_groups(pattern: str) -> str:
             depth -= 1
         elif not depth and char not in "^$*+?":
             text += char
-        at += 1
+        index += 1
     return " ".join(re.sub("…+", "…", text).split()) or "printed"
 
 
@@ -242,20 +243,20 @@ def check(script: Script, project: Project) -> bool:
 
 
 def _describe_syntax_error(script: Script, error: SyntaxError) -> str:
-    place = ""
+    location = ""
     if notebooks.is_notebook(script.path):
-        above = script.text.split("\n")[: error.lineno or 1]
-        cells = [(at, line) for at, line in enumerate(above) if re.fullmatch(r"# cell \d+", line)]
-        at, cell = cells[-1] if cells else (0, "# cell 1")
-        place = f"{cell[2:]}, line {(error.lineno or 1) - at - 1}: "
+        earlier_lines = script.text.split("\n")[: error.lineno or 1]
+        cells = [(index, line) for index, line in enumerate(earlier_lines) if re.fullmatch(r"# cell \d+", line)]
+        index, cell = cells[-1] if cells else (0, "# cell 1")
+        location = f"{cell[2:]}, line {(error.lineno or 1) - index - 1}: "
     line = (error.text or "").strip()
     if _PYTHON_2.search(error.msg or "") or _PYTHON_2_LINE.match(line):
         return (
-            f"{place}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, for "
-            "example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
+            f"{location}This is Python 2: `{line[:80]}`. No environment has Python 2. Convert the script to Python 3, "
+            "for example print(...) and `except Error as error`. The tool 2to3 in Python 3.12 and earlier does this."
         )
     advice = " Replace these quotation marks with \" or '." if _QUOTATION_MARKS.search(line) else ""
-    return f"{place}This is not valid Python: {error.msg}.{advice}"
+    return f"{location}This is not valid Python: {error.msg}.{advice}"
 
 
 def _load_kit_module(project: Project, name: str) -> ModuleType:
@@ -274,21 +275,21 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     `taken` are the names of the project's scenarios. Raises UsageError, FileError and CannotRunHereError.
     """
     has_steps = check(script, project)
-    brought = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
+    copied_files = {name: _read_bytes(path) for name, path in map_files(script.files, script.path).items()}
     stdin = None
     if script.stdin is not None:
         stdin = f"stdin-{script.stdin.name}"
-        brought[stdin] = _read_bytes(script.stdin)
-    is_taken = script.scenario in taken or f"{script.scenario}.py" in brought
+        copied_files[stdin] = _read_bytes(script.stdin)
+    is_taken = script.scenario in taken or f"{script.scenario}.py" in copied_files
     name = f"{script.scenario}_script" if is_taken else script.scenario
-    text = _format_scenario(script, name, has_steps=has_steps, files=list(brought), stdin=stdin)
+    text = _format_scenario(script, name, has_steps=has_steps, files=list(copied_files), stdin=stdin)
     digest = hashlib.sha256(text.encode("utf-8", "surrogateescape"))
-    for file, data in sorted(brought.items()):
+    for file, data in sorted(copied_files.items()):
         digest.update(f"\0{file}\0{len(data)}\0".encode())
         digest.update(data)
     folder = get_cache_dir() / "scripts" / digest.hexdigest()[:16]
     try:
-        for file, data in brought.items():
+        for file, data in copied_files.items():
             write_atomically(folder / file, data)
         write_atomically(folder / f"{name}.py", text.encode("utf-8", "surrogateescape"))
     except OSError as error:
@@ -328,7 +329,7 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
     return "\n".join(
         [
             *header,
-            f'"""{script.name} as a scenario: `harness run` has written this around it."""',
+            f'"""{script.name} as a scenario, which `harness run` generated."""',
             "",
             "from kit import main",
             "from kit.script import run_script",
@@ -349,14 +350,14 @@ def _format_scenario(script: Script, name: str, *, has_steps: bool, files: Seque
 
 def _list_comparisons(script: Script, *, has_steps: bool) -> list[list[str]]:
     """Return the header's comparisons between environments: the step first, then the other quantities."""
-    about = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
-    about |= {name: name for name in (OWN, PEAK)}
-    about |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
-    about |= {PRINTED + name: PRINTED + name for name in script.ratios}
+    quantities = {"step": STEP, "first call": "first call", WHOLE: WHOLE} if has_steps else {WHOLE: STEP}
+    quantities |= {name: name for name in (OWN, PEAK)}
+    quantities |= {PRINTED + name: PRINTED + name for names in script.numbers.values() for name in names}
+    quantities |= {PRINTED + name: PRINTED + name for name in script.ratios}
     lines = ["# [[tool.harness.compare]]", "# name  = {}", '# along = "environment"', "# of    = {}"]
     return [
         [line.format(_format_toml(value)) for line, value in zip(lines, ("", name, "", quantity), strict=True)]
-        for name, quantity in about.items()
+        for name, quantity in quantities.items()
     ]
 
 

@@ -29,10 +29,10 @@ def check(text: str, axes: Mapping[str, Sequence[str]], requires_python: str, fi
         line = tree.body[-1].lineno if tree.body else len(text.split("\n"))
         findings.at(line, f"The file doesn't define {_NAME}().", fix)
         return
-    last = definitions[-1]
+    definition = definitions[-1]
     # the parameters of a decorated function, or of another object, aren't known here; the worker checks them
-    if isinstance(last, ast.FunctionDef) and not last.decorator_list:
-        _check_parameters(last, axes, findings)
+    if isinstance(definition, ast.FunctionDef) and not definition.decorator_list:
+        _check_parameters(definition, axes, findings)
 
 
 def uses_keras(text: str) -> bool:
@@ -61,18 +61,18 @@ def find_oldest_python(requires: str) -> tuple[int, int]:
     from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
     try:
-        admitted = SpecifierSet(requires)
+        allowed = SpecifierSet(requires)
     except InvalidSpecifier:
         return 3, 6
     # `>3.6` and `>=3.6.1` allow some versions of 3.6
-    return 3, next((minor for minor in _MINORS if admitted.contains(f"3.{minor}.99")), 6)
+    return 3, next((minor for minor in _MINORS if allowed.contains(f"3.{minor}.99")), 6)
 
 
 def find_version_problem(message: str, version: tuple[int, int]) -> tuple[str, str]:
     """Return the problem and the fix for a file that this version of Python can't compile."""
-    shown = f"{version[0]}.{version[1]}"
-    fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {shown}."
-    return f"This is not valid Python {shown}: {message.rstrip('.')}.", fix
+    version_text = f"{version[0]}.{version[1]}"
+    fix = f"The file must be valid in the oldest Python version that `requires-python` allows: {version_text}."
+    return f"This is not valid Python {version_text}: {message.rstrip('.')}.", fix
 
 
 def _find_bound_names(node: ast.stmt) -> Iterator[str]:
@@ -88,32 +88,31 @@ def _find_bound_names(node: ast.stmt) -> Iterator[str]:
         case ast.If() | ast.Try() | ast.With():
             yield from (
                 name
-                for inner in ast.iter_child_nodes(node)
-                if isinstance(inner, ast.stmt)
-                for name in _find_bound_names(inner)
+                for child in ast.iter_child_nodes(node)
+                if isinstance(child, ast.stmt)
+                for name in _find_bound_names(child)
             )
 
 
 def _check_parameters(function: ast.FunctionDef, axes: Mapping[str, Sequence[str]], findings: Findings) -> None:
-    taken = function.args
-    positional = [*taken.posonlyargs, *taken.args]
-    if not positional and taken.vararg is None:
+    arguments = function.args
+    positional = [*arguments.posonlyargs, *arguments.args]
+    if not positional and arguments.vararg is None:
         fix = f"Make `bench` the first parameter: `def {_NAME}(bench, …)`."
         findings.at(function.lineno, f"{_NAME}() has no parameter `bench`.", fix)
-    parameters = [*positional[1:], *taken.kwonlyargs]
+    parameters = [*positional[1:], *arguments.kwonlyargs]
     missing = [axis for axis in axes if axis not in {parameter.arg for parameter in parameters}]
-    for axis in missing if taken.kwarg is None else ():
+    for axis in missing if arguments.kwarg is None else ():
         fix = f"Add the parameter `{axis}`, or remove the axis from the header."
         findings.at(function.lineno, f"{_NAME}() needs a parameter for the axis `{axis}`.", fix)
     # defaults belong to the last of the positional parameters
-    ends = zip(reversed(positional), reversed(taken.defaults), strict=False)
-    defaults = {
-        parameter.arg: value for parameter, value in (*ends, *zip(taken.kwonlyargs, taken.kw_defaults, strict=True))
-    }
+    positional_defaults = zip(reversed(positional), reversed(arguments.defaults), strict=False)
+    keyword_defaults = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    defaults = {parameter.arg: value for parameter, value in (*positional_defaults, *keyword_defaults)}
     for parameter in parameters:
         name, default = parameter.arg, defaults.get(parameter.arg)
         if name not in axes and default is None:
-            fix = f"{list_choices(name, axes, 'axes')} Add it to [tool.harness.axes], or give the parameter a default."
+            fix = f"{list_choices(name, axes, 'axes')} Add the parameter to [tool.harness.axes], or give it a default."
             text = f"The parameter `{name}` of {_NAME}() is not an axis and has no default."
             findings.at(parameter.lineno, text, fix)
         elif name in axes and isinstance(default, ast.Constant):

@@ -21,7 +21,7 @@ _PACKAGES = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-learn",
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """A script's lines: those that can't be in a function, imports, and the lines above, in and below the step."""
+    """A script's lines: lines that can't be in a function, imports, and the lines above, in and below the step."""
 
     outside: Sequence[str]
     imports: Sequence[str]
@@ -85,23 +85,24 @@ def _split_parts(text: str, tree: ast.Module) -> _Parts:
     above: list[str] = []
     step: list[str] = []
     below: list[str] = []
-    begin, ends_at, part = 0, 0, imported
-    for at, statement in enumerate(tree.body):
-        own, first = range(begin, _find_end(statement)), min(_find_starts(statement))
-        begin, is_docstring = _find_end(statement), at == 0 and ast.get_docstring(tree) is not None
-        words = [marks[number] for number in own if number in marks and number < first]
-        if part is step and first > ends_at:
+    start, step_end, part = 0, 0, imported
+    for index, statement in enumerate(tree.body):
+        statement_lines, first_line = range(start, _find_end(statement)), min(_find_starts(statement))
+        start, is_docstring = _find_end(statement), index == 0 and ast.get_docstring(tree) is not None
+        mark_texts = [marks[number] for number in statement_lines if number in marks and number < first_line]
+        if part is step and first_line > step_end:
             part = below
-        elif part in (imported, above) and "# harness: step" in words:
+        elif part in (imported, above) and "# harness: step" in mark_texts:
             part = step
-            ends_at = next((number for number, word in marks.items() if number > begin and word == "# harness: end"), 0)
-        elif part is imported and not is_docstring and not _is_leading(statement):
+            ends = (number for number, word in marks.items() if number > start and word == "# harness: end")
+            step_end = next(ends, 0)
+        elif part is imported and not is_docstring and not _is_import_or_variable(statement):
             part = above
-        kept = [lines[number] for number in own if number not in marks]
+        code_lines = [lines[number] for number in statement_lines if number not in marks]
         if is_docstring:
             continue
-        to = outside if isinstance(statement, ast.ImportFrom) and _is_outside(statement) else part
-        to.extend(kept)
+        target = outside if isinstance(statement, ast.ImportFrom) and _must_be_global(statement) else part
+        target.extend(code_lines)
     if not step:
         return _Parts(outside, imported, [], above, [], has_mark=False)
     return _Parts(outside, imported, above, step, below, has_mark=True)
@@ -119,14 +120,14 @@ def _find_starts(statement: ast.stmt) -> list[int]:
     return [node.lineno - 1 for node in [statement, *getattr(statement, "decorator_list", ())]]
 
 
-def _is_leading(statement: ast.stmt) -> bool:
+def _is_import_or_variable(statement: ast.stmt) -> bool:
     """Return whether a statement is an import, or sets a process variable before the imports."""
     if isinstance(statement, ast.Assign):
         return ast.unparse(statement.targets[0]).startswith("os.environ[")
     return isinstance(statement, ast.Import | ast.ImportFrom)
 
 
-def _is_outside(statement: ast.ImportFrom) -> bool:
+def _must_be_global(statement: ast.ImportFrom) -> bool:
     """Return whether an import can't be in a function."""
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 
@@ -136,13 +137,14 @@ def _format_step(parts: _Parts) -> list[str]:
     if not parts.has_mark:
         # one function, so that all names stay in one scope, as in the script
         return ["    def step():", *(_indent(parts.step, 8) or ["        pass"]), "", "    bench.once(step)"]
-    above, inner, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
-    bound = set(_find_bound_names(above))
-    shared = sorted(set(_find_bound_names(inner)) & {*bound, *_find_bound_names(below), *_find_read_names(below)})
+    above, step_body, below = (ast.parse("\n".join(lines)).body for lines in (parts.above, parts.step, parts.below))
+    bound_above = set(_find_bound_names(above))
+    outer_names = {*bound_above, *_find_bound_names(below), *_find_read_names(below)}
+    shared_names = sorted(set(_find_bound_names(step_body)) & outer_names)
     return [
-        *(f"    {name} = None" for name in shared if name not in bound),
+        *(f"    {name} = None" for name in shared_names if name not in bound_above),
         "    def step():",
-        *([f"        nonlocal {', '.join(shared)}"] if shared else []),
+        *([f"        nonlocal {', '.join(shared_names)}"] if shared_names else []),
         *_indent(parts.step, 8),
         "",
         '    with bench.phase("first call"):',
@@ -156,21 +158,21 @@ def _format_phase(name: str, lines: Sequence[str]) -> list[str]:
     return [f'    with bench.phase("{name}"):', *body] if any(line.strip() for line in body) else []
 
 
-def _indent(lines: Sequence[str], by: int) -> list[str]:
+def _indent(lines: Sequence[str], spaces: int) -> list[str]:
     """Indent lines of Python, but not the lines within multi-line strings, whose value would change.
 
     `global` becomes `nonlocal`, because the script's global names become names of the function `scenario`. The check of
     `__main__` becomes true.
     """
     text = "\n".join(lines)
-    kept = set(_find_text_lines(text))
+    string_lines = set(_find_text_lines(text))
     indented = []
     for number, line in enumerate(lines):
-        if number in kept or not line.strip():
+        if number in string_lines or not line.strip():
             indented.append(line)
             continue
-        plain = re.sub(r"^(\s*)global ", r"\1nonlocal ", line)
-        indented.append(" " * by + re.sub(r"^if __name__ == .*:$", "if True:  # it was started as a program", plain))
+        code = re.sub(r"^(\s*)global ", r"\1nonlocal ", line)
+        indented.append(" " * spaces + re.sub(r"^if __name__ == .*:$", "if True:  # it was started as a program", code))
     while indented and not indented[0].strip():
         indented.pop(0)
     while indented and not indented[-1].strip():

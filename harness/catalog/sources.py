@@ -40,7 +40,7 @@ from harness.model.texts import counted, joined
 _SOURCE = re.compile(
     r"(?:(?P<base>.+?)\+)?(?P<package>[A-Za-z0-9](?:[\w.-]*[A-Za-z0-9])?)@(?!\d{4}-\d{2}-\d{2}(?:\+|$))(?P<place>\S.*)"
 )
-_PULL = re.compile(r"pr/(\d{1,9})")
+_PULL_REQUEST = re.compile(r"pr/(\d{1,9})")
 _ADDRESS = re.compile(r"(?:git\+)?(?P<address>(?:https?|ssh|file)://[^/]*/.*?)(?:@(?P<revision>[^@]+))?")
 #: The start of a place that can't be a revision or a day.
 _PLACE = re.compile(r"[/~]|\.\.?(?:/|$)|pr/|(?:git\+)?\w+://|.*\.whl$")
@@ -86,7 +86,7 @@ def is_on_this_machine(spec: SourceSpec, repository: str = "") -> bool:
         return True
     if not _ADDRESS.fullmatch(place):
         if not repository:
-            return not _PULL.fullmatch(place) and Path(place).is_dir()
+            return not _PULL_REQUEST.fullmatch(place) and Path(place).is_dir()
         place = repository
     address = _ADDRESS.fullmatch(place)
     return address is None or address["address"].startswith("file:")
@@ -128,7 +128,7 @@ def open_place(spec: SourceSpec, repository: str = "") -> Iterator[Source]:
 
     Raises UsageError if the place doesn't exist, and CannotRunHereError if a repository doesn't answer.
     """
-    place, pull = spec.place, _PULL.fullmatch(spec.place)
+    place, pull = spec.place, _PULL_REQUEST.fullmatch(spec.place)
     folder, repository = Path(place).expanduser(), repository.removeprefix("git+")
     if pull:
         yield Source(_read_revision(spec, _find_repository(spec, repository), f"refs/pull/{pull[1]}/head"))
@@ -148,7 +148,7 @@ _EXAMPLES = "For example: -e tf2.21+keras@/path/to/checkout, or -e tf2.21+keras@
 
 
 def _find_repository(spec: SourceSpec, repository: str) -> str:
-    """Return the address of the package's repository. A clone `repository` can have it as its remote `origin`."""
+    """Return the address of the package's repository. If `repository` is a clone, its remote `origin` is used."""
     address = repository if _ADDRESS.fullmatch(repository) else REPOSITORIES.get(spec.package, "")
     if repository and not address:
         address = git.read_origin(_check_folder(repository, spec.place))
@@ -214,27 +214,32 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
     except InvalidWheelFilename as error:
         raise UsageError(f"{path.name} is not the name of a wheel: {error}.") from None
     if name != package:
-        raise UsageError(f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before its path.")
-    number = tuple(int(part) for part in python.split("."))
+        raise UsageError(
+            f"{path.name} is a wheel of {name}, not of {package}.", f"Write +{name}@ before the path of the wheel."
+        )
+    python_version = tuple(int(part) for part in python.split("."))
     platforms = [f"manylinux_2_{minor}_x86_64" for minor in range(5, 37)]
     platforms += ["manylinux2014_x86_64", "manylinux2010_x86_64", "manylinux1_x86_64", "linux_x86_64"]
-    able = {*cpython_tags(number, platforms=platforms), *compatible_tags(number, platforms=platforms)}
-    if not tags & able:
+    supported = {
+        *cpython_tags(python_version, platforms=platforms),
+        *compatible_tags(python_version, platforms=platforms),
+    }
+    if not tags & supported:
         raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while chunk := file.read(1024**2):
             digest.update(chunk)
-        kept = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
-        if not kept.path.is_file():
+        wheel = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
+        if not wheel.path.is_file():
             file.seek(0)
             try:
-                with create_file(kept.path) as part, part.open("wb") as copy:
+                with create_file(wheel.path) as part, part.open("wb") as copy:
                     while chunk := file.read(1024**2):
                         copy.write(chunk)
             except OSError as error:
-                raise CannotRunHereError(f"The wheel {kept.path} cannot be written: {error.strerror}.") from None
-    return kept
+                raise CannotRunHereError(f"The wheel {wheel.path} cannot be written: {error.strerror}.") from None
+    return wheel
 
 
 def make_environment(base: Environment, package: str, wheel: Wheel, ids: tuple[str, str], words: str) -> Environment:
@@ -268,23 +273,23 @@ def make_lock_lines(environment: Environment, base: Locked) -> str:
     path = get_wheel_path(environment.wheel)
     digest, _, file = environment.wheel.partition("/")
     name, version, *_ = parse_wheel_filename(file)
-    gone = environment.replaced
-    own = {
+    replaced = environment.replaced
+    lines_by_package = {
         package: lines
         for package, lines in split_blocks(base.lock.path.read_text("utf-8")).items()
-        if package not in gone
+        if package not in replaced
     }
-    own[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
-    lines = "".join(own[package] for package in sorted(own))
+    lines_by_package[name] = f"{name}=={version} \\\n    --hash=sha256:{digest}\n"
+    lines = "".join(lines_by_package[package] for package in sorted(lines_by_package))
     missing = find_unmet(_read_requirements(path, environment), pins(lines))
     if missing:
         names = [canonicalize_name(Requirement(text).name) for text in missing]
-        has = [
+        installed = [
             f"{package} {base.lock.pins[package]}" if package in base.lock.pins else f"no {package}"
             for package in names
         ]
         raise UsageError(
-            f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(has)}.",
+            f"{environment.source} needs {joined(missing)}, but {base.environment.name} has {joined(installed)}.",
             f"Change the base too: -e {base.environment.name}+{names[0]}==VERSION+{name}@PLACE",
         )
     return lines
@@ -297,7 +302,7 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
             name = next(member for member in archive.namelist() if re.fullmatch(r"[^/]+\.dist-info/METADATA", member))
             with archive.open(name) as file:
                 metadata = BytesParser().parsebytes(file.read(_METADATA_BYTES))
-        named = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
+        requirements = [Requirement(str(text)) for text in metadata.get_all("Requires-Dist") or ()]
     except OSError:
         raise CannotRunHereError(
             f"The wheel of {environment.name} is no longer in the cache: {path}.",
@@ -307,7 +312,7 @@ def _read_requirements(path: Path, environment: Environment) -> list[str]:
         raise UsageError(f"{path.name} is not a valid wheel: {error or 'it has no METADATA'}.") from None
     return [
         f"{requirement.name}{requirement.specifier}"
-        for requirement in named
+        for requirement in requirements
         if applies(requirement, environment.python)
     ]
 
@@ -347,11 +352,11 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
     answer.
     """
     table = _read_pyproject(folder).get("build-system")
-    system = table if isinstance(table, Mapping) else {}
-    listed = system.get("requires")
-    named = listed if isinstance(listed, list) else []
+    build_system = table if isinstance(table, Mapping) else {}
+    value = build_system.get("requires")
+    entries = value if isinstance(value, list) else []
     requires: dict[str, str] = {}
-    for entry in named if named or "build-backend" in system else ["setuptools"]:
+    for entry in entries if entries or "build-backend" in build_system else ["setuptools"]:
         try:
             requirement = Requirement(str(entry))
         except InvalidRequirement:
@@ -371,8 +376,8 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
         file, *options, "--generate-hashes", "--no-emit-index-url", "--no-header", "--no-annotate"
     )
     if process.returncode:
-        words = get_last_lines(process.stderr, 12)
+        message = get_last_lines(process.stderr, 12)
         raise CannotRunHereError(
-            f"The packages that the build needs ({joined(list(requires))}) are not available:\n{words}"
+            f"The packages that the build needs ({joined(list(requires))}) are not available:\n{message}"
         )
     return process.stdout

@@ -18,7 +18,7 @@ from harness.model.texts import find_nearest
 Key = tuple[str | int, ...]
 
 #: The largest number of characters in a text, and of entries in a list. No real header has more, and reading more would
-#: take long.
+#: take too long.
 TEXT_LIMIT, LIST_LIMIT = 1_000, 1_000
 
 #: The largest number of characters in the TOML of a file, of nested levels, and of characters in a key. Keys with dots
@@ -31,7 +31,7 @@ PROBLEMS_LIMIT = 100
 #: The largest size of a file in bytes.
 FILE_LIMIT = 16 * 1024**2
 
-_WHERE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_POSITION = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 #: Tokens for finding the end of a statement: strings and comments (which may contain brackets), brackets, line feeds.
 _TOKEN = re.compile(
@@ -43,7 +43,7 @@ _DIGITS = re.compile(r"[0-9_]{4000}")
 
 # the regular expression in PEP 723
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
-_BEGIN, _END = "# /// script", "# ///"
+_HEADER_START, _HEADER_END = "# /// script", "# ///"
 
 
 class Findings:
@@ -81,8 +81,8 @@ class Findings:
 
     def name(self, key: Key) -> str:
         """Return the name of a key in messages, without the index of a list entry."""
-        inner = key[len(self._root) :] if key[: len(self._root)] == self._root else key
-        return ".".join(part for part in inner if isinstance(part, str))
+        relative = key[len(self._root) :] if key[: len(self._root)] == self._root else key
+        return ".".join(part for part in relative if isinstance(part, str))
 
     def line(self, key: Key, value: str = "") -> int:
         """Return the line of a key, counted from 1, or the line of its `value` if the text contains the value.
@@ -92,23 +92,23 @@ class Findings:
         prefix = key
         while prefix and prefix not in self._statements:
             prefix = prefix[:-1]
-        begin, end = self._statements.get(prefix, (0, 1))
+        start, end = self._statements.get(prefix, (0, 1))
         # in a statement of several lines, search the line of the key, and then the line of the value
         for word in (next((part for part in reversed(key) if isinstance(part, str)), ""), value):
             pattern = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
-            begin = next(
-                (number for number in range(begin, end) if word and pattern.search(self._lines[number])), begin
+            start = next(
+                (number for number in range(start, end) if word and pattern.search(self._lines[number])), start
             )
-        return self._first + begin
+        return self._first + start
 
     @cached_property
     def _statements(self) -> dict[Key, tuple[int, int]]:
         """Return the range of lines of each key's statement, counted from 0."""
         ranges: dict[Key, tuple[int, int]] = {}
-        last: dict[Key, int] = {}  # the index of the current entry of each list of tables
+        entry_indexes: dict[Key, int] = {}  # the index of the current entry of each list of tables
         table: Key = ()
-        for begin, end in _find_ranges(self._lines):
-            statement = "\n".join(self._lines[begin:end])
+        for start, end in _find_ranges(self._lines):
+            statement = "\n".join(self._lines[start:end])
             keys = list(_walk_keys(tomllib.loads(statement)))
             if statement.lstrip().startswith("["):
                 table = ()
@@ -116,34 +116,34 @@ class Findings:
                 is_list = statement.lstrip().startswith("[[")
                 for number, part in enumerate(parts, 1):
                     table = (*table, part)
-                    ranges.setdefault(table, (begin, end))
+                    ranges.setdefault(table, (start, end))
                     if is_list and number == len(parts):
-                        last[table] = last.get(table, -1) + 1
-                    if table in last:
-                        table = (*table, last[table])
-                        ranges.setdefault(table, (begin, end))
+                        entry_indexes[table] = entry_indexes.get(table, -1) + 1
+                    if table in entry_indexes:
+                        table = (*table, entry_indexes[table])
+                        ranges.setdefault(table, (start, end))
             else:
                 for key in keys:
-                    ranges.setdefault((*table, *key), (begin, end))
+                    ranges.setdefault((*table, *key), (start, end))
         return ranges
 
 
 def _find_ranges(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Yield the line ranges of the statements of valid TOML, counted from 0. An empty line counts as a statement."""
     text = "\n".join([*lines, ""])
-    begin = end = depth = 0
+    start = end = depth = 0
     for token in _TOKEN.finditer(text):
         end += token[0].count("\n")
         depth += (token[0] in ("[", "{")) - (token[0] in ("]", "}"))
         if token[0] == "\n" and depth == 0:
-            yield begin, end
-            begin = end
+            yield start, end
+            start = end
 
 
 def _walk_values(value: Any) -> Iterator[tuple[Key, Any]]:
     """Yield every key in a nested value, with the key's own value. Outer keys come first."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for name, entry in inner:
+    children = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, entry in children:
         yield (name,), entry
         yield from (((name, *key), element) for key, element in _walk_values(entry))
 
@@ -174,12 +174,12 @@ def read(toml: str, path: Path, first: int = 1, root: Key = ()) -> TomlDocument:
     except RecursionError:
         raise make_error(f"This is nested deeper than {DEPTH_LIMIT} levels.") from None
     except tomllib.TOMLDecodeError as invalid:
-        where = _WHERE.search(str(invalid))
-        number = min(int(where["line"]) if where and where["line"] else len(lines), len(lines))
+        position = _POSITION.search(str(invalid))
+        number = min(int(position["line"]) if position and position["line"] else len(lines), len(lines))
         line = lines[number - 1].strip()
         # a word without quotes instead of a value
         quotes = " Strings need double quotes." if "=" in line and "Invalid value" in str(invalid) else ""
-        text = f"This is not valid TOML: {_WHERE.sub('', str(invalid)).rstrip('.')[:TEXT_LIMIT]}."
+        text = f"This is not valid TOML: {_POSITION.sub('', str(invalid)).rstrip('.')[:TEXT_LIMIT]}."
         raise make_error(text, number, f"The line is `{line[:TEXT_LIMIT]}`.{quotes}") from None
     except ValueError:  # an integer that is too long for Python, whose line isn't reported
         number = next((number for number, line in enumerate(lines, 1) if _DIGITS.search(line)), 1)
@@ -200,8 +200,8 @@ def _check_depth(values: dict[str, Any]) -> str:
             return f"This is nested deeper than {DEPTH_LIMIT} levels."
         if isinstance(value, dict) and any(len(key) > KEY_LIMIT for key in value):
             return f"A key has more than {KEY_LIMIT} characters."
-        inner = value.values() if isinstance(value, dict) else value
-        pending += [(child, depth + 1) for child in inner if isinstance(child, dict | list)]
+        children = value.values() if isinstance(value, dict) else value
+        pending += [(child, depth + 1) for child in children if isinstance(child, dict | list)]
     return ""
 
 
@@ -247,7 +247,7 @@ def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:
     if len(blocks) > 1:
         fix = "A file can have only one header (PEP 723). Remove this one, or move its lines to the first header."
         raise FileError(
-            [Problem(path, _count_line(text, blocks[1].start()), f"This is a second `{_BEGIN}` header.", fix)]
+            [Problem(path, _count_line(text, blocks[1].start()), f"This is a second `{_HEADER_START}` header.", fix)]
         )
     lines = blocks[0]["content"].rstrip("\n").split("\n")
     toml = "\n".join(line[2:] if line.startswith("# ") else line[1:] for line in lines)
@@ -261,35 +261,35 @@ def _count_line(text: str, position: int) -> int:
 def _explain_no_header(text: str, path: Path) -> Problem:
     """Return the reason why no header was found: no start, a line that isn't a comment, or no end."""
     lines = text.split("\n")
-    if _BEGIN not in lines:
+    if _HEADER_START not in lines:
         fix = (
-            f"Begin the file with `{_BEGIN}`, the TOML in comments, and `{_END}`. To create such a file: `harness "
-            "scenarios new`. To run a script without a header: `harness run`."
+            f"Start the file with `{_HEADER_START}`, the TOML in comments, and `{_HEADER_END}`. To create such a file: "
+            "`harness scenarios new`. To run a script without a header: `harness run`."
         )
-        return Problem(path, 1, f"This file has no `{_BEGIN}` header (PEP 723).", fix)
-    begin = lines.index(_BEGIN)
-    for number, line in enumerate(lines[begin + 1 :], begin + 2):
-        if line == _END:
+        return Problem(path, 1, f"This file has no `{_HEADER_START}` header (PEP 723).", fix)
+    start = lines.index(_HEADER_START)
+    for number, line in enumerate(lines[start + 1 :], start + 2):
+        if line == _HEADER_END:
             break
         if line != "#" and not line.startswith("# "):
-            fix = f"Begin every line of the header with `# `, and end it with the line `{_END}`."
-            return Problem(path, number, f"This line interrupts the header that starts in line {begin + 1}.", fix)
-    fix = f"Write at least one line of TOML in comments, and then the line `{_END}`."
-    return Problem(path, begin + 1, "The header is empty or isn't closed.", fix)
+            fix = f"Start every line of the header with `# `, and end it with the line `{_HEADER_END}`."
+            return Problem(path, number, f"This line interrupts the header that starts in line {start + 1}.", fix)
+    fix = f"Write at least one line of TOML in comments, and then the line `{_HEADER_END}`."
+    return Problem(path, start + 1, "The header is empty or isn't closed.", fix)
 
 
 def list_choices(typed: str, names: Iterable[str], kind: str) -> str:
     """Return sentences with the name nearest to `typed`, if any, and with all valid names."""
     names = list(names)
-    near = find_nearest(typed, names)
-    hint = f"Did you mean `{near}`? " if near else ""
+    nearest = find_nearest(typed, names)
+    hint = f"Did you mean `{nearest}`? " if nearest else ""
     return f"{hint}The {kind} are {', '.join(names)}." if names else f"No {kind} are defined."
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
     """Return whether a value is a finite number that fits into a float. A boolean isn't a number."""
-    most = sys.float_info.max
-    return isinstance(value, int | float) and not isinstance(value, bool) and -most <= value <= most
+    largest = sys.float_info.max
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 
 def format_number_text(number: float) -> str:

@@ -13,7 +13,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
 #: Keys of a header that describe the scenario itself, rather than its comparisons.
-_KEPT = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
+_SHARED_KEYS = ("title", "source", "tags", "axes", "env", "default", "exclude", "profile")
 
 
 def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[str, bytes]) -> Path:
@@ -56,29 +56,31 @@ def _decode(data: bytes) -> str:
 def _make_header(
     name: str, parsed: Mapping[str, Scenario], documents: Mapping[str, Mapping[str, Any]], files: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the generated scenario's header: the newer version's, without its comparisons."""
-    before, after = parsed.values()
-    old, new = (document["tool"]["harness"] for document in documents.values())
-    axes = {table: _share_axes(name, old.get(table, {}), new.get(table, {})) for table in ("axes", "env")}
-    if SIDE in after.axes:
+    """Return the generated scenario's header: the header of the newer version, without its comparisons."""
+    old_scenario, new_scenario = parsed.values()
+    old_table, new_table = (document["tool"]["harness"] for document in documents.values())
+    axes = {table: _share_axes(name, old_table.get(table, {}), new_table.get(table, {})) for table in ("axes", "env")}
+    if SIDE in new_scenario.axes:
         raise UsageError(f"{name} already has an axis {SIDE!r}.", "To compare versions, rename this axis.")
     # settings are missing here, because one header can have a setting as an axis that the other doesn't have
     values = {axis: axis_values for table in axes.values() for axis, axis_values in table.items()}
     quantities = dict.fromkeys(
-        [STEP, *(comparison.of for comparison in after.compare if comparison.of in _list_comparisons(before))]
+        [STEP, *(entry.of for entry in new_scenario.compare if entry.of in _list_comparisons(old_scenario))]
     )
     base, head = BEFORE_AND_AFTER
-    own: dict[str, Any] = {
-        **{key: new[key] for key in _KEPT if key in new},
+    header_table: dict[str, Any] = {
+        **{key: new_table[key] for key in _SHARED_KEYS if key in new_table},
         "axes": {**axes["axes"], SIDE: list(BEFORE_AND_AFTER)},
         "env": axes["env"],
-        "default": {axis: value for axis, value in new.get("default", {}).items() if _has(values, {axis: value})},
-        "exclude": [point for point in new.get("exclude", []) if _has(values, point)],
+        "default": {
+            axis: value for axis, value in new_table.get("default", {}).items() if _has_values(values, {axis: value})
+        },
+        "exclude": [point for point in new_table.get("exclude", []) if _has_values(values, point)],
         "needs": [
             {**need, "when": {**need.get("when", {}), SIDE: side}}
-            for side, tables in ((base, old), (head, new))
+            for side, tables in ((base, old_table), (head, new_table))
             for need in tables.get("needs", [])
-            if _has(values, need.get("when", {}))
+            if _has_values(values, need.get("when", {}))
         ],
         "compare": [
             {"name": f"{head} against {base}", "along": SIDE, "plus": head, "against": base, "of": quantity}
@@ -86,10 +88,11 @@ def _make_header(
         ],
         "files": list(files),
     }
+    pythons = [new_scenario.requires_python, old_scenario.requires_python]
     return {
-        "requires-python": ",".join(dict.fromkeys(filter(None, [after.requires_python, before.requires_python]))),
-        "dependencies": list(dict.fromkeys([*after.dependencies, *before.dependencies])),
-        "tool": {"harness": {key: value for key, value in own.items() if value not in ({}, [])}},
+        "requires-python": ",".join(dict.fromkeys(filter(None, pythons))),
+        "dependencies": list(dict.fromkeys([*new_scenario.dependencies, *old_scenario.dependencies])),
+        "tool": {"harness": {key: value for key, value in header_table.items() if value not in ({}, [])}},
     }
 
 
@@ -97,29 +100,30 @@ def _list_comparisons(scenario: Scenario) -> set[str]:
     return {comparison.of for comparison in scenario.compare}
 
 
-def _share_axes(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def _share_axes(name: str, old_axes: Mapping[str, Any], new_axes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the axes in a table with the values that both versions have. Raises UsageError if these are too few."""
-    advice = "They can't be compared in one run. Measure each version in a separate run."
-    if old.keys() != new.keys():
-        differing = ", ".join(sorted(old.keys() ^ new.keys()))
-        raise UsageError(f"The two versions of {name} have different axes: only one of them has {differing}.", advice)
-    shared: dict[str, Any] = {}
-    for axis, axis_values in new.items():
-        if isinstance(axis_values, dict) != isinstance(old[axis], dict):
+    advice = "These versions can't be compared in one run. Measure each version in a separate run."
+    if old_axes.keys() != new_axes.keys():
+        names = ", ".join(sorted(old_axes.keys() ^ new_axes.keys()))
+        raise UsageError(f"The two versions of {name} have different axes: only one of them has {names}.", advice)
+    shared_axes: dict[str, Any] = {}
+    for axis, axis_values in new_axes.items():
+        if isinstance(axis_values, dict) != isinstance(old_axes[axis], dict):
             raise UsageError(f"The axis {axis} is a sweep in only one of the two versions of {name}.", advice)
         is_sweep = isinstance(axis_values, dict)
-        values, others = (axis_values["sweep"], old[axis]["sweep"]) if is_sweep else (axis_values, old[axis])
-        common = [value for value in values if value in others]
+        values = axis_values["sweep"] if is_sweep else axis_values
+        other_values = old_axes[axis]["sweep"] if is_sweep else old_axes[axis]
+        common = [value for value in values if value in other_values]
         if len(common) < (2 if is_sweep else 1):
-            few = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
-            raise UsageError(f"The two versions of {name} have {few} {axis}.", advice)
-        shared[axis] = {**axis_values, "sweep": common} if is_sweep else common
-    return shared
+            problem = "fewer than two common values of the sweep" if is_sweep else "no common value of the axis"
+            raise UsageError(f"The two versions of {name} have {problem} {axis}.", advice)
+        shared_axes[axis] = {**axis_values, "sweep": common} if is_sweep else common
+    return shared_axes
 
 
-def _has(values: Mapping[str, Any], named: Mapping[str, Any]) -> bool:
+def _has_values(values: Mapping[str, Any], selection: Mapping[str, Any]) -> bool:
     """Return whether `values` contain all selected values of each axis. An axis that isn't in `values` is skipped."""
-    for axis, selected in named.items():
+    for axis, selected in selection.items():
         axis_values = values.get(axis)
         if axis_values is None:
             continue
@@ -135,8 +139,8 @@ def _format_values(values: Sequence[Any]) -> set[str]:
 
 
 def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mapping[str, Any]) -> str:
-    after = parsed[BEFORE_AND_AFTER[1]]
-    axes = [axis for axis in after.axes if axis not in (*after.environ, *after.settings)]
+    new_scenario = parsed[BEFORE_AND_AFTER[1]]
+    axes = [axis for axis in new_scenario.axes if axis not in (*new_scenario.environ, *new_scenario.settings)]
     arguments = "".join(f", {axis}={axis}" for axis in axes)
     uses_keras = any(scenario.uses_keras for scenario in parsed.values())
     lines = [
@@ -146,7 +150,7 @@ def _format_scenario(name: str, parsed: Mapping[str, Scenario], document: Mappin
         "# [tool.harness]",
         *(f"# {key} = {_format_toml(value)}" for key, value in document["tool"]["harness"].items()),
         "# ///",
-        f'"""Two versions of the scenario {name}: `harness matrix --base` has written this."""',
+        f'"""Two versions of the scenario {name}, in a file that `harness matrix --base` generated."""',
         "",
         "import importlib.util",
         "import os",

@@ -86,12 +86,12 @@ def compute_interference(alone: Sequence[float], busy: Sequence[float]) -> tuple
     `alone` and `busy` are the launch means of consecutive blocks in seconds per step, at least two of each. The ratio
     is the geometric mean of their paired ratios.
     """
-    logs = [math.log(b) - math.log(a) for a, b in zip(alone, busy, strict=True)]
-    half = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
+    logs = [math.log(time_busy) - math.log(time_alone) for time_alone, time_busy in zip(alone, busy, strict=True)]
+    half_width = statistics.student(len(logs) - 1) * math.sqrt(statistics.variance(logs) / len(logs))
     return (
         statistics.exp_limited(fmean(logs)),
-        statistics.exp_limited(fmean(logs) - half),
-        statistics.exp_limited(fmean(logs) + half),
+        statistics.exp_limited(fmean(logs) - half_width),
+        statistics.exp_limited(fmean(logs) + half_width),
     )
 
 
@@ -104,32 +104,32 @@ def check(
     CannotRunHereError if no launch of it has a result.
     """
     planned.refuse_nothing()
-    most = len(slots(count))
-    margin, tried = planned.plan.margin, list[Interference]()
+    slot_count = len(slots(count))
+    margin, results = planned.plan.margin, list[Interference]()
     with hold_machine():
         pass  # if another run measures, fail now, because otherwise each launch would wait for it
     prepare(planned, listener)
-    with ProcessPoolExecutor(most, get_context("spawn")) as pool:
-        while most > 1:
-            ratio = _measure_slots(_make_work_plan(planned), slots(most), most, listener, pool)
-            tried.append(ratio)
+    with ProcessPoolExecutor(slot_count, get_context("spawn")) as pool:
+        while slot_count > 1:
+            ratio = _measure_slots(_make_work_plan(planned), slots(slot_count), slot_count, listener, pool)
+            results.append(ratio)
             listener.say(
-                f"{most} slots at the same time take {ratio} times as long as one alone: "
+                f"Launches in {slot_count} slots at the same time take {ratio} as long as in one slot alone: "
                 f"{_describe_safety(ratio, margin)}."
             )
             if ratio.is_safe(margin):
                 break
-            most -= max(1, most // 4)
-    checked = SlotCheck(
-        safe=most,
-        tried=tried,
+            slot_count -= max(1, slot_count // 4)
+    slot_check = SlotCheck(
+        safe=slot_count,
+        tried=results,
         margin=margin,
         work=str(planned.plan.groups[0].cells[0]),
         cpus=len(os.sched_getaffinity(0)),
         when=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-    _save_check("gpu" if planned.plan.limits.gpus else "cpu", checked)
-    return checked
+    _save_check("gpu" if planned.plan.limits.gpus else "cpu", slot_check)
+    return slot_check
 
 
 def _describe_safety(ratio: Interference, margin: float) -> str:
@@ -137,11 +137,11 @@ def _describe_safety(ratio: Interference, margin: float) -> str:
         return "safe"
     if ratio.is_harmful(margin):
         return "not safe"
-    return "this is not certainly safe. Try again on a machine with less interference (see harness doctor)"
+    return "it isn't certain that this is safe. Try again on a machine with less interference (see harness doctor)"
 
 
 def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
-    """Return the number of slots that a run with this margin may use: the requested number, or for None all safe ones.
+    """Return the number of slots that a run with this margin may use: the requested number, or all safe slots for None.
 
     Raises CannotRunHereError if more slots are requested than are safe, if their interference wasn't measured, or if
     it isn't certainly below the margin.
@@ -153,25 +153,31 @@ def count_allowed_slots(kind: str, wanted: int | None, margin: float) -> int:
     entry = load_stored(kind)
     if entry is None or entry.cpus != len(os.sched_getaffinity(0)):
         raise CannotRunHereError(
-            "The interference between slots of this machine has not been measured.", f"Measure it: {advice}"
+            "The interference between slots of this machine has not been measured.", f"To measure it: {advice}"
         )
     if wanted is None or wanted <= entry.safe:
-        found = next((ratio for ratio in entry.tried if ratio.slots == entry.safe), None)
-        if entry.safe > 1 and margin < entry.margin and not (found and found.is_safe(margin)):
-            detail = f": {found.slots} at the same time took {found} times as long as one alone" if found else ""
+        interference = next((ratio for ratio in entry.tried if ratio.slots == entry.safe), None)
+        if entry.safe > 1 and margin < entry.margin and not (interference and interference.is_safe(margin)):
+            detail = _describe_interference(interference)
             raise CannotRunHereError(
                 f"{counted(entry.safe, 'slot', 'is')} safe on this machine for a margin of "
                 f"{_format_margin(entry.margin)}, but this run has a margin of {_format_margin(margin)}{detail}.",
                 f"Omit --slots or --margin, or measure again: {advice}",
             )
         return wanted or entry.safe
-    worst = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
-    detail = f": {worst.slots} at the same time took {worst} times as long as one alone" if worst else ""
+    interference_of_more = next((ratio for ratio in reversed(entry.tried) if ratio.slots >= wanted), None)
+    detail = _describe_interference(interference_of_more)
     raise CannotRunHereError(
         f"{counted(entry.safe, 'slot', 'is')} safe on this machine, and {wanted} were requested{detail} ({entry.work}, "
         f"margin {_format_margin(entry.margin)}, {entry.when}).",
         f"Use --slots auto, or measure again: {advice}",
     )
+
+
+def _describe_interference(interference: Interference | None) -> str:
+    if interference is None:
+        return ""
+    return f": launches in {interference.slots} slots at the same time took {interference} as long as in one slot alone"
 
 
 def _format_margin(margin: float) -> str:
@@ -186,18 +192,18 @@ def load_stored(kind: str) -> SlotCheck | None:
     if document is None:
         return None
     try:
-        checked: SlotCheck = TypeAdapter(SlotCheck).validate_python(document)
-        if checked.safe < 1:
+        slot_check: SlotCheck = TypeAdapter(SlotCheck).validate_python(document)
+        if slot_check.safe < 1:
             raise ValueError("the number of slots must be 1 or more")
     except ValueError:
         raise DamagedError(_get_path(), "the number of safe slots is missing") from None
-    return checked
+    return slot_check
 
 
-def _save_check(kind: str, checked: SlotCheck) -> None:
+def _save_check(kind: str, slot_check: SlotCheck) -> None:
     path = _get_path()
     try:
-        write_atomically(path, json.dumps({**_read(), kind: asdict(checked)}, indent=2) + "\n")
+        write_atomically(path, json.dumps({**_read(), kind: asdict(slot_check)}, indent=2) + "\n")
     except OSError as error:
         raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
 
@@ -228,10 +234,10 @@ def _measure_slots(
     alone, busy = list[float](), list[float]()
     ratio = None
     for block in range(MOST_BLOCKS):
-        at = block % count
+        slot_index = block % count
         for is_busy in (False, True) if block % 2 else (True, False):
-            launches = _launch_in_slots(pool, planned, slots, range(count) if is_busy else [at])
-            (busy if is_busy else alone).append(_compute_mean(launches[at]))
+            launches = _launch_in_slots(pool, planned, slots, range(count) if is_busy else [slot_index])
+            (busy if is_busy else alone).append(_compute_mean(launches[slot_index]))
         listener.say(f"{counted(count, 'slot')}, {block + 1} of {BLOCKS} to {MOST_BLOCKS}: {busy[-1] / alone[-1]:.3f}×")
         # stop only after an even number of blocks, so that both orders are equally frequent
         if block + 1 >= BLOCKS and block % 2:
@@ -253,34 +259,34 @@ def _make_work_plan(planned: Planned) -> Planned:
 
 
 def _compute_mean(launches: Sequence[Launch]) -> float:
-    numbers = [launch for launch in launches if rounds.has_mean(launch) and launch.role is not Role.PILOT]
-    if not numbers:
+    measured = [launch for launch in launches if rounds.has_mean(launch) and launch.role is not Role.PILOT]
+    if not measured:
         reason = launches[0].error or launches[0].status.value if launches else "no launch was started"
         raise CannotRunHereError(
             f"The measured cell has no result: {reason}.", "Choose another cell with -s, -a and -e."
         )
-    return statistics.exp_limited(fmean(math.log(rounds.compute_mean(launch)) for launch in numbers))
+    return statistics.exp_limited(fmean(math.log(rounds.compute_mean(launch)) for launch in measured))
 
 
 def _launch_in_slots(
-    pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], places: Iterable[int]
+    pool: ProcessPoolExecutor, planned: Planned, slots: Sequence[Slot], slot_indices: Iterable[int]
 ) -> dict[int, Sequence[Launch]]:
     """Make the launches in some of the slots at the same time, and return the launches of each slot."""
     # a process prints a traceback if Ctrl-C comes while it starts or waits for work
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        going = {at: pool.submit(_run_in_slot, planned, slots, at) for at in places}
+        futures = {slot_index: pool.submit(_run_in_slot, planned, slots, slot_index) for slot_index in slot_indices}
     finally:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    return {at: future.result() for at, future in going.items()}
+    return {slot_index: future.result() for slot_index, future in futures.items()}
 
 
-def _run_in_slot(planned: Planned, slots: Sequence[Slot], at: int) -> Sequence[Launch]:
+def _run_in_slot(planned: Planned, slots: Sequence[Slot], slot_index: int) -> Sequence[Launch]:
     """Make the launches of a run in one slot, in a separate process that is pinned to the slot's CPUs."""
     try:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         with tempfile.TemporaryDirectory() as folder:
             request = replace(planned.request, results=Path(folder))
-            return run(replace(planned, request=request), slots=slots, at=at, wait=True).results.launches
+            return run(replace(planned, request=request), slots=slots, at=slot_index, wait=True).results.launches
     finally:
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

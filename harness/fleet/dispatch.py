@@ -45,7 +45,7 @@ from harness.store.signature import is_from_here, sign
 PER_PLACE = 4
 
 #: The exit codes of a shard's command that has measured everything that it could.
-_DONE = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
+_FINISHED_CODES = (Exit.OK, Exit.CELLS_FAILED, Exit.SLOWER)
 
 #: Names in the folder of a fleet's run: the folder of the shards' runs, their request, and the files that are sent.
 SHARDS, ASKED, PARCEL = "shards", "fleet.json", "parcel.tar.gz"
@@ -170,7 +170,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if on and on != "ray://local" and (request.slots or request.spread):
         raise UsageError(
             f"--slots and --spread apply to this machine, but --on {request.on} measures on other machines.",
-            "Omit them.",
+            "Omit --slots and --spread.",
         )
     if any(map(has_password, request.command())):
         raise UsageError(
@@ -196,7 +196,7 @@ def run(planned: Planned, listener: Listener, *, command: Sequence[str], wait: b
     if on:
         parcel, shard_request = pack(shard_request, planned.scenarios.values())
     with _open_places(on, slots, parcel, listener.say) as places:
-        unavailable = {} if on else _make_ready(planned, listener, wait=wait)
+        unavailable = {} if on else _prepare_environments(planned, listener, wait=wait)
         shards = sum(place.slots for place in places) * (1 if planned.plan.budget_seconds else PER_PLACE)
         shards = max(1, min(shards, len(planned.plan.groups)))
         fleet_request = FleetRequest(
@@ -237,24 +237,24 @@ def resume(
     """
     fleet_request = _read_request(path)
     parcel = Parcel(_read(path, PARCEL), fleet_request.packages) if fleet_request.on else None
-    longer = [
+    extra_words = [
         *(["--rounds", str(rounds)] if rounds else []),
         *(["--budget", format_seconds(budget)] if budget else []),
     ]
-    if parcel and (longer or parcel.name != fleet_request.parcel):
-        why = (
+    if parcel and (extra_words or parcel.name != fleet_request.parcel):
+        reason = (
             f"{PARCEL} has changed since"
             if parcel.name != fleet_request.parcel
             else "it doesn't accept --rounds and --budget"
         )
-        raise UsageError(f"{path} was measured on other machines, but {why}.", "Start a new run.")
+        raise UsageError(f"{path} was measured on other machines, but {reason}.", "Start a new run.")
     count = int(slots) if slots.isdecimal() and not fleet_request.on else fleet_request.slots
     with _open_places(fleet_request.on, count, parcel, listener.say) as places:
         if not fleet_request.on:
             # if the command was killed just now, its shards are still stopping
             is_stopping = any(is_held(lock) for lock in (path / SHARDS).glob("*/*/.lock"))
             _wait_for_machine(listener, wait=wait or is_stopping)
-        return _Fleet(RunFolder(path), fleet_request, listener.say, longer).run(places)
+        return _Fleet(RunFolder(path), fleet_request, listener.say, extra_words).run(places)
 
 
 def read_unavailable(results: Path) -> dict[str, UnavailableError]:
@@ -294,7 +294,7 @@ def _read(path: Path, name: str) -> bytes:
 def _open_places(
     on: str, slots: int, parcel: Parcel | None, say: Callable[[str], object]
 ) -> Iterator[Sequence[ShardExecutor]]:
-    """Return the places where shards are measured: other machines, or slots of this one."""
+    """Yield the places where shards are measured: other machines, or slots of this machine."""
     if parcel is None:
         yield [LocalExecutor(f"slot {number}", say) for number in range(1, slots + 1)]
     elif on.startswith("ssh://"):
@@ -311,14 +311,14 @@ def _say_with_name(say: Callable[[str], object], name: str, line: str) -> None:
     say(f"{name}: {line}")
 
 
-def _make_ready(planned: Planned, listener: Listener, *, wait: bool) -> dict[str, UnavailableError]:
-    """Prepare the environments once for all slots, under the machine's lock. Return the unavailable ones."""
+def _prepare_environments(planned: Planned, listener: Listener, *, wait: bool) -> dict[str, UnavailableError]:
+    """Prepare the environments once for all slots, under the machine's lock. Return the unavailable environments."""
     _wait_for_machine(listener, wait=wait)
     unavailable = dict[str, UnavailableError]()
-    again: Planned | None = planned
-    while again:
-        unavailable |= prepare(again, listener, wait=wait)
-        again = replace_fallbacks(again, unavailable)  # the shards choose the same fallback environments
+    next_plan: Planned | None = planned
+    while next_plan:
+        unavailable |= prepare(next_plan, listener, wait=wait)
+        next_plan = replace_fallbacks(next_plan, unavailable)  # the shards choose the same fallback environments
     return unavailable
 
 
@@ -356,7 +356,7 @@ class _Fleet:
     longer: Sequence[str] = ()
     refused: Mapping[str, FileError] = field(default_factory=dict)
     failures: dict[int, str] = field(default_factory=dict)  # the last error of each shard
-    gone: dict[int, str] = field(default_factory=dict)  # the errors of failed places, by their ids
+    failed_places: dict[int, str] = field(default_factory=dict)  # the errors of failed places, by their ids
     is_stopped: bool = False
 
     def run(self, places: Sequence[ShardExecutor]) -> FleetResult:
@@ -364,10 +364,10 @@ class _Fleet:
         with hold_run(self.folder):
             runs = self._find_runs()
             queue = deque(
-                number for number in range(1, self.asked.of + 1) if self.longer or not _is_over(runs.get(number))
+                number for number in range(1, self.asked.of + 1) if self.longer or not _has_ended(runs.get(number))
             )
             interrupted = self._measure(queue, places)
-            failed = [*self.gone.values(), *self._describe_failures(queue, interrupted=interrupted)]
+            failed = [*self.failed_places.values(), *self._describe_failures(queue, interrupted=interrupted)]
             if not (runs := self._find_runs()):
                 shutil.rmtree(self.folder.path, ignore_errors=True)
                 if interrupted:
@@ -383,12 +383,12 @@ class _Fleet:
 
         Return whether it was interrupted.
         """
-        lanes = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
-        with ThreadPoolExecutor(len(lanes)) as pool:
+        workers = [place for place in places for _ in range(self.asked.of if place.queues else 1)]
+        with ThreadPoolExecutor(len(workers)) as pool:
             try:
                 # repeat, because a failed shard may return to the queue after other places found it empty
-                while queue and (left := [lane for lane in lanes if id(lane) not in self.gone]):
-                    for future in [pool.submit(self._serve, place, queue) for place in left]:
+                while queue and (remaining := [worker for worker in workers if id(worker) not in self.failed_places]):
+                    for future in [pool.submit(self._measure_shards, place, queue) for place in remaining]:
                         future.result()
             except BaseException as error:
                 self.is_stopped = True
@@ -398,9 +398,9 @@ class _Fleet:
                     raise
         return self.is_stopped
 
-    def _serve(self, place: ShardExecutor, queue: deque[int]) -> None:
+    def _measure_shards(self, place: ShardExecutor, queue: deque[int]) -> None:
         """Measure shards in a place, one after the other."""
-        while not self.is_stopped and id(place) not in self.gone:
+        while not self.is_stopped and id(place) not in self.failed_places:
             try:
                 number = queue.popleft()
             except IndexError:
@@ -411,9 +411,9 @@ class _Fleet:
                 code, message = Exit.CANNOT_RUN_HERE, str(error)
             if code in (Exit.CANNOT_RUN_HERE, Exit.USAGE):  # every other shard would fail in this place too
                 queue.appendleft(number)
-                self.gone[id(place)] = f"Measuring stopped on {place.name}: {message}"
+                self.failed_places[id(place)] = f"Measuring stopped on {place.name}: {message}"
                 return
-            if code in _DONE or self.is_stopped:
+            if code in _FINISHED_CODES or self.is_stopped:
                 continue
             is_first = number not in self.failures
             self.failures[number] = (
@@ -441,9 +441,9 @@ class _Fleet:
         """Return sentences about shards that failed too often, with commands to measure each of them."""
         if interrupted:
             return []
-        left = [number for number, reason in self.failures.items() if not _is_over(self._find_runs().get(number))]
-        again = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
-        return [*(self.failures[number] for number in left), *([again] if left or queue else [])]
+        unfinished = [number for number in self.failures if not _has_ended(self._find_runs().get(number))]
+        advice = f"To measure only what is missing: harness matrix --resume {quote(str(self.folder.path))}"
+        return [*(self.failures[number] for number in unfinished), *([advice] if unfinished or queue else [])]
 
     def _remove_merged(self) -> None:
         """Remove the earlier merged run. run.json is removed first, so that an incomplete folder isn't a run."""
@@ -458,7 +458,7 @@ def _parse_place(path: Path) -> tuple[int, int]:
     return int(number), int(attempt)
 
 
-def _is_over(run: Path | None) -> bool:
+def _has_ended(run: Path | None) -> bool:
     """Return whether all groups of a shard's run have ended."""
     if run is None:
         return False

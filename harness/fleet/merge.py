@@ -46,11 +46,11 @@ class Merged:
     @property
     def lacks(self) -> list[str]:
         """A sentence for each missing part."""
-        absent = [
+        missing_shards = [
             escape(f"Shard {shard} is missing, with {counted(len(groups), 'group')}: {joined(list(groups))}.")
             for shard, groups in self.missing.items()
         ]
-        return [*self.left_out, *self.unfinished, *absent]
+        return [*self.left_out, *self.unfinished, *missing_shards]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,8 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
         raise UsageError("\n".join(["No run can be merged.", *left_out]), "Pass folders of runs that have ended.")
     parts = _label_runs(runs)
     for other in parts:
-        _refuse_other(parts[0], other)
-    _refuse_twice(parts)
+        _check_same_plan(parts[0], other)
+    _check_no_duplicates(parts)
     missing = _find_missing(parts)
     now = datetime.now(UTC)
     identity = into.path.name if into else make_run_id(now)
@@ -97,9 +97,10 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     folder = into or RunFolder.create(results, identity)
     merged = replace(merged, folder=str(folder.path), command=command or merged.command)
     groups = _label_groups(parts)
-    both = [(part, launch) for part in parts for launch in part.launches]
+    launch_parts = [(part, launch) for part in parts for launch in part.launches]
     launches = [
-        _move_launch(folder, part, launch, groups) for part, launch in sorted(both, key=lambda pair: pair[1].started)
+        _move_launch(folder, part, launch, groups)
+        for part, launch in sorted(launch_parts, key=lambda pair: pair[1].started)
     ]
     for launch in launches:
         folder.append(launch)
@@ -132,27 +133,32 @@ def _label_runs(parts: Sequence[_MergedPart]) -> list[_MergedPart]:
     machines = {part.machine: part.run.machine for part in parts if part.run.machine}
     if len(machines) == 1:
         return list(parts)
-    shown = [machine.shown for machine in machines.values()]
+    machine_names = [machine.shown for machine in machines.values()]
     labels = {
-        identity: machine.shown if shown.count(machine.shown) == 1 else f"{machine.shown} ({identity})"
+        identity: machine.shown if machine_names.count(machine.shown) == 1 else f"{machine.shown} ({identity})"
         for identity, machine in machines.items()
     }
     return [replace(part, label=labels[part.machine]) for part in parts]
 
 
-def _refuse_other(first: _MergedPart, other: _MergedPart) -> None:
-    """Raise UsageError if two runs aren't of one plan, with the difference."""
+def _check_same_plan(first: _MergedPart, other: _MergedPart) -> None:
+    """Raise UsageError, with the difference, if two runs have different plans."""
     digests = [part.run.plan.shard.plan for part in (first, other) if part.run.plan.shard]
     if len(digests) == 2 and digests[0] == digests[1]:
         return
-    one, two = (_list_aspects(part.run) for part in (first, other))
-    differences = [f"{name} ({_describe_difference(one[name], two[name])})" for name in one if one[name] != two[name]]
+    first_aspects, other_aspects = (_list_aspects(part.run) for part in (first, other))
+    differences = [
+        f"{name} ({_describe_difference(value, other_aspects[name])})"
+        for name, value in first_aspects.items()
+        if value != other_aspects[name]
+    ]
     counts = {part.run.plan.shard.of for part in (first, other) if part.run.plan.shard}
     if len(counts) > 1:
         differences.append(f"the number of shards ({joined([str(count) for count in sorted(counts)])})")
     if not differences and _list_groups(first.run) != _list_groups(other.run):
-        apart = sorted(_list_groups(first.run) ^ _list_groups(other.run))
-        differences.append(f"the groups ({joined(apart[:3])}{f' and {len(apart) - 3} more' if len(apart) > 3 else ''})")
+        differing_groups = sorted(_list_groups(first.run) ^ _list_groups(other.run))
+        more = f" and {len(differing_groups) - 3} more" if len(differing_groups) > 3 else ""
+        differences.append(f"the groups ({joined(differing_groups[:3])}{more})")
     if not differences and len(digests) == 2:
         differences.append("the cells of a group")
     if differences:
@@ -175,8 +181,8 @@ def _describe_difference(one: Any, other: Any) -> str:
     """Return a difference as `1 and 2`. For mappings, return the first names that differ, with shortened values."""
     if isinstance(one, dict) and isinstance(other, dict):
         names = [name for name in dict.fromkeys([*one, *other]) if one.get(name) != other.get(name)]
-        inner = [f"{name}: {_describe_difference(one.get(name), other.get(name))}" for name in names[:3]]
-        return "; ".join([*inner, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
+        descriptions = [f"{name}: {_describe_difference(one.get(name), other.get(name))}" for name in names[:3]]
+        return "; ".join([*descriptions, *([f"{len(names) - 3} more"] if len(names) > 3 else [])])
     texts = [text if len(text) <= 20 else f"{text[:12]}…" for text in map(_format_value, (one, other))]
     return f"{texts[0]} and {texts[1]}"
 
@@ -188,26 +194,26 @@ def _format_value(value: Any) -> str:
 def _list_groups(run: Run) -> set[str]:
     """Return the groups of the whole plan, including groups in which the run's machine couldn't measure any cell."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
-    absent = {
+    unavailable_groups = {
         name_group(entry.cell, scenarios[entry.cell.scenario])
         for entry in run.plan.unavailable
         if entry.cell.scenario in scenarios
     }
     elsewhere = run.plan.shard.elsewhere if run.plan.shard else {}
-    return {group.name for group in run.plan.groups} | absent | set(elsewhere)
+    return {group.name for group in run.plan.groups} | unavailable_groups | set(elsewhere)
 
 
-def _refuse_twice(parts: Sequence[_MergedPart]) -> None:
+def _check_no_duplicates(parts: Sequence[_MergedPart]) -> None:
     """Raise UsageError if two runs have the same round of a group on one machine."""
-    owner: dict[tuple[str, str, int], _MergedPart] = {}
+    part_by_round: dict[tuple[str, str, int], _MergedPart] = {}
     for part in parts:
-        for at in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
-            other = owner.setdefault(at, part)
+        for key in {(part.machine, launch.group, launch.round) for launch in part.launches if launch.round}:
+            other = part_by_round.setdefault(key, part)
             if other is not part:
                 raise UsageError(
-                    f"{other.path} and {part.path} both contain round {at[2]} of {escape(at[1])}, measured on the "
+                    f"{other.path} and {part.path} both contain round {key[2]} of {escape(key[1])}, measured on the "
                     f"same machine.",
-                    "Omit one of them.",
+                    "Omit one of these runs.",
                 )
 
 
@@ -215,9 +221,9 @@ def _find_missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
     """Return the groups that no run has, by the shard that should have measured them."""
     measured = {group.name for part in parts for group in part.run.plan.groups}
     missing: dict[str, list[str]] = {}
-    sharded = [part.run.plan.shard for part in parts if part.run.plan.shard]
-    places = {group: (number, shard.of) for shard in sharded for group, number in shard.elsewhere.items()}
-    for group, (number, count) in sorted(places.items(), key=lambda entry: (entry[1], entry[0])):
+    run_shards = [part.run.plan.shard for part in parts if part.run.plan.shard]
+    shard_by_group = {group: (number, shard.of) for shard in run_shards for group, number in shard.elsewhere.items()}
+    for group, (number, count) in sorted(shard_by_group.items(), key=lambda entry: (entry[1], entry[0])):
         if group not in measured:
             missing.setdefault(str(Shard(number, count)), []).append(group)
     return missing
@@ -228,10 +234,10 @@ def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     sentences = []
     for part in parts:
         stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
-        left = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
-        if left:
+        unfinished = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
+        if unfinished:
             sentences.append(
-                f"{part.path} was interrupted: {counted(left, 'group')} of this run may have fewer rounds."
+                f"{part.path} was interrupted: {counted(unfinished, 'group')} of this run may have fewer rounds."
             )
     return sentences
 
@@ -240,25 +246,25 @@ def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
 
 
 def _merge(parts: Sequence[_MergedPart]) -> Run:
-    first, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
-    scenarios = [_add_machine_axis(scenario, parts) for scenario in first.scenarios]
+    first_run, groups = min(parts, key=lambda part: part.run.started).run, _label_groups(parts)
+    scenarios = [_add_machine_axis(scenario, parts) for scenario in first_run.scenarios]
     plans = [part.run.plan for part in parts]
     by_name = {scenario.name: scenario for scenario in scenarios}
-    together: dict[str, Group] = {}
+    merged_groups: dict[str, Group] = {}
     for part in parts:
         for group in part.run.plan.groups:
             labeled = groups[part.machine, group.name]
-            joint = together.setdefault(labeled.name, labeled)
+            joint = merged_groups.setdefault(labeled.name, labeled)
             cells = list(dict.fromkeys([*joint.cells, *labeled.cells]))
-            together[labeled.name] = replace(joint, cells=cells, piloted=joint.piloted or labeled.piloted)
+            merged_groups[labeled.name] = replace(joint, cells=cells, piloted=joint.piloted or labeled.piloted)
     unavailable = {
         (cell := _add_machine(entry.cell, part)): Unavailable(cell, entry.reason, entry.advice)
         for part in parts
         for entry in part.run.plan.unavailable
     }
     plan = replace(
-        first.plan,
-        groups=sorted(together.values(), key=lambda group: _make_sort_key(group, by_name)),
+        first_run.plan,
+        groups=sorted(merged_groups.values(), key=lambda group: _make_sort_key(group, by_name)),
         unavailable=list(unavailable.values()),
         shard=None,
         stand_ins=list(
@@ -270,14 +276,14 @@ def _merge(parts: Sequence[_MergedPart]) -> Run:
     )
     machines = _list_machines(parts)
     return replace(
-        first,
-        command=_remove_shard_options(first.command),
+        first_run,
+        command=_remove_shard_options(first_run.command),
         plan=plan,
         scenarios=scenarios,
         images={name: image for part in reversed(parts) for name, image in part.run.images.items()},
         stops=_merge_stops(parts, groups),
         looks=_merge_looks(parts, groups),
-        machine=None if machines else first.machine,
+        machine=None if machines else first_run.machine,
         machines=machines,
         host={} if machines else _merge_hosts(parts),
         merged=[part.run.id for part in parts],
@@ -318,8 +324,8 @@ def _label_groups(parts: Sequence[_MergedPart]) -> dict[tuple[str, str], Group]:
 def _make_sort_key(group: Group, scenarios: Mapping[str, Scenario]) -> tuple[int, str, list[int], str]:
     """Return the sort key of a group: the header's order, with the groups of one cell next to each other."""
     axes = scenarios[group.scenario].axes
-    at = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
-    return list(scenarios).index(group.scenario), group.device, at, group.axes.get(MACHINE, "")
+    order = [values.index(group.axes[name]) for name, values in axes.items() if name in group.axes and name != MACHINE]
+    return list(scenarios).index(group.scenario), group.device, order, group.axes.get(MACHINE, "")
 
 
 def _list_machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
@@ -327,8 +333,8 @@ def _list_machines(parts: Sequence[_MergedPart]) -> list[MachineFacts]:
     for part in parts:
         run = part.run
         if part.label and run.machine:
-            own = [other for other in parts if other.machine == part.machine]
-            facts = MachineFacts(run.machine, part.label, _merge_hosts(own), run.backend, run.plan.limits)
+            parts_of_machine = [other for other in parts if other.machine == part.machine]
+            facts = MachineFacts(run.machine, part.label, _merge_hosts(parts_of_machine), run.backend, run.plan.limits)
             machine_facts = machines.setdefault(part.machine, facts)
             machines[part.machine] = replace(machine_facts, runs=[*machine_facts.runs, run.id])
     return list(machines.values())
@@ -347,9 +353,9 @@ def _merge_stops(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], 
     for part in parts:
         for name, stop in part.run.stops.items():
             if (part.machine, name) in groups:
-                merged = groups[part.machine, name].name
-                before = stops.get(merged)
-                stops[merged] = replace(stop, rounds=stop.rounds + (before.rounds if before else 0))
+                name_in_merged = groups[part.machine, name].name
+                earlier_stop = stops.get(name_in_merged)
+                stops[name_in_merged] = replace(stop, rounds=stop.rounds + (earlier_stop.rounds if earlier_stop else 0))
     return stops
 
 
@@ -359,22 +365,22 @@ def _merge_looks(parts: Sequence[_MergedPart], groups: Mapping[tuple[str, str], 
         {
             groups[part.machine, name].name: rounds
             for part in parts
-            for name, rounds in (part.run.looks[at] if at < len(part.run.looks) else {}).items()
+            for name, rounds in (part.run.looks[index] if index < len(part.run.looks) else {}).items()
             if (part.machine, name) in groups
         }
-        for at in range(max(len(part.run.looks) for part in parts))
+        for index in range(max(len(part.run.looks) for part in parts))
     ]
 
 
 def _remove_shard_options(typed: Sequence[str]) -> list[str]:
     """Return the command for the whole plan, from the command for a shard."""
-    words, rest = list[str](), iter(typed)
-    for word in rest:
-        name, is_one, _ = word.partition("=")
+    words, remaining = list[str](), iter(typed)
+    for word in remaining:
+        name, has_value, _ = word.partition("=")
         if name not in _OPTIONS:
             words.append(word)
-        elif _OPTIONS[name] and not is_one:
-            next(rest, None)
+        elif _OPTIONS[name] and not has_value:
+            next(remaining, None)
     return words
 
 
@@ -383,14 +389,14 @@ def _move_launch(
 ) -> Launch:
     """Return a launch for the merged run, with its artifacts in the folder of that run."""
     group = groups.get((part.machine, launch.group))
-    kept, lost = list[str](), list(launch.not_kept)
+    copied, uncopied = list[str](), list(launch.not_kept)
     for name in launch.artifacts:
         try:
             data = read(Path(name), within=part.path, most=ARTIFACT_MOST)
         except OSError as error:
-            lost.append(f"{name}: {error.strerror}")
+            uncopied.append(f"{name}: {error.strerror}")
             continue
-        place, *inner = Path(name).parts[1:]
-        kept += folder.write_artifacts(f"{part.run.id}-{place}", {"/".join(inner): data})
-    named = group.name if group else launch.group
-    return replace(launch, group=named, cell=_add_machine(launch.cell, part), artifacts=kept, not_kept=lost)
+        folder_name, *inner_parts = Path(name).parts[1:]
+        copied += folder.write_artifacts(f"{part.run.id}-{folder_name}", {"/".join(inner_parts): data})
+    group_name = group.name if group else launch.group
+    return replace(launch, group=group_name, cell=_add_machine(launch.cell, part), artifacts=copied, not_kept=uncopied)

@@ -19,7 +19,7 @@ from harness.session.request import EVENLY, Request
 from harness.store.folder import RUN_MOST
 
 #: The parts of a project that are sent.
-_PROJECT = ("docker-bake.hcl", "images", "scenarios", "templates")
+_PROJECT_FILES = ("docker-bake.hcl", "images", "scenarios", "templates")
 
 #: The maximum size of launches.jsonl in bytes. A launch takes about 3 KB.
 LAUNCHES_MOST = 8 * 1024**3
@@ -52,8 +52,8 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
     received folders, or can't be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".unpacking-"))
-    part = beside / "unpacked"
+    temporary = Path(tempfile.mkdtemp(dir=folder.parent.parent, prefix=".unpacking-"))
+    part = temporary / "unpacked"
     try:
         part.mkdir()
         try:
@@ -62,10 +62,10 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
         except (OSError, EOFError, zlib.error, tarfile.TarError, ValueError) as error:
             raise CannotRunHereError(f"The received archive can't be unpacked: {error}.") from None
         if folder.exists():
-            raise CannotRunHereError(f"The received archive isn't unpacked: {folder} exists.")
+            raise CannotRunHereError(f"The received archive can't be unpacked, because {folder} exists.")
         part.rename(folder)
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
@@ -73,12 +73,12 @@ def _extract(tar: tarfile.TarFile, folder: Path) -> None:
     files = size = 0
     for member in tar:
         files, size = files + 1, size + member.size
-        place, name = PurePosixPath(member.name), f"{member.name[:100]!a}"
+        path, name = PurePosixPath(member.name), f"{member.name[:100]!a}"
         if files > MOST_FILES:
             raise ValueError(f"it has more than {MOST_FILES:,} files")
-        if size > MOST_BYTES or member.size > MOST_OF_FILE.get(place.name, MOST_BYTES):
+        if size > MOST_BYTES or member.size > MOST_OF_FILE.get(path.name, MOST_BYTES):
             raise ValueError(f"it is too large at {name}")
-        if len(place.parts) > MOST_DEEP:
+        if len(path.parts) > MOST_DEEP:
             raise ValueError(f"{name} is more than {MOST_DEEP} folders deep")
         if member.isfile() or member.isdir():
             tar.extract(member, folder, filter="data")
@@ -96,9 +96,9 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Reque
 
         add(Path(package_data.__file__).parent, "code/harness")
         if not package_data.IS_INSTALLED:  # an installed package contains these files
-            for name in (*_PROJECT, "requirements.txt"):
+            for name in (*_PROJECT_FILES, "requirements.txt"):
                 add(package_data.FOLDER / name, f"code/{name}")
-        for name in _PROJECT:
+        for name in _PROJECT_FILES:
             if (project.root / name).exists():
                 add(project.root / name, f"project/{name}")
         for scenario in scenarios if request.scenarios else ():
@@ -114,10 +114,10 @@ def pack(request: Request, scenarios: Iterable[Scenario]) -> tuple[Parcel, Reque
             for name in ("run.json", "launches.jsonl"):
                 add(request.balance / name, f"balance/{name}")
         packages = _list_packages()
-        listed = "\n".join(packages).encode()
+        package_list = "\n".join(packages).encode()
         info = tarfile.TarInfo("packages.txt")
-        info.size = len(listed)
-        archive.addfile(info, io.BytesIO(listed))
+        info.size = len(package_list)
+        archive.addfile(info, io.BytesIO(package_list))
     balance = request.balance if request.balance in (None, EVENLY) else Path("balance")
     remote_request = replace(request, scenarios=names, balance=balance)
     # with time 0, because the archive must not depend on the current time
@@ -141,11 +141,11 @@ def _list_packages() -> list[str]:
     from packaging.requirements import Requirement
 
     versions: dict[str, str] = {}
-    left = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
-    while left:
-        requirement = left.pop()
+    pending = [Requirement(text) for text in metadata.requires(DISTRIBUTION) or ()]
+    while pending:
+        requirement = pending.pop()
         if requirement.name in versions or (requirement.marker and not requirement.marker.evaluate({"extra": ""})):
             continue
         versions[requirement.name] = metadata.version(requirement.name)
-        left += [Requirement(text) for text in metadata.requires(requirement.name) or ()]
+        pending += [Requirement(text) for text in metadata.requires(requirement.name) or ()]
     return sorted({f"{name}=={version}" for name, version in versions.items()})

@@ -44,22 +44,22 @@ ANSWER = 10.0
 STORE_BYTES = 80 * 2**20
 
 #: The label with Ray's id of a node.
-_NODE = "ray.io/node-id"
+_NODE_LABEL = "ray.io/node-id"
 
 
 class StopSignal:
     """An actor that makes all tasks of a run stop measuring."""
 
     def __init__(self) -> None:
-        self._rung = asyncio.Event()
+        self._is_rung = asyncio.Event()
 
     async def ring(self) -> None:
         """Make all tasks stop now."""
-        self._rung.set()
+        self._is_rung.set()
 
     async def wait(self) -> None:
         """Wait until the tasks must stop."""
-        await self._rung.wait()
+        await self._is_rung.wait()
 
 
 def measure(archive: bytes, name: str, words: Sequence[str], bell: Any) -> tuple[str, int, str, bytes]:
@@ -124,7 +124,7 @@ class RayExecutor:
 
     def __init__(self, address: str, given: Parcel, say: Callable[[str], object], slots: int = 1) -> None:
         self.name = f"the Ray cluster {address}"
-        self._address, self._given, self._say, self._own = address, given, say, slots
+        self._address, self._parcel, self._say, self._local_slots = address, given, say, slots
         self._refused: dict[str, str] = {}  # the errors of nodes that can't measure, by their ids
 
     def __enter__(self) -> "RayExecutor":
@@ -142,7 +142,7 @@ class RayExecutor:
         new: dict[str, Any] = {
             "num_cpus": 0,
             "num_gpus": 0,
-            "resources": {RESOURCE: self._own},
+            "resources": {RESOURCE: self._local_slots},
             "object_store_memory": STORE_BYTES,
             "include_dashboard": False,
         }
@@ -161,7 +161,7 @@ class RayExecutor:
             raise self._make_no_slots_error()
         self._bell = ray.remote(StopSignal).options(num_cpus=0, max_restarts=-1, max_task_retries=-1).remote()
         self._task = ray.remote(measure)
-        self._archive = ray.put(self._given.archive)
+        self._archive = ray.put(self._parcel.archive)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -174,11 +174,11 @@ class RayExecutor:
         shard and all later ones go to other nodes. Raises CannotRunHereError if no node remains.
         """
         while True:
-            selector = {"label_selector": {_NODE: f"!in({','.join(self._refused)})"}} if self._refused else {}
+            selector = {"label_selector": {_NODE_LABEL: f"!in({','.join(self._refused)})"}} if self._refused else {}
             task = self._task.options(num_cpus=0, resources={RESOURCE: 1}, max_retries=RETRIES, **selector)
             try:
                 node, code, message, run = self._ray.get(
-                    task.remote(self._archive, self._given.name, list(words), self._bell)
+                    task.remote(self._archive, self._parcel.name, list(words), self._bell)
                 )
             except self._ray.exceptions.RayError as error:
                 return Exit.DEFECT, _get_first_line(error)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 
 #: The number of last stderr lines that the error of a failed command contains.
-_LAST = 3
+_LAST_LINES = 3
 
 
 def make_script(words: Sequence[str], python: str, *, environ: Mapping[str, str], folder: str = ".") -> str:
@@ -43,7 +43,7 @@ class ShellRunner:
             errors="replace",
             start_new_session=True,  # so that Ctrl-C only reaches this process, which then stops the command
         )
-        last: deque[str] = deque(maxlen=_LAST)
+        last_lines: deque[str] = deque(maxlen=_LAST_LINES)
         with self._lock:
             self._process = process
         if self._is_stopped:
@@ -51,13 +51,13 @@ class ShellRunner:
         assert process.stderr
         with process.stderr:
             for line in filter(str.strip, process.stderr):
-                last.append(line.strip())
+                last_lines.append(line.strip())
                 self._say(line.rstrip())
         code = process.wait()
         with self._lock:
             self._process = None
             _close(process)
-        return code, " ".join(last)
+        return code, " ".join(last_lines)
 
     def stop(self) -> None:
         """End the current command, as Ctrl-C does, and every later one immediately."""

@@ -23,7 +23,7 @@ from harness.machine import uv
 from harness.model.errors import CannotRunHereError, UsageError
 
 #: The folder on a host, below the user's home.
-_HOME = ".cache/harness-fleet"
+_HOST_FOLDER = ".cache/harness-fleet"
 
 _HOST = re.compile(r"(?P<host>(?:[A-Za-z0-9_][\w.-]*@)?[A-Za-z0-9_][\w.-]*)(?::(?P<port>\d{1,5}))?/?")
 
@@ -63,12 +63,12 @@ def _make_exports() -> str:
 
 def parse_hosts(on: str) -> list[Host]:
     """Parse `ssh://a,user@b:2222`. Raises UsageError."""
-    typed = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
-    matches = [(text, _HOST.fullmatch(text)) for text in typed]
-    wrong = [text for text, match in matches if not match]
-    if wrong or len(set(typed)) < len(typed):
-        which = f"{wrong[0]!r} isn't a valid host" if wrong else "a host is listed twice"
-        raise UsageError(f"Invalid --on {on!r}: {which}.", "Example: --on ssh://one,user@other:2222")
+    texts = [text.removeprefix("ssh://") for text in on.removeprefix("ssh://").split(",")]
+    matches = [(text, _HOST.fullmatch(text)) for text in texts]
+    invalid = [text for text, match in matches if not match]
+    if invalid or len(set(texts)) < len(texts):
+        problem = f"{invalid[0]!r} isn't a valid host" if invalid else "a host is listed twice"
+        raise UsageError(f"Invalid --on {on!r}: {problem}.", "Example: --on ssh://one,user@other:2222")
     return [Host(match["host"], match["port"] or "") for _, match in matches if match]
 
 
@@ -79,7 +79,7 @@ class SshExecutor:
 
     def __init__(self, host: Host, given: Parcel, say: Callable[[str], object]) -> None:
         self.name = host.shown
-        self._host, self._given, self._folder = host, given, f"{_HOME}/{given.name}"
+        self._host, self._parcel, self._folder = host, given, f"{_HOST_FOLDER}/{given.name}"
         self._shell = ShellRunner(say)
         self._say, self._is_ready = say, False
 
@@ -92,17 +92,17 @@ class SshExecutor:
         if not self._is_ready:
             self._prepare()
             self._is_ready = True
-        place = f"runs/{secrets.token_hex(8)}"
+        run_folder = f"runs/{secrets.token_hex(8)}"
         command = make_script(
-            [*words, "--results", place], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder
+            [*words, "--results", run_folder], "env/bin/python", environ=parcel.ENVIRON, folder=self._folder
         )
         if exports := _make_exports():
-            variables = f"{self._folder}/{place}.sh"
+            variables = f"{self._folder}/{run_folder}.sh"
             self._call(f"umask 077; mkdir -p {self._folder}/runs; cat > {variables}", exports.encode())
             command = f". {variables}; rm -f {variables}\n{command}"
-        ended = self._shell.run(self._host.make_command(command))
-        self._fetch(place, into)
-        return ended
+        result = self._shell.run(self._host.make_command(command))
+        self._fetch(run_folder, into)
+        return result
 
     def stop(self) -> None:
         """End the measurement on the host, as Ctrl-C does."""
@@ -123,7 +123,7 @@ class SshExecutor:
         if b"ready" in present:
             return
         self._say("copying harness and its project.")
-        self._call(f"mkdir -p {folder} && tar -xzf - -C {folder}", self._given.archive)
+        self._call(f"mkdir -p {folder} && tar -xzf - -C {folder}", self._parcel.archive)
         if b"uv" not in present:
             self._call(f"cat > {folder}/uv && chmod +x {folder}/uv", uv.find_uv().read_bytes())
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -138,25 +138,25 @@ class SshExecutor:
         ]
         self._call("sh -s", "\n".join(lines).encode())
 
-    def _fetch(self, place: str, into: Path) -> None:
+    def _fetch(self, run_folder: str, into: Path) -> None:
         """Copy the files in a folder of the host to `into`, and remove them on the host."""
-        where = f"{self._folder}/{place}"
-        if not self._call(f"test -d {where} && echo there || true"):
+        folder = f"{self._folder}/{run_folder}"
+        if not self._call(f"test -d {folder} && echo there || true"):
             return
-        command = self._host.make_command(f"tar -czf - -C {where} .")
-        sent = 0
+        command = self._host.make_command(f"tar -czf - -C {folder} .")
+        received_bytes = 0
         with tempfile.TemporaryFile() as archive:
             with subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-            ) as sending:
-                assert sending.stdout
-                while sent <= parcel.MOST_BYTES and (chunk := sending.stdout.read(CHUNK)):
-                    sent += archive.write(chunk)
-                if sent > parcel.MOST_BYTES:
-                    sending.kill()
+            ) as process:
+                assert process.stdout
+                while received_bytes <= parcel.MOST_BYTES and (chunk := process.stdout.read(CHUNK)):
+                    received_bytes += archive.write(chunk)
+                if received_bytes > parcel.MOST_BYTES:
+                    process.kill()
             # check this first, because an archive that was cut off between two files looks complete
-            if sending.returncode:
-                raise CannotRunHereError(f"The run in ~/{where} could not be fetched: exit code {sending.returncode}.")
+            if process.returncode:
+                raise CannotRunHereError(f"The run in ~/{folder} could not be fetched: exit code {process.returncode}.")
             archive.seek(0)
             parcel.unpack(archive, into)
-        self._call(f"rm -rf {where}")
+        self._call(f"rm -rf {folder}")

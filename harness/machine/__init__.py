@@ -1,1 +1,1 @@
-"""Facts about and control of this machine: CPUs, GPUs, interpreters, folders, locks and identity."""
+"""Functions that inspect and control this machine: CPUs, GPUs, interpreters, folders, locks and identity."""

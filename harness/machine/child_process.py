@@ -1,4 +1,4 @@
-"""Runs a child process that ends when harness ends, even after `kill -9`. Otherwise, a build could continue for long.
+"""Runs a child process that ends when harness ends, even after `kill -9`. Otherwise, a build could run much longer.
 
 This file is also the guard, a program that harness starts and that starts the command. The guard waits until the
 command ends, or until its own standard input is closed. harness holds the other side of this pipe.
@@ -39,10 +39,10 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
         text=True,
         errors="replace",
     )
-    late: list[str] = []
+    timeout_messages: list[str] = []
 
     def stop() -> None:
-        late.append(f"the process took longer than {f'{seconds:.1f}'.removesuffix('.0')} s")
+        timeout_messages.append(f"the process took longer than {f'{seconds:.1f}'.removesuffix('.0')} s")
         process.terminate()
 
     timer = threading.Timer(seconds, stop) if seconds else None
@@ -50,39 +50,39 @@ def run(command: Sequence[str], environ: Mapping[str, str], seconds: float | Non
         with process:
             if timer:
                 timer.start()
-            printed = process.stdout.read() if process.stdout else ""
+            output = process.stdout.read() if process.stdout else ""
     finally:
         if timer:
             timer.cancel()
-    return process.returncode, "\n".join([printed.rstrip("\n"), *late])
+    return process.returncode, "\n".join([output.rstrip("\n"), *timeout_messages])
 
 
 def _main(command: Sequence[str]) -> int:
-    requested, ended = threading.Event(), threading.Event()
+    is_requested, has_ended = threading.Event(), threading.Event()
 
-    def ask(*_: object) -> None:
-        requested.set()
+    def request_end(*_: object) -> None:
+        is_requested.set()
 
-    def end() -> None:
-        requested.wait()
+    def end_command() -> None:
+        is_requested.wait()
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
-            if ended.wait(PATIENCE):
+            if has_ended.wait(PATIENCE):
                 break
 
     def watch() -> None:
         while os.read(0, 1):
             pass
-        requested.set()
+        is_requested.set()
 
     for stop_signal in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(stop_signal, ask)
+        signal.signal(stop_signal, request_end)
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
-    for task in (watch, end):
+    for task in (watch, end_command):
         threading.Thread(target=task, daemon=True).start()
     code = process.wait()
-    ended.set()
+    has_ended.set()
     return 128 - code if code < 0 else code
 
 

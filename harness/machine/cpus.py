@@ -10,18 +10,18 @@ from harness.model.errors import UsageError
 from harness.model.texts import counted, format_cpu_list, parse_cpus
 
 
-def choose(wish: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
+def choose(value: str, allowed: set[int], topology: Topology | None = None) -> tuple[int, ...] | None:
     """Return the CPUs for `--cpus`: a count, `all` (None: no pinning), or a list such as `0,2-3`.
 
     For a count, the CPUs share no physical core with each other or with other CPUs, if `topology` (default: this
     machine) allows it. `allowed` are the CPUs that this process may use. Raises UsageError if there are too few allowed
     CPUs, or if a CPU in the list isn't allowed.
     """
-    if wish == "all":
+    if value == "all":
         return None
-    if wish.isdecimal():
-        return _choose_count(int(wish), allowed, topology)
-    return _read_cpu_list(wish, allowed)
+    if value.isdecimal():
+        return _choose_count(int(value), allowed, topology)
+    return _read_cpu_list(value, allowed)
 
 
 def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]:
@@ -29,20 +29,20 @@ def choose_most(counts: Iterable[int], pool: Collection[int]) -> tuple[int, ...]
 
     Launches on fewer cores are pinned to some of these CPUs, so that all launches use the same part of the machine.
     """
-    most = max(counts)
-    if most > len(pool):
+    largest_count = max(counts)
+    if largest_count > len(pool):
         raise UsageError(
-            f"-a cpus={most}: launches may use {len(pool)} CPUs ({format_cpu_list(pool)}).",
+            f"-a cpus={largest_count}: launches may use {len(pool)} CPUs ({format_cpu_list(pool)}).",
             "Use fewer cores for each launch.",
         )
-    return _choose_count(most, set(pool), None)
+    return _choose_count(largest_count, set(pool), None)
 
 
 def _choose_count(count: int, allowed: set[int], topology: Topology | None) -> tuple[int, ...]:
     if not 1 <= count <= len(allowed):
         raise UsageError(
             f"--cpus {count}: this process may use {len(allowed)} CPUs ({format_cpu_list(allowed)}).",
-            "Use fewer, or `--cpus all`. To select one CPU by its number: `--cpus 1,` or `--cpus 1-1`.",
+            "Use fewer CPUs, or `--cpus all`. To select one CPU by its number: `--cpus 1,` or `--cpus 1-1`.",
         )
     topology = topology or machine.read()
     pool = _list_candidates(count, allowed, topology)
@@ -53,10 +53,10 @@ def _choose_count(count: int, allowed: set[int], topology: Topology | None) -> t
 
 
 def _list_candidates(count: int, allowed: Collection[int], topology: Topology) -> set[int]:
-    """Return the candidates: the CPUs of the fastest kind that has enough CPUs. A single CPU is isolated if possible.
+    """Return the candidates: the CPUs of the fastest kind that has enough CPUs.
 
-    Several CPUs aren't isolated if possible, because the scheduler doesn't move threads between isolated CPUs. All
-    threads of a launch would stay on one of them.
+    One CPU is chosen from the isolated CPUs if possible. Several CPUs are chosen from the other CPUs if possible,
+    because the scheduler doesn't move threads between isolated CPUs: all threads of a launch would stay on one CPU.
     """
     isolated = {cpu for cpu in allowed if topology.cpu(cpu).isolated}
     preferred = isolated if count == 1 and isolated else set(allowed) - isolated
@@ -73,9 +73,9 @@ def _choose_spread_cpus(
         cores.setdefault(topology.cpu(cpu).siblings, []).append(cpu)
     # interrupts and other processes prefer the lowest numbers, and CPU 0 most of all
     ranked = sorted(cores, key=lambda core: (core <= set(allowed), 0 not in core, cores[core][-1]), reverse=True)
-    first = [cores[core][-1] for core in ranked]
-    rest = [cpu for core in ranked for cpu in reversed(cores[core][:-1])]
-    return tuple(sorted([*first, *rest][:count]))
+    best_of_cores = [cores[core][-1] for core in ranked]
+    siblings = [cpu for core in ranked for cpu in reversed(cores[core][:-1])]
+    return tuple(sorted([*best_of_cores, *siblings][:count]))
 
 
 def _rank_choice(chosen: tuple[int, ...], allowed: Collection[int], topology: Topology) -> tuple[object, ...]:
@@ -96,16 +96,16 @@ def _find_place(cpu: int, topology: Topology) -> tuple[int, int]:
     return details.package, -1 if details.node is None else details.node
 
 
-def _read_cpu_list(wish: str, allowed: set[int]) -> tuple[int, ...]:
+def _read_cpu_list(value: str, allowed: set[int]) -> tuple[int, ...]:
     try:
-        cpus = parse_cpus(wish)
+        cpus = parse_cpus(value)
     except ValueError as error:
         advice = "Use a count, `all`, or a list of CPUs such as `0,2-3`."
-        raise UsageError(f"--cpus {wish}: {error}.", advice) from None
+        raise UsageError(f"--cpus {value}: {error}.", advice) from None
     missing = cpus - allowed
     if missing or not cpus:
-        named = format_cpu_list(missing) or "none"
-        raise UsageError(f"--cpus {wish}: this process may use the CPUs {format_cpu_list(allowed)}, not {named}.")
+        refused = format_cpu_list(missing) or "none"
+        raise UsageError(f"--cpus {value}: this process may use the CPUs {format_cpu_list(allowed)}, not {refused}.")
     return tuple(sorted(cpus))
 
 
@@ -129,12 +129,12 @@ def choose_starting_cpus(
     topology = topology or machine.read()
     measured = topology.cpu(cpus[0])
     kind = next(kind for kind in topology.kinds({*allowed, *cpus}) if measured.number in kind)
-    places = [topology.cpu(number) for number in sorted(kind & set(allowed) - measured.siblings)]
+    candidates = [topology.cpu(number) for number in sorted(kind & set(allowed) - measured.siblings)]
     cores = {
-        place.siblings: place.number  # the last CPU of each core
-        for place in places
-        if _find_place(place.number, topology) == _find_place(measured.number, topology)
-        and place.cache == measured.cache
+        candidate.siblings: candidate.number  # the last CPU of each core
+        for candidate in candidates
+        if _find_place(candidate.number, topology) == _find_place(measured.number, topology)
+        and candidate.cache == measured.cache
     }
     # the highest numbers first, because interrupts prefer the lowest ones
     return (measured.number, *sorted(cores.values(), reverse=True))
@@ -144,21 +144,22 @@ def describe(cpus: tuple[int, ...] | None, topology: Topology, allowed: Collecti
     """Describe the CPUs of launches: `CPU 7, alone on its physical core`. Without pinning, the text is empty."""
     if not cpus:
         return ""
-    one = len(cpus) == 1
+    is_single = len(cpus) == 1
     name = _format_numbers(cpus)
     if not topology.known:
         return name
     # a core of a virtual machine may be half of a physical core
     core = "virtual core" if topology.virtual else "physical core"
-    kept, shared = find_idle_siblings(cpus, topology, allowed), find_shared_siblings(cpus, topology, allowed)
-    keeps = f" (harness leaves {_format_numbers(kept)} to other work)" if kept else ""
-    if shared:
-        where = f"whose {core} it shares" if one else f"whose {core}s they share"
-        return f"{name}, {where} with {_format_numbers(shared)}{keeps}"
+    idle_siblings = find_idle_siblings(cpus, topology, allowed)
+    shared_siblings = find_shared_siblings(cpus, topology, allowed)
+    note = f" (harness leaves {_format_numbers(idle_siblings)} to other work)" if idle_siblings else ""
+    if shared_siblings:
+        sharing = f"whose {core} it shares" if is_single else f"whose {core}s they share"
+        return f"{name}, {sharing} with {_format_numbers(shared_siblings)}{note}"
     cores = len({topology.cpu(cpu).siblings for cpu in cpus})
     if cores < len(cpus):
-        return f"{name}, on {counted(cores, core)}{keeps}"
-    return f"{name}, {'' if one else 'each '}alone on its {core}{keeps}"
+        return f"{name}, on {counted(cores, core)}{note}"
+    return f"{name}, {'' if is_single else 'each '}alone on its {core}{note}"
 
 
 def find_idle_siblings(cpus: Collection[int], topology: Topology, allowed: Collection[int]) -> set[int]:
@@ -189,7 +190,7 @@ def can_pin() -> bool:
 def keep_process_off(
     cpus: tuple[int, ...] | None, topology: Topology | None = None
 ) -> contextlib.AbstractContextManager[None]:
-    """Keep this process off the launches' CPUs, and off their siblings if other CPUs are left."""
+    """Keep this process off the launches' CPUs, and off their siblings if other CPUs remain."""
     allowed = os.sched_getaffinity(0)
     chosen = set(cpus or ())
     siblings = (topology or machine.read()).others(chosen) if chosen else set()
@@ -199,10 +200,10 @@ def keep_process_off(
 @contextlib.contextmanager
 def run_on_cpus(cpus: Collection[int]) -> Iterator[None]:
     """Keep this process and its children on these CPUs during the block. Without CPUs, nothing changes."""
-    before = os.sched_getaffinity(0)
-    if cpus and set(cpus) != before:
+    previous_cpus = os.sched_getaffinity(0)
+    if cpus and set(cpus) != previous_cpus:
         os.sched_setaffinity(0, cpus)
     try:
         yield
     finally:
-        os.sched_setaffinity(0, before)
+        os.sched_setaffinity(0, previous_cpus)

@@ -51,7 +51,7 @@ _CREDENTIALS = re.compile(r"(?P<scheme>https?://)(?P<user>[^/\s:@]*)(:(?P<passwo
 _USER, _PASSWORD = "HARNESS_GIT_USER", "HARNESS_GIT_PASSWORD"
 _HELPER = f'!printf "username=%s\\npassword=%s\\n" "${_USER}" "${_PASSWORD}" #'
 
-_MISSING = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
+_MISSING_REVISION = re.compile(r"couldn't find remote ref|not our ref|unadvertised object|invalid refspec")
 
 #: The last second of the year 9999, which is the last year of Python's dates, in seconds since 1970.
 _LAST_INSTANT = 253402300799
@@ -79,12 +79,16 @@ class Snapshot:
     def export(self, folder: Path) -> None:
         """Write the files into an empty folder. Raises UsageError if a link points outside, and CannotRunHereError."""
         # not `git archive`, because it omits files that are marked in .gitattributes, and a build may need them
-        with tempfile.TemporaryDirectory() as place:
-            own = {**self.environ, "GIT_INDEX_FILE": f"{place}/index", "GIT_WORK_TREE": str(folder.absolute())}
+        with tempfile.TemporaryDirectory() as temporary:
+            git_environ = {
+                **self.environ,
+                "GIT_INDEX_FILE": f"{temporary}/index",
+                "GIT_WORK_TREE": str(folder.absolute()),
+            }
             for arguments in (["read-tree", self.tree], ["checkout-index", "--all"]):
-                done = run_git(self.repository, *arguments, environ=own)
-                if done.returncode:
-                    raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {get_last_line(done)}.")
+                process = run_git(self.repository, *arguments, environ=git_environ)
+                if process.returncode:
+                    raise CannotRunHereError(f"git cannot read {self.commit[:12]}: {get_last_line(process)}.")
         root = os.path.realpath(folder)
         for path in folder.rglob("*"):
             if not path.is_symlink():
@@ -97,10 +101,10 @@ class Snapshot:
                 )
 
 
-_Done = subprocess.CompletedProcess[bytes]
+_Process = subprocess.CompletedProcess[bytes]
 
 
-def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> _Done:
+def run_git(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> _Process:
     """Run git in a folder. Raises CannotRunHereError if there is no git, or if it takes too long."""
     try:
         return subprocess.run(
@@ -124,9 +128,9 @@ def _run_remotely(folder: Path, command: Sequence[str], address: str, *refs: str
     """Run git in a folder with a remote repository, without prompts. Return its exit code and its output."""
     ssh = os.environ.get("GIT_SSH_COMMAND") or get_output(run_git(folder, "config", "--get", "core.sshCommand"))
     ssh = ssh or shlex.quote(os.environ.get("GIT_SSH") or "ssh")
-    plain, credentials = _extract_credentials(address)
+    public_address, credentials = _extract_credentials(address)
     environ = _make_environ({**_REMOTE_ENVIRON, **credentials, "GIT_SSH_COMMAND": f"{ssh} -oBatchMode=yes"})
-    return child_process.run(["git", "-C", str(folder), *command, "--", plain, *refs], environ, REMOTE)
+    return child_process.run(["git", "-C", str(folder), *command, "--", public_address, *refs], environ, REMOTE)
 
 
 def _extract_credentials(address: str) -> tuple[str, dict[str, str]]:
@@ -141,28 +145,28 @@ def _extract_credentials(address: str) -> tuple[str, dict[str, str]]:
     settings = [("credential.helper", ""), (f"{server}.helper", _HELPER)] if match["password"] else []
     settings = settings or [(f"{server}.username", user)]
     count = os.environ.get("GIT_CONFIG_COUNT", "")
-    first = int(count) if count.isdecimal() else 0
-    environ = {_USER: user, _PASSWORD: password, "GIT_CONFIG_COUNT": str(first + len(settings))}
-    for number, (name, value) in enumerate(settings, first):
+    start = int(count) if count.isdecimal() else 0
+    environ = {_USER: user, _PASSWORD: password, "GIT_CONFIG_COUNT": str(start + len(settings))}
+    for number, (name, value) in enumerate(settings, start):
         environ |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return match["scheme"] + match["rest"], environ
 
 
-def _make_environ(own: Mapping[str, str]) -> dict[str, str]:
+def _make_environ(variables: Mapping[str, str]) -> dict[str, str]:
     """Return the environment variables for git, with messages in English."""
     inherited = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
-    return {**inherited, "LC_ALL": "C", **own}
+    return {**inherited, "LC_ALL": "C", **variables}
 
 
-def get_last_line(done: _Done) -> str:
+def get_last_line(process: _Process) -> str:
     """Return the last line of git's error, as a clause."""
-    lines = done.stderr.decode(errors="replace").strip().splitlines()
-    return lines[-1].removeprefix("fatal: ").rstrip(".") if lines else f"exit code {done.returncode}"
+    lines = process.stderr.decode(errors="replace").strip().splitlines()
+    return lines[-1].removeprefix("fatal: ").rstrip(".") if lines else f"exit code {process.returncode}"
 
 
-def get_output(done: _Done) -> str:
+def get_output(process: _Process) -> str:
     """Return git's output without the final line break."""
-    return done.stdout.decode(errors="replace").rstrip("\n")
+    return process.stdout.decode(errors="replace").rstrip("\n")
 
 
 def find_top(folder: Path) -> Path:
@@ -172,11 +176,11 @@ def find_top(folder: Path) -> Path:
         bare = run_git(folder, "rev-parse", "--is-bare-repository")
         if get_output(bare) == "true":
             return folder
-        reason, *rest = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
+        reason, *other_lines = process.stderr.decode(errors="replace").strip().splitlines() or ["it fails"]
         if "not a git repository" not in reason:
             raise UsageError(
                 f"git cannot read {folder}: {reason.removeprefix('fatal: ').rstrip('.')}.",
-                " ".join(" ".join(rest).split()),
+                " ".join(" ".join(other_lines).split()),
             )
         raise UsageError(
             f"{folder} is not in a git repository.",
@@ -187,7 +191,7 @@ def find_top(folder: Path) -> Path:
 
 
 def resolve_commit(folder: Path, revision: str) -> str:
-    """Return the id of a revision's commit. Raises UsageError, with the most similar branch or tag."""
+    """Return the id of a revision's commit. Raises UsageError, which suggests the most similar branch or tag."""
     process = run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if process.returncode:
         listed = get_output(run_git(folder, "for-each-ref", "--format=%(refname:short)", "refs/heads", "refs/tags"))
@@ -197,10 +201,10 @@ def resolve_commit(folder: Path, revision: str) -> str:
     return get_output(process)
 
 
-def _make_unknown_error(revision: str, place: str, listed: Sequence[str], advice: str = "") -> UsageError:
-    near = find_nearest(revision, listed)
-    hint = f" Did you mean {near}?" if near else ""
-    return UsageError(f"git can't find the commit {revision!r} in {place}.{hint}", advice)
+def _make_unknown_error(revision: str, repository: str, names: Sequence[str], advice: str = "") -> UsageError:
+    nearest = find_nearest(revision, names)
+    hint = f" Did you mean {nearest}?" if nearest else ""
+    return UsageError(f"git can't find the commit {revision!r} in {repository}.{hint}", advice)
 
 
 def read_commit(folder: Path, revision: str) -> Snapshot:
@@ -234,23 +238,23 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
         root / get_output(run_git(root, "rev-parse", "--git-path", name)) for name in ("index", "objects")
     )
     prefix = get_output(run_git(folder, "rev-parse", "--show-prefix"))
-    with tempfile.TemporaryDirectory() as place:
-        own = {
-            "GIT_INDEX_FILE": f"{place}/index",
-            "GIT_OBJECT_DIRECTORY": f"{place}/objects",
+    with tempfile.TemporaryDirectory() as temporary:
+        git_environ = {
+            "GIT_INDEX_FILE": f"{temporary}/index",
+            "GIT_OBJECT_DIRECTORY": f"{temporary}/objects",
             "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(objects),
         }
-        Path(place, "objects").mkdir()
+        Path(temporary, "objects").mkdir()
         if index.is_file():
             # keep the file's time, because git uses it to find files that changed in the same second
-            shutil.copy2(index, own["GIT_INDEX_FILE"])
-        added = run_git(root, "add", "--all", environ=own)
-        written = run_git(root, "write-tree", environ=own)
-        if added.returncode or written.returncode:
-            failed = added if added.returncode else written
-            raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed)}.")
-        tree, before = get_output(written), f"{head}^{{tree}}"
-        names = run_git(root, "diff-tree", "-r", "-z", "--name-only", before, tree, environ=own)
+            shutil.copy2(index, git_environ["GIT_INDEX_FILE"])
+        add_process = run_git(root, "add", "--all", environ=git_environ)
+        tree_process = run_git(root, "write-tree", environ=git_environ)
+        if add_process.returncode or tree_process.returncode:
+            failed_process = add_process if add_process.returncode else tree_process
+            raise CannotRunHereError(f"git cannot read the files of {root}: {get_last_line(failed_process)}.")
+        tree, tree_before = get_output(tree_process), f"{head}^{{tree}}"
+        names = run_git(root, "diff-tree", "-r", "-z", "--name-only", tree_before, tree, environ=git_environ)
         if names.returncode:
             raise CannotRunHereError(f"git cannot compare the files of {root}: {get_last_line(names)}.")
         changed = names.stdout.count(b"\0")
@@ -262,7 +266,7 @@ def copy_working_tree(folder: Path) -> Iterator[Snapshot]:
             _read_address(root),
             changed,
             hashlib.sha256(f"{head} {tree}".encode()).hexdigest() if changed else "",
-            own,
+            git_environ,
         )
 
 
@@ -271,44 +275,45 @@ def fetch_commit(address: str, revision: str, advice: str = "Check the network."
 
     Raises UsageError for an unknown revision, and CannotRunHereError with the advice if the repository doesn't answer.
     """
-    shown = remove_password(address)
+    public_address = remove_password(address)
     folder = get_cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CannotRunHereError(f"The folder {folder} cannot be written: {error.strerror}.") from None
-    with hold_lock(folder.with_suffix(".lock"), f"Another process fetches from {shown}.", waiting=lambda _: None):
-        for left in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # a killed git left these
-            left.unlink()
+    busy = f"Another process is fetching from {public_address}."
+    with hold_lock(folder.with_suffix(".lock"), busy, waiting=lambda _: None):
+        for stale_lock in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # a killed git left these
+            stale_lock.unlink()
         if not (folder / "HEAD").is_file():
             creation = run_git(folder, "init", "--bare", "--quiet")
             if creation.returncode:
                 raise CannotRunHereError(f"A repository cannot be created in {folder}: {get_last_line(creation)}.")
-        is_whole = re.fullmatch(r"[0-9a-f]{40}", revision)
-        if not is_whole or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
+        is_complete_id = re.fullmatch(r"[0-9a-f]{40}", revision)
+        if not is_complete_id or run_git(folder, "cat-file", "-e", f"{revision}^{{commit}}").returncode:
             revision = _fetch_revision(folder, address, revision, advice)
         commit = resolve_commit(folder, revision)
-    return Snapshot(folder, f"{commit}^{{tree}}", commit, _read_instant(folder, commit), shown)
+    return Snapshot(folder, f"{commit}^{{tree}}", commit, _read_instant(folder, commit), public_address)
 
 
 def _fetch_revision(folder: Path, address: str, revision: str, advice: str) -> str:
     """Fetch a revision into a local repository, and return its name there. Raises the errors of `fetch_commit`."""
-    shown = remove_password(address)
+    public_address = remove_password(address)
     name = f"refs/harness/{hashlib.sha256(revision.encode()).hexdigest()[:16]}"
     fetch = ["fetch", "--depth=1", "--no-tags", "--force", "--quiet"]
-    code, printed = _run_remotely(folder, fetch, address, f"{revision}:{name}")
-    if code and _MISSING.search(printed):
+    code, output = _run_remotely(folder, fetch, address, f"{revision}:{name}")
+    if code and _MISSING_REVISION.search(output):
         _, listing = _run_remotely(folder, ["ls-remote", "--heads", "--tags"], address)
         refs = [line.rpartition("\t")[2].split("/", 2)[-1] for line in listing.splitlines() if "\t" in line]
         raise _make_unknown_error(
-            revision, shown, refs, "Pass a branch, a tag or a complete commit id, with 40 digits."
+            revision, public_address, refs, "Pass a branch, a tag or a complete commit id, with 40 digits."
         )
     if code:
         # this line and the lines after it contain only git's general advice
-        reason = printed.partition("fatal: Could not read from remote repository")[0].strip() or printed.strip()
-        words = reason.splitlines()[-1] if reason else f"exit code {code}"
-        words = remove_password(words.removeprefix("fatal: ").rstrip("."))
-        raise CannotRunHereError(f"{shown} cannot be fetched: {words}.", advice)
+        reason = output.partition("fatal: Could not read from remote repository")[0].strip() or output.strip()
+        error = reason.splitlines()[-1] if reason else f"exit code {code}"
+        error = remove_password(error.removeprefix("fatal: ").rstrip("."))
+        raise CannotRunHereError(f"{public_address} cannot be fetched: {error}.", advice)
     return name
 
 

@@ -62,18 +62,18 @@ def read_c_library() -> str:
 def read_free_memory(root: Path = Path("/")) -> int:
     """Return the bytes of memory that processes can allocate without swapping.
 
-    The result is the smallest value of the machine and of this process's control groups. Memory of a group that only
-    caches unused files counts as free.
+    The result is the smallest of these numbers: the machine's available memory, and for each control group of this
+    process, its limit minus its usage. File caches that aren't in use don't count as usage.
     """
     free = [int(psutil.virtual_memory().available)]
     for folder in sysfs.find_control_groups(root, "memory"):
         for limit, usage, unused in MEMORY_FILES:
-            most, used = sysfs.read_integer(folder / limit), sysfs.read_integer(folder / usage)
-            if most is not None and used is not None:
-                numbers = dict(
+            limit_bytes, used_bytes = sysfs.read_integer(folder / limit), sysfs.read_integer(folder / usage)
+            if limit_bytes is not None and used_bytes is not None:
+                statistics = dict(
                     line.split()[:2] for line in (sysfs.read_text(folder / "memory.stat") or "").splitlines()
                 )
-                free.append(max(0, most - used + int(numbers.get(unused, 0))))
+                free.append(max(0, limit_bytes - used_bytes + int(statistics.get(unused, 0))))
     return min(free)
 
 

@@ -21,24 +21,24 @@ def load_machine() -> Machine:
     replaces the stored name. Raises UsageError for an invalid variable or file, and CannotRunHereError if the id can't
     be stored.
     """
-    identity, named = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
+    identity, new_name = os.environ.get("HARNESS_MACHINE_ID"), os.environ.get("HARNESS_MACHINE")
     if identity is not None and not _ID.fullmatch(identity):
         raise UsageError(
             f"Invalid HARNESS_MACHINE_ID {identity!r}.", "Use at most 64 letters, digits, `.`, `_` and `-`."
         )
-    kept = Machine(identity) if identity else _read_or_create(_get_path())
-    return kept if named is None else Machine(kept.id, _check_name(named, "HARNESS_MACHINE"))
+    machine = Machine(identity) if identity else _read_or_create(_get_path())
+    return machine if new_name is None else Machine(machine.id, _check_name(new_name, "HARNESS_MACHINE"))
 
 
 def name_machine(name: str) -> Machine:
-    """Give this machine a name for its later runs; an empty name removes it. Raises as `load_machine` does."""
+    """Give this machine a name for its later runs; an empty name removes it. Raises the errors of `load_machine`."""
     path = _get_path()
-    named = Machine(_read_or_create(path).id, _check_name(name, "The name"))
+    machine = Machine(_read_or_create(path).id, _check_name(name, "The name"))
     try:
-        write_atomically(path, _format_record(named))
+        write_atomically(path, _format_record(machine))
     except OSError as error:
         raise _make_storage_error(path, error) from None
-    return named
+    return machine
 
 
 def _get_path() -> Path:
@@ -59,7 +59,7 @@ def _read_or_create(path: Path) -> Machine:
     """Return the machine in the file. If the file is missing, write a new id first."""
     try:
         if not path.exists():
-            _make(path)
+            _create_id(path)
         document = parse_json(read(path))
         identity, name = document["id"], document.get("name", "")
     except OSError as error:
@@ -71,7 +71,7 @@ def _read_or_create(path: Path) -> Machine:
     return Machine(identity, name)
 
 
-def _make(path: Path) -> None:
+def _create_id(path: Path) -> None:
     """Write a new id. If several processes do this at once, the first one wins."""
     with create_file(path) as part:
         part.write_text(_format_record(Machine(f"m-{secrets.token_hex(4)}")), encoding="utf-8")

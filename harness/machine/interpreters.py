@@ -32,9 +32,9 @@ def find_python(version: str, searches: Sequence[Search] | None = None) -> Path:
                     return python
         except UnavailableError as error:
             reasons.append(error.message)
-    because = "".join(f"\n{reason}" for reason in reasons)
+    details = "".join(f"\n{reason}" for reason in reasons)
     raise UnavailableError(
-        f"Python {version} isn't installed on this machine.{because}",
+        f"Python {version} isn't installed on this machine.{details}",
         f"Install it with `pyenv install {version}` or `conda create -n python{version} python={version}`, or measure "
         "in containers: --backend docker",
     )
@@ -46,8 +46,8 @@ def find_supply(version: str) -> Supply:
         find_python(version, [find_installed])
     except UnavailableError:
         # the list of downloads is built into uv, so this works offline
-        listed = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
-        return Supply.POSSIBLE if listed.stdout.strip() else Supply.NONE
+        downloads = run_uv(["python", "list", "--only-downloads", "--offline", f"cpython-{version}"])
+        return Supply.POSSIBLE if downloads.stdout.strip() else Supply.NONE
     return Supply.HERE
 
 
@@ -57,7 +57,7 @@ def probe(candidate: Path, version: str) -> Path | None:
     For example, a shim of pyenv may start another version.
     """
     try:
-        printed = subprocess.run(
+        output = subprocess.run(
             [str(candidate), "-I", "-c", _PROBE],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -67,7 +67,7 @@ def probe(candidate: Path, version: str) -> Path | None:
         ).stdout.decode(errors="replace")
     except (OSError, subprocess.SubprocessError):
         return None
-    implementation, actual, executable = [*printed.strip().split(maxsplit=2), "", "", ""][:3]
+    implementation, actual, executable = [*output.strip().split(maxsplit=2), "", "", ""][:3]
     return Path(executable) if (implementation, actual) == ("CPython", version) else None
 
 
@@ -76,16 +76,16 @@ def find_installed(version: str) -> Iterator[Path]:
     from findpython.providers import ALL_PROVIDERS
 
     # try names with the version first, because `python` and `python3` can be any version
-    unsure = []
+    unversioned = []
     for kind in ALL_PROVIDERS.values():
         provider = kind.create()
         for interpreter in provider.find_pythons() if provider is not None else ():
             if interpreter.executable.name == f"python{version}":
                 yield interpreter.executable
             elif interpreter.executable.name in ("python", f"python{version.partition('.')[0]}"):
-                unsure.append(interpreter.executable)
+                unversioned.append(interpreter.executable)
     yield from _find_conda(version)
-    yield from unsure
+    yield from unversioned
 
 
 def _find_conda(version: str) -> Iterator[Path]:
@@ -102,18 +102,18 @@ def _find_conda(version: str) -> Iterator[Path]:
 
 def install_with_uv(version: str) -> Iterator[Path]:
     """Yield uv's interpreter, which uv may download (3.8 and later). Raises UnavailableError with uv's message."""
-    fetched = run_uv(["python", "install", "--no-bin", version])
-    if fetched.returncode:
-        raise UnavailableError(f"uv cannot download it: {_explain_failure(fetched.stderr)}")
+    installation = run_uv(["python", "install", "--no-bin", version])
+    if installation.returncode:
+        raise UnavailableError(f"uv cannot download it: {_explain_failure(installation.stderr)}")
     process = run_uv(["python", "find", "--system", "--no-project", "--no-python-downloads", version])
     if process.returncode == 0:
         yield Path(process.stdout.strip())
 
 
-def _explain_failure(printed: str) -> str:
+def _explain_failure(output: str) -> str:
     """Return the address of a failed download, and the last cause in uv's output."""
-    last = get_last_lines(printed, 1).strip().removeprefix("cause: ").removeprefix("error: ")
-    address = re.search(r"Failed to download `(\S+)`", printed)
+    last_line = get_last_lines(output, 1).strip().removeprefix("cause: ").removeprefix("error: ")
+    address = re.search(r"Failed to download `(\S+)`", output)
     if address is None:
-        return last
-    return f"{address[1]}: {last}.\nTo download it from a mirror, set UV_PYTHON_INSTALL_MIRROR."
+        return last_line
+    return f"{address[1]}: {last_line}.\nTo download it from a mirror, set UV_PYTHON_INSTALL_MIRROR."

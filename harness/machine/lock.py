@@ -17,7 +17,7 @@ from harness.model.errors import CannotRunHereError
 from harness.model.texts import escape, remove_password
 
 #: The largest number of characters of the holder's command in a lock file, and of bytes that are read from the file.
-_COMMAND, _NOTE = 120, 600
+_COMMAND_LENGTH, _NOTE_BYTES = 120, 600
 
 
 class _BusyError(CannotRunHereError):
@@ -36,27 +36,27 @@ def hold_lock(
 
 @contextlib.contextmanager
 def _hold_lock(
-    path: Path, how: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
+    path: Path, mode: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
 ) -> Iterator[None]:
     """Hold the lock file `path`, exclusively (LOCK_EX) or shared with other processes (LOCK_SH)."""
-    handle = _lock(path, how, busy, advice, waiting)
+    handle = _lock(path, mode, busy, advice, waiting)
     # its holder may have removed the file after it was opened here, and then nobody else sees this lock
     while not _is_file_of(handle, path):
         os.close(handle)
-        handle = _lock(path, how, busy, advice, waiting)
+        handle = _lock(path, mode, busy, advice, waiting)
     try:
         # on a full disk, the holder can't be recorded, but the lock is still held
         with contextlib.suppress(OSError):
             os.ftruncate(handle, 0)
             command = shlex.join([Path(sys.argv[0]).name, *map(remove_password, sys.argv[1:])])
-            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND]})"
+            text = f"process {os.getpid()}, since {time.strftime('%H:%M')} ({escape(command)[:_COMMAND_LENGTH]})"
             os.pwrite(handle, text.encode(), 0)
         yield
     finally:
         os.close(handle)
 
 
-def _lock(path: Path, how: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
+def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
     """Open and lock the lock file `path`, as `_hold_lock` does. Return its descriptor."""
     try:
         handle = _open_lock(path)
@@ -67,14 +67,14 @@ def _lock(path: Path, how: int, busy: str, advice: str, waiting: Callable[[str],
         ) from None
     try:
         try:
-            fcntl.flock(handle, how | fcntl.LOCK_NB)
+            fcntl.flock(handle, mode | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(handle, _NOTE, 0).decode(errors="replace").strip()
+            holder = os.pread(handle, _NOTE_BYTES, 0).decode(errors="replace").strip()
             text = f"{busy} It is held by {holder or 'an unknown process'}."
             if waiting is None:
                 raise _BusyError(text, advice) from None
             waiting(f"{text} Waiting for it.")
-            fcntl.flock(handle, how)
+            fcntl.flock(handle, mode)
     except BaseException:
         os.close(handle)
         raise
@@ -104,8 +104,8 @@ def _open_lock(path: Path) -> int:
         except FileNotFoundError:
             with contextlib.suppress(FileExistsError):  # another process has created it in the meantime
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path))
-                shared = os.environ.get("HARNESS_MACHINE_LOCK")
-                if shared and str(path).startswith(shared):
+                shared_prefix = os.environ.get("HARNESS_MACHINE_LOCK")
+                if shared_prefix and str(path).startswith(shared_prefix):
                     os.fchmod(descriptor, 0o666)  # other users may share the lock
                 return descriptor
             continue
@@ -136,9 +136,9 @@ def get_lock_path() -> Path:
 
     If `HARNESS_MACHINE_LOCK` is set, its value is the path. Several users can share this file.
     """
-    named = os.environ.get("HARNESS_MACHINE_LOCK")
-    if named:
-        return Path(named)
+    path = os.environ.get("HARNESS_MACHINE_LOCK")
+    if path:
+        return Path(path)
     folder = get_data_dir()
     with contextlib.suppress(OSError):  # opening the lock then fails with the reason
         make_folder(folder)
@@ -169,16 +169,16 @@ def hold_run_lock(run: str) -> Iterator[None]:
 
 
 #: The error and the advice if the machine, or every slot of it, is in use.
-_BUSY = "Another run is measuring on this machine."
-_WAIT = "Wait for it to end, then run the command again. Or pass --wait: the command then waits by itself."
+_BUSY_MESSAGE = "Another run is measuring on this machine."
+_ADVICE = "Run this command again after that run has ended, or pass --wait to wait for it."
 
 #: Seconds between two attempts to get a slot.
-_AGAIN = 0.5
+_RETRY_SECONDS = 0.5
 
 
 def hold_machine(waiting: Callable[[str], object] | None = None) -> contextlib.AbstractContextManager[None]:
     """Hold the machine's lock. Two runs, or a run and a build, at the same time would affect the measured times."""
-    return hold_lock(get_lock_path(), _BUSY, _WAIT, waiting)
+    return hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting)
 
 
 @contextlib.contextmanager
@@ -189,24 +189,24 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY, _WAIT, waiting):
+    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY_MESSAGE, _ADVICE, waiting):
         was_reported = False
         while True:
-            for place, names in enumerate(slots):
-                with contextlib.ExitStack() as held:
+            for index, names in enumerate(slots):
+                with contextlib.ExitStack() as stack:
                     try:
                         for name in sorted(names):
-                            held.enter_context(
-                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY)
+                            stack.enter_context(
+                                hold_lock(get_lock_path().with_name(f"{get_lock_path().name}.{name}"), _BUSY_MESSAGE)
                             )
                     except _BusyError as error:
-                        busy = error
+                        busy_error = error
                         continue
-                    yield place
+                    yield index
                     return
             if waiting is None:
-                raise CannotRunHereError(f"No slot of this machine is free. {busy.message}", _WAIT)
+                raise CannotRunHereError(f"No slot of this machine is free. {busy_error.message}", _ADVICE)
             if not was_reported:
-                waiting(f"No slot of this machine is free. {busy.message} Waiting for one.")
+                waiting(f"No slot of this machine is free. {busy_error.message} Waiting for a slot.")
                 was_reported = True
-            time.sleep(_AGAIN)
+            time.sleep(_RETRY_SECONDS)

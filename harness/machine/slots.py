@@ -37,15 +37,15 @@ def divide_machine(
     topology (default: this machine's). If several GPUs are near the same cores, the cores are divided evenly among the
     GPUs. Raises UsageError if there are fewer cores or GPUs than slots.
     """
-    shape = known or topology.read()
-    cores = _group_by_core(allowed, shape)
+    machine = known or topology.read()
+    cores = _group_by_core(allowed, machine)
     if cards:
         return _divide_by_gpus(count, cores, cards)
     domains: dict[frozenset[int], list[list[int]]] = {}
     for core in cores:
-        cpu = shape.cpu(core[0])
-        together = cpu.cache or frozenset(other.number for other in shape.cpus.values() if other.node == cpu.node)
-        domains.setdefault(together, []).append(core)
+        cpu = machine.cpu(core[0])
+        shared_cpus = cpu.cache or frozenset(other.number for other in machine.cpus.values() if other.node == cpu.node)
+        domains.setdefault(shared_cpus, []).append(core)
     # among parts of the same size, the part with CPU 0 is last, because interrupts run on this CPU
     parts = sorted(domains.values(), key=lambda part: (-len(part), 0 in part[0]))
     total = count or len(parts)
@@ -55,35 +55,35 @@ def divide_machine(
         )
     while len(parts) < total:
         largest = max(parts, key=len)
-        at = parts.index(largest)
-        parts[at : at + 1] = [largest[: len(largest) // 2], largest[len(largest) // 2 :]]
+        index = parts.index(largest)
+        parts[index : index + 1] = [largest[: len(largest) // 2], largest[len(largest) // 2 :]]
     return [_make_slot(part) for part in parts[:total]]
 
 
 def _divide_by_gpus(count: int | None, cores: Sequence[list[int]], cards: Sequence[Gpu]) -> list[Slot]:
     total = count or len(cards)
     if total > len(cards):
-        raise _make_too_many_error(total, f"{len(cards)} GPUs for them")
+        raise _make_too_many_error(total, f"{len(cards)} GPUs for slots")
     chosen = cards[:total]
     if total > len(cores):
         raise _make_too_many_error(total, f"{len(cores)} physical cores that this process may use")
     # a GPU whose near cores are unknown may use all cores
-    everywhere = frozenset(cpu for core in cores for cpu in core)
-    near = {card.index: (_find_near_cpus(card) & everywhere) or everywhere for card in chosen}
+    all_cpus = frozenset(cpu for core in cores for cpu in core)
+    near_cpus = {card.index: (_find_near_cpus(card) & all_cpus) or all_cpus for card in chosen}
     by_place: dict[frozenset[int], list[Gpu]] = {}
     for card in chosen:
-        by_place.setdefault(near[card.index], []).append(card)
-    left = list(cores)
+        by_place.setdefault(near_cpus[card.index], []).append(card)
+    free_cores = list(cores)
     slots: dict[int, Slot] = {}
-    for place, members in sorted(by_place.items(), key=lambda entry: len(entry[0])):
-        own = [core for core in left if place.issuperset(core)]
-        others = sum(len(rest) for rest in by_place.values()) - len(slots) - len(members)
-        own = own[: max(len(members), len(left) - others)]
-        if len(own) < len(members):
-            own = left[: len(members)]
-        left = [core for core in left if core not in own]
-        for at, card in enumerate(members):
-            slots[card.index] = _make_slot(own[at :: len(members)], str(card.index))
+    for local_cpus, local_cards in sorted(by_place.items(), key=lambda entry: len(entry[0])):
+        slot_cores = [core for core in free_cores if local_cpus.issuperset(core)]
+        later_cards = sum(len(cards_there) for cards_there in by_place.values()) - len(slots) - len(local_cards)
+        slot_cores = slot_cores[: max(len(local_cards), len(free_cores) - later_cards)]
+        if len(slot_cores) < len(local_cards):
+            slot_cores = free_cores[: len(local_cards)]
+        free_cores = [core for core in free_cores if core not in slot_cores]
+        for index, card in enumerate(local_cards):
+            slots[card.index] = _make_slot(slot_cores[index :: len(local_cards)], str(card.index))
     return [slots[card.index] for card in chosen]
 
 
@@ -92,11 +92,11 @@ def _find_near_cpus(card: Gpu) -> frozenset[int]:
     return sysfs.read_cpu_list(Path("/sys/bus/pci/devices") / card.pci / "local_cpulist") or frozenset()
 
 
-def _group_by_core(allowed: Iterable[int], shape: Topology) -> list[list[int]]:
+def _group_by_core(allowed: Iterable[int], cpu_topology: Topology) -> list[list[int]]:
     """Group the CPUs by physical core, in the order of their numbers."""
     cores: dict[frozenset[int], list[int]] = {}
     for cpu in sorted(allowed):
-        cores.setdefault(shape.cpu(cpu).siblings, []).append(cpu)
+        cores.setdefault(cpu_topology.cpu(cpu).siblings, []).append(cpu)
     return list(cores.values())
 
 
@@ -104,5 +104,5 @@ def _make_slot(cores: Iterable[list[int]], gpu: str = "") -> Slot:
     return Slot(tuple(sorted(cpu for core in cores for cpu in core)), gpu)
 
 
-def _make_too_many_error(count: int, has: str) -> UsageError:
-    return UsageError(f"--slots {count}: this machine has {has}.", "Use fewer slots.")
+def _make_too_many_error(count: int, available: str) -> UsageError:
+    return UsageError(f"--slots {count}: this machine has {available}.", "Use fewer slots.")

@@ -24,9 +24,9 @@ def read_integer(path: Path) -> int | None:
 
 def read_cpu_list(path: Path) -> frozenset[int] | None:
     """Return the CPUs in a file with a list such as `0-3,8`, or None if it can't be read or parsed."""
-    listed = read_text(path)
+    text = read_text(path)
     with contextlib.suppress(ValueError):
-        return None if listed is None else parse_cpus(listed)
+        return None if text is None else parse_cpus(text)
     return None
 
 
@@ -40,11 +40,11 @@ def find_control_groups(root: Path, controller: str, process: str = "self") -> I
         if controllers and controller not in controllers.split(","):
             continue
         mounts = [controllers, controller] if controllers else ["", "unified"]
-        inside = PurePosixPath(path.lstrip("/"))
+        group = PurePosixPath(path.lstrip("/"))
         for mount in mounts:
             # in a namespace, the path starts at the root, and may refer to a group outside the mount
-            for part in (inside, *inside.parents):
-                yield root / "sys/fs/cgroup" / mount / part
+            for folder in (group, *group.parents):
+                yield root / "sys/fs/cgroup" / mount / folder
 
 
 def make_printable(name: str) -> str:

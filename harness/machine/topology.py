@@ -49,8 +49,8 @@ class Topology:
 
     def others(self, cpus: Iterable[int]) -> frozenset[int]:
         """Return the other CPUs that share a physical core with one of these CPUs."""
-        own = frozenset(cpus)
-        return frozenset[int]().union(*(self.cpu(number).siblings for number in own)) - own
+        given = frozenset(cpus)
+        return frozenset[int]().union(*(self.cpu(number).siblings for number in given)) - given
 
     def kinds(self, cpus: Iterable[int]) -> list[frozenset[int]]:
         """Group these CPUs by speed, the fastest kind first."""
@@ -97,9 +97,9 @@ def is_virtual(root: Path = Path("/")) -> bool | None:
 
 def _read_online(folder: Path) -> list[int]:
     """Return the online CPUs. The kernel doesn't describe offline CPUs."""
-    present = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
+    described = {int(path.name[3:]) for path in folder.glob("cpu[0-9]*") if re.fullmatch(r"cpu\d+", path.name)}
     online = sysfs.read_cpu_list(folder / "online")
-    return sorted(present if online is None else present & online)
+    return sorted(described if online is None else described & online)
 
 
 def _read_siblings(folder: Path) -> frozenset[int] | None:

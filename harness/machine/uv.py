@@ -11,7 +11,7 @@ from harness.model.errors import CannotRunHereError
 
 #: Prefixes of uv's variables that are kept: sources and storage of packages and interpreters. uv's other variables
 #: (constraints, dates, targets, chosen interpreters) would change the installed packages.
-_KEPT = (
+_KEPT_PREFIXES = (
     "UV_CACHE_DIR",
     "UV_CONCURRENT",
     "UV_DEFAULT_INDEX",
@@ -29,7 +29,7 @@ _KEPT = (
 )
 
 #: Variables of other tools that uv or an interpreter would follow.
-_DROPPED = ("CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
+_DROPPED_NAMES = ("CONDA_PREFIX", "PYTHONHOME", "PYTHONPATH", "VIRTUAL_ENV", "__PYVENV_LAUNCHER__")
 
 
 @cache
@@ -51,13 +51,13 @@ def find_uv() -> Path:
 
 def make_environ() -> dict[str, str]:
     """Return the environment variables for uv. uv is on the PATH, and variables that change its results are removed."""
-    kept = {
+    environ = {
         name: value
         for name, value in os.environ.items()
-        if name not in _DROPPED and (not name.startswith("UV_") or name.startswith(_KEPT))
+        if name not in _DROPPED_NAMES and (not name.startswith("UV_") or name.startswith(_KEPT_PREFIXES))
     }
-    path = [str(find_uv().parent), kept.get("PATH", os.defpath)]
-    return kept | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
+    path = [str(find_uv().parent), environ.get("PATH", os.defpath)]
+    return environ | {"PATH": os.pathsep.join(path), "UV_NO_CONFIG": "1"}
 
 
 def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
@@ -73,6 +73,6 @@ def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
     )
 
 
-def get_last_lines(printed: str, lines: int = 8) -> str:
+def get_last_lines(output: str, lines: int = 8) -> str:
     """Return the last lines of uv's output, for an error."""
-    return "\n".join([line.rstrip() for line in printed.splitlines() if line.strip()][-lines:])
+    return "\n".join([line.rstrip() for line in output.splitlines() if line.strip()][-lines:])

@@ -72,7 +72,7 @@ class BackendFacts:
 
     @property
     def is_remote(self) -> bool:
-        """Whether launches ran on another machine than harness."""
+        """Whether launches ran on a different machine than harness."""
         return self.where == REMOTE
 
     def to_dict(self) -> dict[str, Any]:
@@ -285,8 +285,8 @@ class Backend(Protocol):
     def hold(self, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
         """Return a context manager for one launch, which continues on request.
 
-        It leaves nothing behind, even if it is interrupted. It doesn't raise errors of the scenario, but it does raise
-        KeyboardInterrupt.
+        The launch leaves nothing behind, even if it is interrupted. The context manager doesn't raise errors of the
+        scenario, but it does raise KeyboardInterrupt.
         """
         ...
 
@@ -296,10 +296,10 @@ class Backend(Protocol):
 
     def launch(self, requirement: Requirement, job: Job) -> Outcome:
         """Execute one launch without interleaving, and return its outcome."""
-        with self.hold(requirement, job) as held:
-            while held.resume():
+        with self.hold(requirement, job) as handle:
+            while handle.resume():
                 pass
-            return held.outcome()
+            return handle.outcome()
 
     def clean(self, run: str) -> int:
         """Remove leftovers of a run's launches (of all runs if `run` is empty). Return the number of removed items."""

@@ -12,7 +12,7 @@ LEVEL = 0.95
 #: The largest probability of any wrong verdict in a table. It is rounded, because 1 - 0.95 isn't exactly 0.05.
 ALPHA = round(1.0 - LEVEL, 9)
 
-#: --rounds. ROUNDS: if nothing ends a run earlier. MOST_ROUNDS: the limit with --precision or --budget.
+#: --rounds. ROUNDS: the rounds of a run that nothing ends earlier. MOST_ROUNDS: the limit with --precision or --budget.
 #: MOST_CLAIM_ROUNDS: the limit in a run of claims.
 ROUNDS, MOST_ROUNDS, MOST_CLAIM_ROUNDS = 5, 100, 30
 #: The fewest rounds for a verdict. For a difference that is certainly larger than ×1.5, two rounds are enough.

@@ -159,14 +159,14 @@ class Requirement:
 
 def name_on(environment: str, device: str, names: Container[str]) -> str:
     """Return the name of an environment on a device in a run that has these `names` (Requirement.name)."""
-    second = f"{environment}:{device}"
-    return second if second in names else environment
+    name_as_second = f"{environment}:{device}"
+    return name_as_second if name_as_second in names else environment
 
 
 def versions(environment: Environment) -> dict[str, str]:
     """Return the packages that the catalog lists for the environment, with their versions."""
-    named = {"tensorflow": environment.tensorflow, "keras": environment.keras}
-    return {name: version for name, version in named.items() if version}
+    listed = {"tensorflow": environment.tensorflow, "keras": environment.keras}
+    return {name: version for name, version in listed.items() if version}
 
 
 def normalize(name: str) -> str:
@@ -217,20 +217,20 @@ def find_rivals(package: str) -> list[str]:
     return [rival for group in (TENSORFLOW, KERAS) if package in group for rival in group if rival != package]
 
 
-def differences(has: Mapping[str, str], had: Mapping[str, str]) -> list[str]:
+def differences(new: Mapping[str, str], old: Mapping[str, str]) -> list[str]:
     """Return the changes of packages, NumPy first.
 
     Examples: `NumPy 1.21.6 instead of 1.17.3`, `six 1.13.0 added`, `rich 13.7.1 removed`.
     Both arguments are pins: normalized names to versions.
     """
     changes = []
-    lost = had.keys() - has.keys()
-    for name, version in sorted(has.items(), key=lambda pin: (pin[0] != "numpy", pin[0])):
-        shown = f"{'NumPy' if name == 'numpy' else name} {version}"
-        rival = next((candidate for candidate in find_rivals(name) if candidate in lost), "")
-        if name not in had:
-            changes.append(f"{shown} instead of {rival} {had[rival]}" if rival else f"{shown} added")
-            lost -= {rival}
-        elif had[name] != version:
-            changes.append(f"{shown} instead of {had[name]}")
-    return [*changes, *(f"{name} {had[name]} removed" for name in sorted(lost))]
+    removed = old.keys() - new.keys()
+    for name, version in sorted(new.items(), key=lambda pin: (pin[0] != "numpy", pin[0])):
+        package = f"{'NumPy' if name == 'numpy' else name} {version}"
+        rival = next((candidate for candidate in find_rivals(name) if candidate in removed), "")
+        if name not in old:
+            changes.append(f"{package} instead of {rival} {old[rival]}" if rival else f"{package} added")
+            removed -= {rival}
+        elif old[name] != version:
+            changes.append(f"{package} instead of {old[name]}")
+    return [*changes, *(f"{name} {old[name]} removed" for name in sorted(removed))]

@@ -145,13 +145,13 @@ class UsedGpu:
 
 
 def describe_gpu(gpu: Gpu | UsedGpu) -> str:
-    """Return the name of a GPU, with its compute capability and PCI address in brackets."""
+    """Return the name of a GPU, with its compute capability and PCI address in parentheses."""
     facts = filter(None, [f"compute capability {format_version(gpu.capability)}", gpu.pci])
     return f"{gpu.name} ({', '.join(facts)})"
 
 
 def format_instances(card: Gpu) -> str:
-    """Format the instances of a divided GPU, with the names for `--gpus`. The text is empty if there are none yet."""
+    """Format the instances of a divided GPU, with the names for `--gpus`. The text is empty without instances."""
     return ", ".join(f"{instance.index} {instance.profile} ({instance.uuid})" for instance in card.instances)
 
 
@@ -163,15 +163,15 @@ def find_differing(first: Any, second: Any, but: Sequence[str] = ()) -> list[tup
     only the model names are returned.
     """
     lists = [gpus if isinstance(gpus, Sequence) and not isinstance(gpus, str) else None for gpus in (first, second)]
-    one, other = lists
-    if one is None or other is None or len(one) != len(other):
+    first_gpus, second_gpus = lists
+    if first_gpus is None or second_gpus is None or len(first_gpus) != len(second_gpus):
         return [] if first == second else [("gpus", first, second)]
     differences = []
-    for place, (old, new) in enumerate(zip_longest(one, other)):
+    for position, (old, new) in enumerate(zip_longest(first_gpus, second_gpus)):
         if not isinstance(old, Mapping) or not isinstance(new, Mapping):
             continue
         names = ["name"] if old.get("name") != new.get("name") else [name for name in old if name in new]
-        index = old.get("index", place)
+        index = old.get("index", position)
         differences += [
             (f"GPU {index} {name}", old.get(name), new.get(name))
             for name in names
@@ -187,8 +187,8 @@ class GpuHost:
     `driver` is the driver's version (`535.104.05`), and `cuda` is the newest CUDA version that it supports. If nothing
     is known about the GPUs, `absent` is the reason as a clause, and the other fields are empty, except `mend`. `mend`
     is a sentence with advice if no process can use the GPUs until somebody fixes the driver. `is_here` is False for
-    another machine, whose GPUs only a launch can report. `all_or_none`: containers can't get one of several GPUs, as on
-    WSL2. `needs_packages`: launches have no image, so they get CUDA only from the packages of their environment.
+    another machine, whose GPUs only a launch can report. `all_or_none`: a container gets all GPUs or none, which is
+    normal on WSL2. `needs_packages`: launches have no image, so they get CUDA only from packages of their environment.
     """
 
     cards: Sequence[Gpu] = ()
@@ -206,8 +206,8 @@ class GpuHost:
         The name of a MIG instance selects the GPU that contains it.
         """
         # a driver may hide the names of instances
-        meant = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
-        return [card for card in self.cards if ALL in meant or card.names & meant]
+        requested = {*gpus, *(index for index, colon, _ in (name.partition(":") for name in gpus) if colon)}
+        return [card for card in self.cards if ALL in requested or card.names & requested]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +243,11 @@ class GpuCode:
 
     def all_runs_on(self, capability: Capability) -> bool:
         """Return whether every module has machine code that runs on a GPU of this capability."""
-        return _can_run(tuple(own for own in self.machine if own not in self.ptx_alone), capability)
+        return _can_run(tuple(code for code in self.machine if code not in self.ptx_alone), capability)
 
     def compiles_for(self, capability: Capability) -> bool:
         """Return whether some PTX can be compiled for this capability: PTX for the same or a lower capability."""
-        return any(capability >= own for own in self.ptx)
+        return any(capability >= code for code in self.ptx)
 
 
 def _parse_capabilities(text: str) -> list[tuple[str, Capability]]:

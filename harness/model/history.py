@@ -140,8 +140,8 @@ class Key:
     @property
     def versus(self) -> str:
         """The baseline, with the axis values that differ from the cell's: `tf1.14 mode=graph`; or empty."""
-        differing = [f"{axis}={value}" for axis, value in self.against if (axis, value) not in self.axes]
-        return " ".join([self.reference, *differing]) if self.reference else ""
+        differing_values = [f"{axis}={value}" for axis, value in self.against if (axis, value) not in self.axes]
+        return " ".join([self.reference, *differing_values]) if self.reference else ""
 
 
 class Origin(NamedTuple):

@@ -21,7 +21,7 @@ HOW_TO_WRITE = (
 )
 
 #: The largest number of names that an error lists.
-_LISTED = 12
+_MAX_LISTED = 12
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -62,7 +62,7 @@ def make_unknown_error(issue: Issue, known: Iterable[Issue]) -> UsageError:
     """Return the error for an issue that no scenario has a claim about. `known` contains the issues with claims."""
     issues = sorted(set(known), key=lambda other: (other.repository, other.number))
     shorts = [other.short for other in issues]
-    listing = f"There are: {', '.join(shorts) or 'none'}."
-    if len(shorts) > _LISTED:
+    listing = f"Issues with claims: {', '.join(shorts) or 'none'}."
+    if len(shorts) > _MAX_LISTED:
         listing = f"To list the {len(shorts)} issues with claims, run `harness repro list`."
     return UsageError(f"No scenario checks a claim of {issue.short}.", f"{listing} {HOW_TO_WRITE}")

@@ -153,12 +153,12 @@ class Job:
 
     def document(self, *, die_with_parent: bool, artifacts: str) -> dict[str, Any]:
         """Return the JSON document that the worker reads."""
-        sampling, beside = self.sampling, {DEVICE, *self.environ, *self.settings}
+        sampling, excluded_axes = self.sampling, {DEVICE, *self.environ, *self.settings}
         return {
             "schema": JOB_SCHEMA,
             "cell": {
                 "scenario": self.cell.scenario,
-                "axes": {axis: value for axis, value in self.cell.axes.items() if axis not in beside},
+                "axes": {axis: value for axis, value in self.cell.axes.items() if axis not in excluded_axes},
                 "environment": self.cell.environment,
                 "device": self.cell.device.value,
             },

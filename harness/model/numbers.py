@@ -52,7 +52,7 @@ SHARE = Within(1e-6, 1.0)
 #: The smallest valid amount other than zero. The inverse of a much smaller number, such as 5e-324, is infinite.
 LEAST = 1e-30
 #: MOST: the largest absolute value of a number in an observation or a fingerprint. DEPTH: the deepest valid nesting.
-#: Results need much less than either, and a JSON writer supports a much larger depth.
+#: Results need much smaller numbers and depths, and JSON writers support much larger depths.
 MOST, DEPTH = 1e100, 32
 
 SampleSeconds = Annotated[float, SAMPLE]
@@ -75,8 +75,8 @@ def find_problem(value: object, depth: int = DEPTH) -> str:
         return "" if -MOST <= value <= MOST else f"a number is not within ±{format_number(MOST)}"  # type: ignore[operator]
     if depth == 0:
         return f"a value is nested deeper than {DEPTH}"
-    inner = value.values() if isinstance(value, Mapping) else value
-    return next(filter(None, (find_problem(element, depth - 1) for element in inner)), "")  # type: ignore[attr-defined]
+    children = value.values() if isinstance(value, Mapping) else value
+    return next(filter(None, (find_problem(element, depth - 1) for element in children)), "")  # type: ignore[attr-defined]
 
 
 def is_amount(value: float) -> bool:

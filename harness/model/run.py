@@ -103,18 +103,18 @@ def describe_fallbacks(stand_ins: Sequence[StandIn]) -> str:
         )
     sentences = []
     for (card, reason), replaced in places.items():
-        taken = [f"{name} replaces {joined(them)}" for name, them in replaced.items()]
-        places_taken = ", and ".join(filter(None, [", ".join(taken[:-1]), taken[-1]]))
-        sentences.append(f"{places_taken}, which {f'the {card}' if card else 'this machine'} cannot run ({reason}).")
-    passed = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
+        replacements = [f"{name} replaces {joined(roles)}" for name, roles in replaced.items()]
+        clause = ", and ".join(filter(None, [", ".join(replacements[:-1]), replacements[-1]]))
+        sentences.append(f"{clause}, which {f'the {card}' if card else 'this machine'} cannot run ({reason}).")
+    unavailable = {name: (stand_in, why) for stand_in in stand_ins for name, why in stand_in.passed_over.items()}
     sentences += [
         f"The suite prefers {name} as a substitute for {stand_in.role}, but {name} is not available: {why}"
-        for name, (stand_in, why) in passed.items()
+        for name, (stand_in, why) in unavailable.items()
     ]
     roles_of: dict[str, list[str]] = {}
     for substitute in stand_ins:
-        own = [substitute.environment] if substitute.is_itself_too else []
-        roles_of[substitute.environment] = [*roles_of.get(substitute.environment, own), substitute.role]
+        names = [substitute.environment] if substitute.is_itself_too else []
+        roles_of[substitute.environment] = [*roles_of.get(substitute.environment, names), substitute.role]
     sentences += [f"So this run does not compare {joined(roles)}." for roles in roles_of.values() if len(roles) > 1]
     sentences += dict.fromkeys(stand_in.caveat for stand_in in stand_ins if stand_in.caveat)
     return " ".join(sentences)
@@ -233,7 +233,7 @@ class Plan:
         names: dict[str, list[str]] = {}
         for name, way in self.compiled.items():
             names.setdefault(way, []).append(name)
-        return "; ".join(f"{joined(alike)}: {way}" for way, alike in names.items())
+        return "; ".join(f"{joined(members)}: {way}" for way, members in names.items())
 
     @property
     def cells(self) -> list[Cell]:
@@ -308,7 +308,8 @@ class Run:
     - `reference`: the baseline environment.
     - `host`: facts about the machine, for readers.
     - `images`: the id of the image, or the hash of the lock, for each environment. If the run has an environment on
-      both devices, `NAME` is the environment on the CPU, and `NAME:gpu` the one on the GPU. The same holds for `pins`.
+      both devices, `NAME` is the environment on the CPU, and `NAME:gpu` is the environment on the GPU. `pins` has the
+      same keys.
     - `sources`: for each scenario, a hash of its files and of the kit's files. A run can't be resumed if a scenario
       has changed.
     - `own`, `kit`: hashes of each scenario's own files, and of the kit's files; empty in older runs.

@@ -247,22 +247,23 @@ class Scenario:
         """Return the cells of both sides of a claim: worse, and better (None if the claim has no better side).
 
         An `environment` replaces the environment of the worse side. If both sides have the same environment, it also
-        replaces the better side's.
+        replaces the environment of the better side.
         """
         worse, better = claim.worse, claim.better
         worse_environment = environment or worse.environment
-        held = worse_environment if better is None or better.environment == worse.environment else better.environment
+        better_environment = better.environment if better else worse.environment
+        better_environment = worse_environment if better_environment == worse.environment else better_environment
 
         def cell(where: str, side: ClaimSide) -> Cell:
             axes = self.claimed_axes(claim, side)
             return Cell(self.name, where, device, {**axes, DEVICE: device.value} if DEVICE in axes else axes)
 
-        return cell(worse_environment, worse), cell(held, better) if better else None
+        return cell(worse_environment, worse), cell(better_environment, better) if better else None
 
     def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
-        """Return all axis values of a claim's side: the stated ones, otherwise the default, otherwise the first one."""
-        named = {**self.default, **claim.when, **side.axes}
-        return {axis: named.get(axis, next(iter(values), "")) for axis, values in self.axes.items()}
+        """Return all axis values of a claim's side: the stated value, the default, or otherwise the first value."""
+        stated = {**self.default, **claim.when, **side.axes}
+        return {axis: stated.get(axis, next(iter(values), "")) for axis, values in self.axes.items()}
 
     def combinations(self, values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """Return all combinations of the values of each axis, in the header's order, without excluded combinations."""

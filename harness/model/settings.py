@@ -62,9 +62,9 @@ def free_values(name: str, typed: Sequence[str]) -> list[str]:
     """
     if name != CPUS:
         return list(dict.fromkeys(typed))
-    wrong = next((text for text in typed if not re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)), None)
-    if wrong is not None:
-        raise UsageError(f"Invalid -a {name}={wrong}: expected a number of cores.", f"Example: -a {name}=1,2,4")
+    invalid = next((text for text in typed if not re.fullmatch(r"[1-9]\d{0,5}", text, re.ASCII)), None)
+    if invalid is not None:
+        raise UsageError(f"Invalid -a {name}={invalid}: expected a number of cores.", f"Example: -a {name}=1,2,4")
     return sorted(dict.fromkeys(typed), key=int)
 
 
@@ -73,14 +73,14 @@ def open_to(scenario: Scenario, asked: Iterable[str] = ()) -> list[str]:
 
     A name that the scenario uses for its own axis isn't available.
     """
-    named = [*SETTINGS, *filter(is_free, asked)]
-    return [name for name in named if name not in scenario.axes or name in scenario.settings]
+    names = [*SETTINGS, *filter(is_free, asked)]
+    return [name for name in names if name not in scenario.axes or name in scenario.settings]
 
 
 def sort_values(name: str, chosen: Iterable[str]) -> list[str]:
     """Return the chosen values of a setting without duplicates, in the order of `values`."""
-    kept = set(chosen)
-    return [value for value in values(name) if value in kept]
+    selected = set(chosen)
+    return [value for value in values(name) if value in selected]
 
 
 def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Scenario:
@@ -95,7 +95,7 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
     for name, chosen in asked.items():
         axes[name] = free_values(name, chosen) if is_free(name) else sort_values(name, [*chosen, *axes.get(name, ())])
     along = {entry.along for entry in scenario.compare}
-    compared = [
+    new_comparisons = [
         comparison
         for name in asked
         if len(axes[name]) > 1 and name not in along
@@ -110,12 +110,12 @@ def with_settings(scenario: Scenario, asked: Mapping[str, Sequence[str]]) -> Sce
         axes=axes,
         settings=[name for name in (*SETTINGS, CPUS, DEVICE) if name in asked or name in scenario.settings],
         environ=[*scenario.environ, *(name for name in asked if is_variable(name) and name not in scenario.environ)],
-        compare=sorted([*scenario.compare, *compared], key=lambda entry: entry.along != DEVICE),
+        compare=sorted([*scenario.compare, *new_comparisons], key=lambda entry: entry.along != DEVICE),
     )
 
 
 def _compare_with_first(scenario: Scenario, name: str, levels: Sequence[str]) -> list[Comparison]:
-    """Return comparisons of each other value with the first one, in the time per step and the header's quantities."""
+    """Return comparisons of each later value with the first, for the time per step and the header's quantities."""
     first, *others = levels
     return [
         Comparison(

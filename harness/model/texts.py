@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 LISTED, NEAREST = 12, 4
 
 #: The longest valid range of CPUs: the highest NR_CPUS of the kernel.
-_LONGEST = 8192
+_MAX_CPUS = 8192
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -52,7 +52,7 @@ def escape_json(text: str) -> str:
 
 def _encode_utf_16(char: str) -> Iterator[int]:
     data = char.encode("utf-16-be", "surrogatepass")
-    return (int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2))
+    return (int.from_bytes(data[start : start + 2]) for start in range(0, len(data), 2))
 
 
 def counted(count: int, noun: str, verb: str = "") -> str:
@@ -105,9 +105,9 @@ def format_exact(value: float) -> str:
 
 def format_duration(seconds: float) -> str:
     """Return a duration with about two digits, in a readable unit: `45 s`, `2.5 min`, `12 min`, `3 h`."""
-    for symbol, length, below in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
+    for symbol, length, limit in (("s", 1.0, 99.5), ("min", 60.0, 99.5), ("h", 3600.0, math.inf)):
         value = seconds / length
-        if value < below:
+        if value < limit:
             return f"{trim_zeros(format_decimals(value, 1 if value < 9.95 else 0))} {symbol}"
     raise ValueError(f"{seconds} isn't a valid duration")
 
@@ -135,8 +135,8 @@ def parse_cpus(text: str) -> frozenset[int]:
         first, dash, last = part.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()):
             raise ValueError(f"{part!r} isn't a CPU or a range of CPUs")
-        if dash and int(last) - int(first) >= _LONGEST:
-            raise ValueError(f"{part} is a range of more than {_LONGEST:,} CPUs")
+        if dash and int(last) - int(first) >= _MAX_CPUS:
+            raise ValueError(f"{part} is a range of more than {_MAX_CPUS:,} CPUs")
         cpus.update(range(int(first), int(last if dash else first) + 1))
     return frozenset(cpus)
 
@@ -159,11 +159,11 @@ def find_nearest(typed: str, names: Iterable[str]) -> str | None:
 
 
 def list_valid_names(typed: str, names: Sequence[str], listing: str) -> str:
-    """Return a sentence with the valid names. If there are many, it has similar ones and the command `listing`."""
+    """Return a sentence with the valid names. If there are many, list similar names and the command `listing`."""
     if len(names) <= LISTED:
-        return f"There are: {', '.join(names) or 'none'}."
-    near = sorted(names, key=lambda name: _rate_likeness(typed, name), reverse=True)[:NEAREST]
-    return f"There are {len(names)}, such as {joined(near)}. To see all: {listing}"
+        return f"Valid names: {', '.join(names) or 'none'}."
+    nearest = sorted(names, key=lambda name: _rate_likeness(typed, name), reverse=True)[:NEAREST]
+    return f"There are {len(names)} valid names, such as {joined(nearest)}. To see all: {listing}"
 
 
 def _rate_likeness(typed: str, name: str) -> tuple[bool, float]:

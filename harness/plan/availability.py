@@ -14,7 +14,7 @@ from harness.plan import settings
 from harness.plan.gpus import Fit, Support, can_try, fit
 
 #: The largest number of environments that a sentence lists.
-_FEW = 3
+_MAX_LISTED = 3
 
 #: The support of an environment that is launched although it can't run according to the catalog.
 TRIED = "tried anyway"
@@ -48,53 +48,53 @@ def split(
     """
 
     devices = {cell.device for cell in cells}
-    others = [environment for environment in environments.values() if devices <= set(environment.devices)]
+    alternatives = [environment for environment in environments.values() if devices <= set(environment.devices)]
 
-    def work(cell: Cell) -> Reason | None:
+    def check_work(cell: Cell) -> Reason | None:
         return _explain_no_work(cell, scenarios[cell.scenario])
 
-    def device(cell: Cell) -> Reason | None:
-        return _explain_no_device(environments[cell.environment], cell.device, others)
+    def check_device(cell: Cell) -> Reason | None:
+        return _explain_no_device(environments[cell.environment], cell.device, alternatives)
 
     @cache
-    def on_gpu(name: str) -> Reason | None:
+    def explain_gpu(name: str) -> Reason | None:
         if name in anyway and can_try(environments[name], host):
             return None
-        gpu_fit = assess_on_gpus(environments[name], others, cards, host)
+        gpu_fit = assess_on_gpus(environments[name], alternatives, cards, host)
         return (gpu_fit.reason, gpu_fit.advice) if gpu_fit.is_impossible else None
 
-    def gpu(cell: Cell) -> Reason | None:
-        return on_gpu(cell.environment) if cell.device is Device.GPU else None
+    def check_gpu(cell: Cell) -> Reason | None:
+        return explain_gpu(cell.environment) if cell.device is Device.GPU else None
 
-    def packages(cell: Cell) -> Reason | None:
+    def check_packages(cell: Cell) -> Reason | None:
         requirement = requirements[name_on(cell.environment, cell.device, requirements)]
         return _explain_no_packages(cell, scenarios[cell.scenario], requirement) or _explain_no_backend(
             cell, requirement
         )
 
-    def setting(cell: Cell) -> Reason | None:
+    def check_setting(cell: Cell) -> Reason | None:
         return settings.explain_refusal(cell, scenarios[cell.scenario], environments[cell.environment], cards)
 
-    able, unable = list(cells), []
-    for check in (work, device, gpu, packages, setting):
-        judged = [(cell, check(cell)) for cell in able]
-        able = [cell for cell, reason in judged if reason is None]
-        unable += [Unavailable(cell, *reason) for cell, reason in judged if reason is not None]
-    return able, unable
+    available, unavailable = list(cells), []
+    for check in (check_work, check_device, check_gpu, check_packages, check_setting):
+        explained = [(cell, check(cell)) for cell in available]
+        available = [cell for cell, reason in explained if reason is None]
+        unavailable += [Unavailable(cell, *reason) for cell, reason in explained if reason is not None]
+    return available, unavailable
 
 
 def _explain_no_work(cell: Cell, scenario: Scenario) -> Reason | None:
     for need in scenario.needs:
         if need.devices and cell.device not in need.devices and has_values(need.when, cell.axes):
-            where = " or ".join(need.devices)
+            device_names = " or ".join(need.devices)
             options = "Omit --gpu and --gpus." if cell.device is Device.GPU else "Add --gpu."
-            options = f"Use --device {where}." if DEVICE in cell.axes else options
-            return need.reason or f"its work runs on {where}", need.advice or options
+            options = f"Use --device {device_names}." if DEVICE in cell.axes else options
+            return need.reason or f"the scenario runs only on {device_names}", need.advice or options
     return None
 
 
 def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requirement) -> Reason | None:
-    from packaging.requirements import Requirement as Wanted
+    from packaging.requirements import Requirement as PackageRequirement
     from packaging.specifiers import SpecifierSet
 
     pins, environment = requirement.lock.pins, requirement.environment
@@ -106,7 +106,7 @@ def _explain_no_packages(cell: Cell, scenario: Scenario, requirement: Requiremen
     for need in (Need(requires=scenario.dependencies), *scenario.needs):
         missing = find_unmet(need.requires, pins) if has_values(need.when, cell.axes) else []
         if environment.gpu_image:  # the lock doesn't list the image's own packages; the launch shows whether they fit
-            missing = [package for package in missing if installed(normalize(Wanted(package).name), pins)]
+            missing = [package for package in missing if installed(normalize(PackageRequirement(package).name), pins)]
         if missing:
             packages = " and ".join(missing)
             return need.reason or f"needs {packages}", need.advice or f"Choose an environment with {packages}."
@@ -120,7 +120,7 @@ def _explain_no_backend(cell: Cell, requirement: Requirement) -> Reason | None:
     if not package:
         return None
     if find_unmet(["keras>=3"], requirement.lock.pins):
-        return f"{KERAS_BACKEND}={backend} needs Keras 3, but {name} has an older one", "Choose a newer environment."
+        return f"{KERAS_BACKEND}={backend} needs Keras 3, but {name} has an older Keras", "Choose a newer environment."
     if find_unmet([package], requirement.lock.pins):
         advice = f"Add the package to the environment: -e {name}+{package}==VERSION"
         return f"{KERAS_BACKEND}={backend} needs {package}, but {name} doesn't have this package", advice
@@ -142,13 +142,13 @@ def find_nearest_with(device: Device, to: Environment, catalog: Iterable[Environ
 
     If two releases are equally near, the older one wins.
     """
-    own = to.release
+    own_release = to.release
 
     def distance(environment: Environment) -> list[int]:
-        return [abs(one - other) for one, other in zip(environment.release, own, strict=True)]
+        return [abs(one - other) for one, other in zip(environment.release, own_release, strict=True)]
 
-    able = [environment for environment in catalog if device in environment.devices]
-    return min(able, key=lambda environment: (distance(environment), environment.release), default=None)
+    candidates = [environment for environment in catalog if device in environment.devices]
+    return min(candidates, key=lambda environment: (distance(environment), environment.release), default=None)
 
 
 def assess_on_gpus(
@@ -158,19 +158,19 @@ def assess_on_gpus(
     own_fit = fit(environment, cards, host)
     if not own_fit.is_impossible:
         return own_fit
-    known = list(catalog)
-    other = find_nearest_on(cards, host, environment, known)
-    newer = find_nearest_on(cards, replace(host, driver="", cuda=None), environment, known)
+    environments = list(catalog)
+    other = find_nearest_on(cards, host, environment, environments)
+    newer = find_nearest_on(cards, replace(host, driver="", cuda=None), environment, environments)
     if newer and newer.release[0] == environment.release[0] and (not other or other.release[0] != newer.release[0]):
         # with a newer driver, an environment of the same major version would run
-        mend = fit(newer, cards, host).advice
-        own_fit = replace(own_fit, advice=f"{mend} Then use {newer.name}." if newer != environment else mend)
+        update = fit(newer, cards, host).advice
+        own_fit = replace(own_fit, advice=f"{update} Then use {newer.name}." if newer != environment else update)
     if other is None:
-        nowhere = "No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."
-        return replace(own_fit, advice=own_fit.advice or nowhere)
+        no_environment = "No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."
+        return replace(own_fit, advice=own_fit.advice or no_environment)
     other_fit = fit(other, cards, host)
-    which = f"{other.name} ({other_fit.support})." if other_fit.effort else f"{other.name}."
-    return replace(own_fit, advice=f"{own_fit.advice} Or use {which}" if own_fit.advice else f"Use {which}")
+    alternative = f"{other.name} ({other_fit.support})." if other_fit.effort else f"{other.name}."
+    return replace(own_fit, advice=f"{own_fit.advice} Or use {alternative}" if own_fit.advice else f"Use {alternative}")
 
 
 def find_nearest_on(
@@ -178,7 +178,7 @@ def find_nearest_on(
 ) -> Environment | None:
     """Return the best environment on these GPUs as an alternative to `to`, which can't run on them; or None.
 
-    Environments that run natively (at least most kernels) come before those that the driver compiles. Then the same
+    Environments with native code for most kernels come before environments that the driver compiles. Then the same
     major version of TensorFlow comes before another, and nearer releases come first. If two releases are equally near,
     the newer one wins.
     """
@@ -187,39 +187,39 @@ def find_nearest_on(
     def rank(environment: Environment) -> tuple[int, bool, int, int, str]:
         its_major, its_minor, _ = environment.release
         # a later major version continues where the earlier one ended
-        far = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
-        return fit(environment, cards, host).effort, its_major != major, far, -its_minor, environment.name
+        distance = abs(its_minor - minor) if its_major == major else (its_minor if its_major > major else -its_minor)
+        return fit(environment, cards, host).effort, its_major != major, distance, -its_minor, environment.name
 
-    able = [
+    candidates = [
         environment
         for environment in catalog
         if environment.gpu_code and not fit(environment, cards, host).is_impossible
     ]
-    return min(able, key=rank, default=None)
+    return min(candidates, key=rank, default=None)
 
 
 def list_names_on(cards: Sequence[Gpu], host: GpuHost, catalog: Iterable[Environment]) -> list[str]:
-    """Return the names of the environments that run on the GPUs. If one doesn't run well, its support follows."""
+    """Return the names of the environments that run on the GPUs, with the support of those that don't run well."""
     fits = [
         (environment.name, fit(environment, cards, host))
         for environment in catalog
         if Device.GPU in environment.devices
     ]
-    able = sorted(
+    usable = sorted(
         ((name, own_fit) for name, own_fit in fits if not own_fit.is_impossible), key=lambda pair: pair[1].effort
     )
-    return [f"{name} ({own_fit.support})" if own_fit.effort else name for name, own_fit in able]
+    return [f"{name} ({own_fit.support})" if own_fit.effort else name for name, own_fit in usable]
 
 
 def describe_gpu_support(chosen: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> str:
     """Return a sentence with the number of environments that run on the GPUs, and their names if they are few."""
     with_gpu = [environment for environment in chosen if Device.GPU in environment.devices]
-    able = list_names_on(cards, host, with_gpu)
+    usable = list_names_on(cards, host, with_gpu)
     models = joined(list(dict.fromkeys(card.name for card in cards)))
-    if not able:
+    if not usable:
         return f"{models}: no environment runs here."
-    some = "" if len(able) > _FEW else f": {joined(able)}"
-    return f"{models}: {len(able)} of {counted(len(with_gpu), 'environment')} run here{some}."
+    listed = "" if len(usable) > _MAX_LISTED else f": {joined(usable)}"
+    return f"{models}: {len(usable)} of {counted(len(with_gpu), 'environment')} run here{listed}."
 
 
 def list_compiled(environments: Iterable[Environment], cards: Sequence[Gpu], host: GpuHost) -> dict[str, str]:

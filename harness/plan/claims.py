@@ -33,37 +33,37 @@ def find_claims(typed: Iterable[str], scenarios: Iterable[Scenario]) -> list[Sce
 
 def find_issue(typed: str, known: Collection[Issue]) -> Issue:
     """Return the requested issue, which must be one of the `known` issues. Raises UsageError for other issues."""
-    alone = typed.strip().lstrip("#")
-    matching = [candidate for candidate in known if alone == str(candidate.number)]
+    number = typed.strip().lstrip("#")
+    matching = [candidate for candidate in known if number == str(candidate.number)]
     if len(matching) > 1:
         names = [candidate.short for candidate in matching]
         raise UsageError(
-            f"Several issues have the number {alone}: {joined(names)}.", f"Use one of them, such as {names[0]}."
+            f"Several issues have the number {number}: {joined(names)}.", f"Use one of these names, such as {names[0]}."
         )
-    meant = matching[0] if matching else issues.parse(typed)
-    if meant not in known:
-        raise issues.make_unknown_error(meant, known)
-    return meant
+    issue = matching[0] if matching else issues.parse(typed)
+    if issue not in known:
+        raise issues.make_unknown_error(issue, known)
+    return issue
 
 
 def rename_environments(wanted: Iterable[ScenarioClaim], names: Mapping[str, str]) -> list[ScenarioClaim]:
     """Return the claims, and their scenarios, with renamed environments. `names` maps old names to new names."""
 
-    def of(claim: Claim) -> Claim:
+    def rename(claim: Claim) -> Claim:
         worse = replace(claim.worse, environment=names.get(claim.worse.environment, claim.worse.environment))
         better = claim.better
         if better:
             better = replace(better, environment=names.get(better.environment, better.environment))
         return replace(claim, worse=worse, better=better)
 
-    return [(replace(scenario, claims=[*map(of, scenario.claims)]), of(claim)) for scenario, claim in wanted]
+    return [(replace(scenario, claims=[*map(rename, scenario.claims)]), rename(claim)) for scenario, claim in wanted]
 
 
 def list_cells(pair: ScenarioClaim, others: Iterable[str], device: Device) -> list[Cell]:
     """Return the cells of a claim in the claimed environment, and in each of the `others`."""
     scenario, claim = pair
-    places = (scenario.claimed(claim, device, environment) for environment in ["", *others])
-    return list(dict.fromkeys(cell for place in places for cell in place if cell))
+    sides = (scenario.claimed(claim, device, environment) for environment in ["", *others])
+    return list(dict.fromkeys(cell for side in sides for cell in side if cell))
 
 
 def make_suite(
@@ -78,31 +78,31 @@ def make_suite(
     Cells are measured in the claimed environments and in the `others`. The suite's environments have the order of
     `environments`. `missing` maps environments that can't be created to their errors.
     """
-    covered: dict[Cell, None] = {}
-    absent: dict[Cell, Unavailable] = {}
+    measurable: dict[Cell, None] = {}
+    unavailable_cells: dict[Cell, Unavailable] = {}
     for pair in wanted:
         for cell in list_cells(pair, others, device):
             visible, error = pair[1].visible, missing.get(cell.environment)
             if device not in visible:
                 reason = f"{pair[1].issue} is claimed for a {' or '.join(visible).upper()}"
                 advice = "Add --gpu." if device is Device.CPU else "Omit --gpu and --gpus."
-                absent[cell] = Unavailable(cell, reason, advice)
+                unavailable_cells[cell] = Unavailable(cell, reason, advice)
             elif error:
-                absent[cell] = Unavailable(cell, error.message, error.advice)
+                unavailable_cells[cell] = Unavailable(cell, error.message, error.advice)
             else:
-                covered[cell] = None
-    used = {cell.environment for cell in covered}
+                measurable[cell] = None
+    names_used = {cell.environment for cell in measurable}
     claim_suite = Suite(
         name=", ".join(dict.fromkeys(str(claim.issue) for _, claim in wanted)),
         title="",
-        environments=[name for name in environments if name in used],
+        environments=[name for name in environments if name in names_used],
         parts=[
             SuitePart(cell.scenario, {axis: [value] for axis, value in cell.axes.items()}, [cell.environment])
-            for cell in covered
+            for cell in measurable
         ],
     )
     # another claim may be visible in the same cell
-    return claim_suite, [absence for cell, absence in absent.items() if cell not in covered]
+    return claim_suite, [absence for cell, absence in unavailable_cells.items() if cell not in measurable]
 
 
 def find_newest(environments: Mapping[str, Environment]) -> str:

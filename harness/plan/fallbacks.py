@@ -25,7 +25,7 @@ from harness.plan.gpus import fit
 from harness.plan.selection import resolve
 
 #: The first release with Keras's present training loop (`Model.train_step`), according to TensorFlow's release notes.
-_NEW_LOOP = (2, 2, 0)
+_NEW_LOOP_RELEASE = (2, 2, 0)
 
 
 def find_fallbacks(
@@ -47,56 +47,57 @@ def find_fallbacks(
     environments that this machine can't get to the reason; they are skipped. If the run is on GPUs, and nothing is
     known about them, there are no fallbacks.
     """
-    present = {cell.environment for cell in cells}
+    cell_environments = {cell.environment for cell in cells}
     device = cells[0].device if cells else Device.CPU
     if device is Device.GPU and not cards:
         return []
 
-    def fits(name: str) -> bool:
+    def fits_gpus(name: str) -> bool:
         return device is Device.CPU or not fit(catalog[name], cards, host).is_impossible
 
-    def runs(name: str) -> bool:
-        return device in catalog[name].devices and fits(name) and supply(locked(name)) is not Supply.NONE
+    def can_run(name: str) -> bool:
+        return device in catalog[name].devices and fits_gpus(name) and supply(locked(name)) is not Supply.NONE
 
-    def kept(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
+    def list_runnable(name: str, own_cells: Sequence[Cell]) -> list[tuple[str, Axes]]:
         """Return the cells that can run in the environment `name`, by scenario and axis values."""
-        moved = [replace(cell, environment=name) for cell in own_cells]
-        able, _ = split(moved, scenarios, {name: locked(name)}, catalog)
-        return [(cell.scenario, cell.axes) for cell in able]
+        moved_cells = [replace(cell, environment=name) for cell in own_cells]
+        runnable_there, _ = split(moved_cells, scenarios, {name: locked(name)}, catalog)
+        return [(cell.scenario, cell.axes) for cell in runnable_there]
 
-    def candidates(role: str) -> _Candidates:
+    def find_candidates(role: str) -> _Candidates:
         own_cells = [cell for cell in cells if cell.environment == role]
-        own = kept(role, own_cells) if device in catalog[role].devices else []
+        runnable = list_runnable(role, own_cells) if device in catalog[role].devices else []
         ranks: dict[str, _Rank] = {}
-        passed: dict[str, tuple[int, str]] = {}
-        for place, pattern in enumerate(instead[role]):
-            for name in filter(runs, resolve([pattern], list(catalog), ENVIRONMENT)):
+        unavailable: dict[str, tuple[int, str]] = {}
+        for position, pattern in enumerate(instead[role]):
+            for name in filter(can_run, resolve([pattern], list(catalog), ENVIRONMENT)):
                 if absent and name in absent:
-                    passed.setdefault(name, (place, absent[name]))
-                elif able := kept(name, own_cells):
-                    lost = sum(cell not in able for cell in own)
+                    unavailable.setdefault(name, (position, absent[name]))
+                elif runnable_there := list_runnable(name, own_cells):
+                    lost_cells = sum(cell not in runnable_there for cell in runnable)
                     effort = supply(locked(name))
-                    rank = (fit(catalog[name], cards, host).effort, place, effort, lost, catalog[name].release, name)
+                    gpu_effort = fit(catalog[name], cards, host).effort
+                    rank = (gpu_effort, position, effort, lost_cells, catalog[name].release, name)
                     ranks.setdefault(name, rank)
-        return _Candidates(catalog[role], len(own_cells), ranks, passed)
+        return _Candidates(catalog[role], len(own_cells), ranks, unavailable)
 
-    def judged(role: str) -> tuple[str, str]:
+    def explain(role: str) -> tuple[str, str]:
         """Return the GPU that can't run the environment (empty if the interpreter is missing), and the reason."""
-        unfit = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
-        return (unfit, fit(catalog[role], cards, host).reason) if unfit else ("", _explain_no_python(catalog[role]))
+        model = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
+        return (model, fit(catalog[role], cards, host).reason) if model else ("", _explain_no_python(catalog[role]))
 
-    roles = [candidates(role) for role in instead if role in present and not runs(role)]
+    roles = [find_candidates(role) for role in instead if role in cell_environments and not can_run(role)]
     if device is Device.CPU:
         by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
     else:
-        by_role = _choose_on_gpus(roles, catalog, [name for name in present if runs(name)])
+        by_role = _choose_on_gpus(roles, catalog, [name for name in cell_environments if can_run(name)])
     return [
         StandIn(
             environment=by_role[role.of.name],
             role=role.of.name,
-            card=judged(role.of.name)[0],
-            reason=judged(role.of.name)[1],
-            is_itself_too=by_role[role.of.name] in present,
+            card=explain(role.of.name)[0],
+            reason=explain(role.of.name)[1],
+            is_itself_too=by_role[role.of.name] in cell_environments,
             pins=locked(role.of.name).lock.pins if device in role.of.devices else versions(role.of),
             passed_over=role.passed_before(by_role[role.of.name]),
             caveat="" if device is Device.CPU else _describe_caveat(role.of, catalog[by_role[role.of.name]]),
@@ -127,50 +128,52 @@ class _Candidates:
 
     def passed_before(self, name: str) -> dict[str, str]:
         """Return the fallbacks that the suite prefers to `name` but this machine can't get, with reasons."""
-        return {other: reason for other, (place, reason) in self.absent.items() if place <= self.ranks[name][1]}
+        return {other: reason for other, (position, reason) in self.absent.items() if position <= self.ranks[name][1]}
 
 
 def _choose_on_gpus(
-    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], others: Sequence[str]
+    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], without_fallback: Sequence[str]
 ) -> dict[str, str]:
     """Return the fallback for each environment on GPUs: they lose the fewest cells and keep the order of releases.
 
-    `others` contains the environments of the run that need no fallback.
+    `without_fallback` contains the environments of the run that need no fallback.
     """
 
-    own = {catalog[name].release for name in others}
+    runnable = {catalog[name].release for name in without_fallback}
     by_name = {role.of.name: role for role in roles}
 
     def is_able(role: Environment, fallback: Environment) -> bool:
         """Return whether a fallback has the same major version, and no environment of the run is between the two."""
         oldest, newest = sorted([role.release, fallback.release])
-        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in own)
+        return role.release[0] == fallback.release[0] and not any(oldest < release < newest for release in runnable)
 
-    able = {
+    possible = {
         name: [catalog[fallback] for fallback in role.ranks if is_able(role.of, catalog[fallback])]
         for name, role in by_name.items()
     }
 
     def cost(chosen: Mapping[str, str]) -> tuple[int, int, list[list[_Rank]]]:
-        lost = sum(role.cells for name, role in by_name.items() if name not in chosen)
-        shared = sum(fallback in others for fallback in chosen.values())
-        return lost, shared, [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
+        lost_cells = sum(role.cells for name, role in by_name.items() if name not in chosen)
+        shared_count = sum(fallback in without_fallback for fallback in chosen.values())
+        ranks = [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
+        return lost_cells, shared_count, ranks
 
     # the number of combinations is exponential, so the best fallbacks of the newer environments are computed once for
     # each release that the fallback of an older environment can have
     @cache
-    def choose(left: frozenset[str], last: _Release) -> dict[str, str]:
-        """Return the best fallbacks of the environments `left`, if the last chosen fallback has the release `last`."""
+    def choose(open_roles: frozenset[str], last_release: _Release) -> dict[str, str]:
+        """Return the best fallbacks of the environments `open_roles`, if the last chosen fallback has this release."""
         options: list[dict[str, str]] = [{}]
-        oldest = min((by_name[name].of.release for name in left), default=last)
-        for name in left:
+        oldest = min((by_name[name].of.release for name in open_roles), default=last_release)
+        for name in open_roles:
             if by_name[name].of.release == oldest:
-                rest = left - {name}
-                options.append(choose(rest, last))
-                for fallback in able[name]:
+                remaining = open_roles - {name}
+                options.append(choose(remaining, last_release))
+                for fallback in possible[name]:
                     # several fallbacks have the same release only if an environment of the run has it
-                    if last < fallback.release or (last == fallback.release and last in own):
-                        options.append({name: fallback.name, **choose(rest, fallback.release)})
+                    may_repeat = last_release == fallback.release and last_release in runnable
+                    if last_release < fallback.release or may_repeat:
+                        options.append({name: fallback.name, **choose(remaining, fallback.release)})
         return min(options, key=cost)
 
     return choose(frozenset(by_name), (0, 0, 0))
@@ -178,15 +181,15 @@ def _choose_on_gpus(
 
 def replace_environments(names: Sequence[str], taken: Sequence[StandIn]) -> list[str]:
     """Return the environments without duplicates, with their fallbacks if they have one."""
-    places = {stand_in.role: stand_in.environment for stand_in in taken}
-    return list(dict.fromkeys(places.get(name, name) for name in names))
+    fallbacks = {stand_in.role: stand_in.environment for stand_in in taken}
+    return list(dict.fromkeys(fallbacks.get(name, name) for name in names))
 
 
 def replace_cells(cells: Sequence[Cell], taken: Sequence[StandIn]) -> list[Cell]:
     """Return the cells without duplicates, each in the fallback of its environment if there is one."""
-    places = {stand_in.role: stand_in.environment for stand_in in taken}
-    moved = (replace(cell, environment=places.get(cell.environment, cell.environment)) for cell in cells)
-    return list(dict.fromkeys(moved))
+    fallbacks = {stand_in.role: stand_in.environment for stand_in in taken}
+    moved_cells = (replace(cell, environment=fallbacks.get(cell.environment, cell.environment)) for cell in cells)
+    return list(dict.fromkeys(moved_cells))
 
 
 def _explain_no_python(environment: Environment) -> str:
@@ -196,9 +199,9 @@ def _explain_no_python(environment: Environment) -> str:
 
 def _describe_caveat(role: Environment, fallback: Environment) -> str:
     """Return a sentence about what the fallback can't show, or an empty text."""
-    if role.release[0] == 2 and role.release < _NEW_LOOP <= fallback.release:
+    if role.release[0] == 2 and role.release < _NEW_LOOP_RELEASE <= fallback.release:
         return (
             f"Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast {role.name} trains. "
-            "The CPU (without --gpu) and GPUs up to compute capability 7.5, such as T4 and V100, do."
+            "To see this, use the CPU (without --gpu), or a GPU up to compute capability 7.5, such as T4 or V100."
         )
     return ""

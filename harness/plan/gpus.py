@@ -29,7 +29,7 @@ _FIRST_CUDA: Mapping[Capability, tuple[int, int]] = {(8, 6): (11, 1), (8, 9): (1
 
 #: The oldest driver for a CUDA version (CUDA Toolkit release notes, "minimum required driver version", Linux). Up to
 #: CUDA 11.0, each version needs its own driver. From 11.1 on, the first driver of the major version is enough.
-_DRIVERS: Mapping[tuple[int, ...], str] = {
+_OLDEST_DRIVERS: Mapping[tuple[int, ...], str] = {
     (10, 0): "410.48",
     (10, 1): "418.39",
     (10, 2): "440.33",
@@ -41,14 +41,14 @@ _DRIVERS: Mapping[tuple[int, ...], str] = {
 
 #: The CUDA version whose drivers first supported a version of PTX (PTX ISA, "Release Notes"), for PTX before 7.0 and
 #: after 8.5. In between, both have the same minor version: PTX 8.3 came with CUDA 12.3.
-_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
+_CUDA_OF_PTX: Mapping[tuple[int, ...], tuple[int, int]] = {
     **{(6, 3): (10, 0), (6, 4): (10, 1), (6, 5): (10, 2)},
     **{(8, 6): (12, 7), (8, 7): (12, 8), (8, 8): (12, 9), (9, 0): (13, 0)},
 }
 
 
 #: The first CUDA version that loads and compiles code only when needed (CUDA's programming guide, "Lazy Loading").
-_LAZY_LOADING = (12, 2)
+_LAZY_LOADING_CUDA = (12, 2)
 
 #: The reason why a release can't run on a GPU without a container, as a clause.
 _NO_PACKAGES = "its CUDA is in an image, and without containers, only TensorFlow 2.5 and later releases run on GPUs"
@@ -156,13 +156,13 @@ def find_first_starts(plan: Plan) -> list[str]:
     Environments whose code is loaded lazily aren't included, because the driver compiles such code in parts.
     """
     on_gpu = [cell for cell in plan.cells if cell.device is Device.GPU]
-    loaded = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
-    return [name for name in dict.fromkeys(loaded) if plan.compiled.get(name) == Support.COMPILED]
+    eager = [cell.environment for cell in on_gpu if cell.axes.get("cuda_loading") != "lazy"]
+    return [name for name in dict.fromkeys(eager) if plan.compiled.get(name) == Support.COMPILED]
 
 
 def _explain_no_code(environment: Environment, capability: Capability) -> str:
     """Return why the GPU code can't run with any driver, as a clause, or an empty text if it may run."""
-    code, where = code_of(environment), f"compute capability {format_version(capability)}"
+    code, target = code_of(environment), f"compute capability {format_version(capability)}"
     if not code.machine:
         return "the catalog lists no GPU code for it"
     if code.runs_on(capability):
@@ -171,14 +171,14 @@ def _explain_no_code(environment: Environment, capability: Capability) -> str:
         # cuBLAS and cuDNN in CUDA 10 have no code for these GPUs either. TensorFlow 2.3's release notes mention "over
         # 30 minutes" for TensorFlow's own code; for 1.14 on an RTX 3090, tensorflow issue 44200 mentions 30 to 35
         return (
-            f"CUDA {environment.cuda} is older than GPUs of {where}. On such GPUs, it took half an hour to start, "
-            "stopped responding, or computed wrong results"
+            f"CUDA {environment.cuda} is older than GPUs of {target}. On such GPUs, releases took half an hour "
+            "to start, stopped responding, or computed wrong results"
         )
     if capability >= BLACKWELL and code.compiles_for(capability):
         return _explain_blackwell(environment, capability)
     if code.compiles_for(capability):
         return ""
-    return f"it has no code for {where}, only for {_list_machine_code(code)}"
+    return f"it has no code for {target}, only for {_list_machine_code(code)}"
 
 
 def _explain_no_cudnn(environment: Environment, capability: Capability) -> str:
@@ -208,15 +208,15 @@ def _explain_blackwell(environment: Environment, capability: Capability) -> str:
     """Return why an environment without code for a Blackwell GPU (or a newer one) doesn't run on it, as a clause."""
     code = f"it has no code for compute capability {format_version(capability)}"
     if environment.release < (2, 16):
-        older = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
-        return _explain_no_cudnn(environment, capability) or older
+        cuda_reason = f"{code}, and the libraries of CUDA {environment.cuda} are older than this GPU"
+        return _explain_no_cudnn(environment, capability) or cuda_reason
     if environment.release < (2, 21):
         return (
             f"{code}, and the code that the driver compiles fails with CUDA_ERROR_INVALID_PTX (tensorflow issues "
             "97387, 99592, 101746)"
         )
     return (
-        f"{code}. Its driver may compile its own kernels, but its XLA ends the process, because it creates PTX 8.5, "
+        f"{code}. The driver may compile TensorFlow's kernels, but XLA ends the process, because XLA creates PTX 8.5, "
         "which has no such GPU (tensorflow issue 111958)"
     )
 
@@ -227,38 +227,38 @@ def _is_older(environment: Environment, capability: Capability) -> bool:
 
 
 def _judge_compiled(environment: Environment, capability: Capability, driver_cuda: tuple[int, int] | None) -> Fit:
-    where = f"compute capability {format_version(capability)}"
+    target = f"compute capability {format_version(capability)}"
     if code_of(environment).runs_on(capability):
-        missing, made_by = f"some of its kernels have no code for {where}", _find_cuda_of_ptx(environment.ptx_alone)
+        gap, ptx_cuda = f"some of its kernels have no code for {target}", _find_cuda_of_ptx(environment.ptx_alone)
     else:
-        missing, made_by = f"it has no code for {where}", _parse_version(environment.cuda)[:2]
-    if driver_cuda is not None and driver_cuda < made_by:
+        gap, ptx_cuda = f"it has no code for {target}", _parse_version(environment.cuda)[:2]
+    if driver_cuda is not None and driver_cuda < ptx_cuda:
         # drivers of a major version run its machine code, but PTX needs a driver that supports the PTX's CUDA version
         cuda, limit = (
-            format_version((made_by[0], made_by[1])),
+            format_version((ptx_cuda[0], ptx_cuda[1])),
             f"the driver supports only CUDA {format_version(driver_cuda)}",
         )
         return Fit(
             Support.CANNOT,
-            f"{missing}, and {limit}, which is too old to compile the code of CUDA {cuda}",
+            f"{gap}, and {limit}, which is too old to compile the code of CUDA {cuda}",
             f"Update the driver to a version that supports CUDA {cuda} (`nvidia-smi` shows the CUDA version of a "
             f"driver).",
         )
     if code_of(environment).runs_on(capability):
         return Fit(
             Support.PARTLY,
-            f"{missing}: the driver compiles each of these kernels when it is first needed",
+            f"{gap}: the driver compiles each of these kernels when it is first needed",
             "You don't have to do anything: the compiled code is saved.",
         )
-    if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING:
+    if _parse_version(environment.cuda)[:2] >= _LAZY_LOADING_CUDA:
         return Fit(
             Support.LAZY,
-            f"{missing}: the driver compiles each part when it is first needed, which takes minutes",
+            f"{gap}: the driver compiles each part when it is first needed, which takes minutes",
             "Let the first launch finish. The compiled code is saved, so later launches start fast.",
         )
     return Fit(
         Support.COMPILED,
-        f"{missing}: the driver compiles all GPU code at the first start, for 30 minutes or longer",
+        f"{gap}: the driver compiles all GPU code at the first start, for 30 minutes or longer",
         "Let the first launch finish. The compiled code is saved, so later launches start fast.",
     )
 
@@ -267,13 +267,13 @@ def _find_cuda_of_ptx(ptx_alone: str) -> tuple[int, ...]:
     """Return the CUDA version whose drivers first supported the PTX in `ptx_alone`, or () if it has no version."""
     version = _parse_version(ptx_alone.rpartition(" ")[2])
     major, minor = version or (0, 0)
-    return _PTX.get(version, (major + 4, minor) if version else ())
+    return _CUDA_OF_PTX.get(version, (major + 4, minor) if version else ())
 
 
 def minimum_driver(environment: Environment) -> str:
     """Return the oldest driver for the environment's CUDA version, or an empty text if it isn't known."""
     cuda = _parse_version(environment.cuda)
-    return _DRIVERS.get(cuda[:2]) or _DRIVERS.get(cuda[:1], "")
+    return _OLDEST_DRIVERS.get(cuda[:2]) or _OLDEST_DRIVERS.get(cuda[:1], "")
 
 
 def describe(environment: Environment) -> str:
@@ -282,12 +282,12 @@ def describe(environment: Environment) -> str:
     If the driver only compiles some kernels at first use, the capability counts as native.
     """
 
-    def way(capability: Capability) -> Support:
+    def get_support(capability: Capability) -> Support:
         own_fit = judge(environment, capability)
         return Support.NATIVE if own_fit.is_native else own_fit.support
 
     spans: dict[Support, list[str]] = {kind: [] for kind in Support}
-    for support, run in groupby(CAPABILITIES, way):
+    for support, run in groupby(CAPABILITIES, get_support):
         members = [format_version(capability) for capability in run]
         spans[support].append("-".join(dict.fromkeys([members[0], members[-1]])))
     compiled = [*spans[Support.LAZY], *spans[Support.COMPILED]]

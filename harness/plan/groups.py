@@ -42,11 +42,11 @@ def find_lone_cells(cells: Sequence[Cell], selected: Sequence[Cell], scenarios: 
     are true. So such cells aren't returned, except in runs that compare devices.
     """
     sizes = Counter(name_group(cell, scenarios[cell.scenario]) for cell in selected)
-    left = Counter(name_group(cell, scenarios[cell.scenario]) for cell in cells)
+    remaining = Counter(name_group(cell, scenarios[cell.scenario]) for cell in cells)
     return [
         cell
         for cell in cells
-        if left[name := name_group(cell, scenarios[cell.scenario])] == 1 < sizes[name]
+        if remaining[name := name_group(cell, scenarios[cell.scenario])] == 1 < sizes[name]
         and (DEVICE in cell.axes or not scenarios[cell.scenario].expect)
     ]
 
@@ -58,8 +58,8 @@ def is_of_launches(quantity: str) -> bool:
 
 def name_group(cell: Cell, scenario: Scenario) -> str:
     """Return the name of the cell's group: `step cpu model=small`."""
-    shared = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
-    return " ".join([cell.scenario, device_of(cell, scenario), *shared])
+    values = [f"{axis}={cell.axes[axis]}" for axis in scenario.row_axes]
+    return " ".join([cell.scenario, device_of(cell, scenario), *values])
 
 
 def device_of(cell: Cell, scenario: Scenario) -> str:
@@ -79,20 +79,20 @@ def find_control(cells: Sequence[Cell], reference: str) -> Cell | None:
 
 
 def keep_one_control(groups: Sequence[Group], scenarios: Mapping[str, Scenario]) -> list[Group]:
-    """Return the groups. Only the smallest one, and groups in which memory growth is compared, keep the A/A control.
+    """Return the groups. Only the smallest group, and groups that compare memory growth, keep the A/A control.
 
     The control shows how much two identical cells differ. One group is enough for this, and further rounds are more
     useful than more controls. Memory growth needs a control in the same group.
     """
 
-    def looks_at_growth(candidate: Group) -> bool:
+    def compares_growth(candidate: Group) -> bool:
         scenario = scenarios[candidate.scenario]
         return GROWTH in scenario.quantities or any(claim.of == GROWTH for claim in scenario.claims)
 
-    able = [candidate for candidate in groups if candidate.control]
-    chosen = min(able, key=lambda candidate: len(candidate.cells)).name if able else ""
+    candidates = [candidate for candidate in groups if candidate.control]
+    chosen = min(candidates, key=lambda candidate: len(candidate.cells)).name if candidates else ""
     return [
-        replace(candidate, controlled=candidate.name == chosen or looks_at_growth(candidate)) for candidate in groups
+        replace(candidate, controlled=candidate.name == chosen or compares_growth(candidate)) for candidate in groups
     ]
 
 
@@ -115,15 +115,15 @@ def order_turn(seed: int, group: str, number: int, members: int, turns: int) -> 
     J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments", Australian
     Journal of Scientific Research A 2, 1949. The seed determines which member is which, and the order of the rows.
     """
-    draw = random.Random(f"{seed}/{group}/{number}/turns")
-    zigzag = [(place + 1) // 2 if place % 2 else (members - place // 2) % members for place in range(members)]
+    generator = random.Random(f"{seed}/{group}/{number}/turns")
+    zigzag = [(index + 1) // 2 if index % 2 else (members - index // 2) % members for index in range(members)]
     orders: list[list[int]] = []
     while len(orders) < turns:
-        names = draw.sample(range(members), members)
-        rows = [[names[(place + shift) % members] for place in zigzag] for shift in range(members)]
+        names = generator.sample(range(members), members)
+        rows = [[names[(index + shift) % members] for index in zigzag] for shift in range(members)]
         if members % 2:
             rows += [row[::-1] for row in rows]
-        orders += draw.sample(rows, len(rows))
+        orders += generator.sample(rows, len(rows))
     return orders[:turns]
 
 
@@ -133,7 +133,7 @@ def split(items: Sequence[Slot], sizes: Sequence[float], room: float) -> list[li
     If a single item is larger than `room`, it is a separate part.
     """
     for parts in range(1, max(1, len(items))):
-        ends = [round(len(items) * part / parts) for part in range(parts + 1)]
-        if all(sum(sizes[a:b]) <= room for a, b in itertools.pairwise(ends)):
-            return [list(items[a:b]) for a, b in itertools.pairwise(ends)]
+        bounds = [round(len(items) * part / parts) for part in range(parts + 1)]
+        if all(sum(sizes[start:end]) <= room for start, end in itertools.pairwise(bounds)):
+            return [list(items[start:end]) for start, end in itertools.pairwise(bounds)]
     return [[item] for item in items] or [[]]

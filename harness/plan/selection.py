@@ -29,7 +29,7 @@ Point = tuple[str, tuple[tuple[str, str], ...]]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The requested patterns for environments, scenarios, and the values of axes. Empty means that all are selected."""
+    """The requested patterns for environments, scenarios, and the values of axes. An empty field selects everything."""
 
     suite: str = ""
     environments: Sequence[str] = ()
@@ -70,13 +70,13 @@ def _normalize_pattern(pattern: str) -> str:
 
 
 def make_unknown_error(typed: str, names: Sequence[str], kind: str) -> UsageError:
-    """Return the error for an unknown name. `kind` says what the name stands for, such as `value of the axis mode`."""
+    """Return the error for an unknown name. `kind` describes the name, such as `value of the axis mode`."""
     lines = LINES if kind == ENVIRONMENT else ()
-    near, newest = find_nearest(typed, [*names, *lines]), _find_newest(typed, names)
-    hint = f" The newest is {newest}." if newest else f" Did you mean {near}?" if near else ""
-    what, separator, whose = kind.partition(" of ")
-    listing = _LISTINGS.get(what, "harness scenarios show NAME")
-    return UsageError(f"Unknown {what}{separator}{whose}: {typed!r}.{hint}", list_valid_names(typed, names, listing))
+    nearest, newest = find_nearest(typed, [*names, *lines]), _find_newest(typed, names)
+    hint = f" The newest is {newest}." if newest else f" Did you mean {nearest}?" if nearest else ""
+    noun, separator, owner = kind.partition(" of ")
+    listing = _LISTINGS.get(noun, "harness scenarios show NAME")
+    return UsageError(f"Unknown {noun}{separator}{owner}: {typed!r}.{hint}", list_valid_names(typed, names, listing))
 
 
 def _find_newest(typed: str, names: Sequence[str]) -> str | None:
@@ -114,10 +114,10 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
         selection.environments or (suite.environments if suite else ["*"]), catalog.environments, "environment"
     )
     parts = suite.parts if suite else [SuitePart(scenario=name, axes={}) for name in scenarios]
-    used = {part.scenario for part in parts}
+    part_scenarios = {part.scenario for part in parts}
     filters = _match_filters(
         selection.axes,
-        [catalog.scenarios[name] for name in scenarios if name in used],
+        [catalog.scenarios[name] for name in scenarios if name in part_scenarios],
         list(catalog.scenarios.values()),
     )
 
@@ -127,21 +127,22 @@ def select(selection: Selection, catalog: Catalog, device: Device) -> tuple[list
             raise make_unknown_error(
                 part.scenario, list(catalog.scenarios), f"scenario of the suite {suite.name if suite else ''}"
             )
-        within = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
+        part_environments = set(resolve(part.environments or ["*"], catalog.environments, "environment"))
         for axes in _list_points(catalog.scenarios[part.scenario], part, set() if suite else set(filters)):
-            points.setdefault((part.scenario, tuple(axes.items())), set()).update(within)
+            points.setdefault((part.scenario, tuple(axes.items())), set()).update(part_environments)
     chosen = list(points)
     if suite and selection.scenarios:
-        kept = [point for point in chosen if point[0] in scenarios]
-        chosen = _require_nonempty(kept, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
+        remaining = [point for point in chosen if point[0] in scenarios]
+        chosen = _require_nonempty(remaining, f"--scenario {' '.join(selection.scenarios)}", chosen, "scenario", suite)
     for axis, values in filters.items():
-        kept = [point for point in chosen if dict(point[1]).get(axis) in values]
-        chosen = _require_nonempty(kept, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
+        remaining = [point for point in chosen if dict(point[1]).get(axis) in values]
+        chosen = _require_nonempty(remaining, f"--axis {axis}={','.join(selection.axes[axis])}", chosen, axis, suite)
     if not chosen or not environments:
         raise NothingSelectedError("Nothing is selected: pass at least one scenario and one environment.")
     count = sum(len(points[point].intersection(environments)) for point in chosen)
     if count > CELLS:
-        raise UsageError(f"{count:,} cells are selected; a run has at most {CELLS:,}.", "Select fewer with -s, -e, -a.")
+        problem = f"{count:,} cells are selected; a run has at most {CELLS:,}."
+        raise UsageError(problem, "Select fewer cells (-s, -e, -a).")
     cells = [
         Cell(scenario=scenario, environment=environment, device=device, axes=dict(axes))
         for scenario, axes in chosen
@@ -166,8 +167,8 @@ def remove_broken(
     chosen = resolve(selection.scenarios or ["*"], [*catalog.scenarios, *broken], "scenario")
     suite = catalog.suites.get(selection.suite)
     if suite:
-        named = {part.scenario for part in suite.parts}
-        chosen = [name for name in chosen if name in named]
+        suite_scenarios = {part.scenario for part in suite.parts}
+        chosen = [name for name in chosen if name in suite_scenarios]
     if not any(name in broken for name in chosen):
         return selection, catalog, chosen
     if selection.scenarios:
@@ -187,7 +188,7 @@ def _find_suite(selection: Selection, catalog: Catalog) -> Suite | None:
 
 
 def _match_filters(
-    axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], everything: Sequence[Scenario]
+    axes: Mapping[str, Sequence[str]], scenarios: Sequence[Scenario], all_scenarios: Sequence[Scenario]
 ) -> dict[str, list[str]]:
     """Return the values that the patterns of each axis match.
 
@@ -195,8 +196,8 @@ def _match_filters(
     """
     filters = {}
     for axis, patterns in axes.items():
-        having = [scenario for scenario in scenarios if axis in scenario.axes] or everything
-        values = {value: None for scenario in having for value in scenario.axes.get(axis, ())}
+        with_axis = [scenario for scenario in scenarios if axis in scenario.axes] or all_scenarios
+        values = {value: None for scenario in with_axis for value in scenario.axes.get(axis, ())}
         if not values:
             axis_names = {name: None for scenario in scenarios for name in (*scenario.axes, *open_to(scenario, [CPUS]))}
             raise make_unknown_error(axis, list(axis_names), "axis")
@@ -223,25 +224,27 @@ def _list_points(scenario: Scenario, part: SuitePart, selected: set[str]) -> lis
     return scenario.combinations(values)
 
 
-def _require_nonempty(kept: list[Point], name: str, before: list[Point], axis: str, suite: Suite | None) -> list[Point]:
-    if kept:
-        return kept
-    values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in before]
-    occurring = list(dict.fromkeys(value for value in values if value is not None))
-    without_axis = ", or no such axis" if None in values else ""
-    had = (
-        f"They have {axis} {', '.join(occurring)}{without_axis}."
-        if occurring
+def _require_nonempty(
+    remaining: list[Point], name: str, points: list[Point], axis: str, suite: Suite | None
+) -> list[Point]:
+    if remaining:
+        return remaining
+    values = [point[0] if axis == "scenario" else dict(point[1]).get(axis) for point in points]
+    present = list(dict.fromkeys(value for value in values if value is not None))
+    no_axis = ", or don't have this axis" if None in values else ""
+    values_advice = (
+        f"The combinations have {axis} {', '.join(present)}{no_axis}."
+        if present
         else f"No scenario with the axis {axis} is selected."
     )
-    whole = (
-        f" They come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
+    suite_advice = (
+        f" The combinations come from the suite {suite.name}. To use all values of a scenario, pass -s without --suite."
         if suite
         else ""
     )
     raise NothingSelectedError(
-        f"Nothing is selected: {name} excludes all {len(before)} combinations of axes.",
-        f"{had}{whole}",
+        f"Nothing is selected: {name} excludes all {len(points)} combinations of axes.",
+        f"{values_advice}{suite_advice}",
     )
 
 
@@ -254,10 +257,10 @@ def check_suites(
     """
     for suite in catalog.suites.values():
         if only is None:
-            named = _check(
+            suite_environments = _check_patterns(
                 (suite.name, "environments"), suite.environments, catalog.environments, ENVIRONMENT, findings
             )
-            check_fallbacks(suite, named, catalog.environments, findings)
+            check_fallbacks(suite, suite_environments, catalog.environments, findings)
         for number, part in enumerate(suite.parts):
             if part.scenario not in broken and (only is None or part.scenario in only):
                 _check_part((suite.name, "select", number), part, catalog, findings)
@@ -278,7 +281,7 @@ def check_fallbacks(suite: Suite, named: Collection[str], environments: Sequence
             findings.add(key, f"The environment {role} isn't in the suite {suite.name}.", fix)
         if role in patterns:
             findings.add(key, f"{role} can't replace itself.", "Remove the environment from the list.")
-        _check(key, patterns, environments, ENVIRONMENT, findings)
+        _check_patterns(key, patterns, environments, ENVIRONMENT, findings)
 
 
 def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings) -> None:
@@ -288,24 +291,27 @@ def _check_part(key: Key, part: SuitePart, catalog: Catalog, findings: Findings)
             error = make_unknown_error(part.scenario, list(catalog.scenarios), "scenario")
             findings.add((*key, "scenario"), error.message, error.advice)
         return
-    _check((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
+    _check_patterns((*key, ENVIRONMENT), part.environments, catalog.environments, ENVIRONMENT, findings)
     values = {axis: list(levels) for axis, levels in scenario.axes.items()}
     for axis, patterns in part.axes.items():
         if axis in open_to(scenario):
-            _check((*key, axis), patterns, settings.values(axis), f"value of the setting {axis}", findings)
+            _check_patterns((*key, axis), patterns, settings.values(axis), f"value of the setting {axis}", findings)
         elif axis in values:
-            values[axis] = _check((*key, axis), patterns, values[axis], f"value of {axis}", findings) or values[axis]
+            matched = _check_patterns((*key, axis), patterns, values[axis], f"value of {axis}", findings)
+            values[axis] = matched or values[axis]
         else:
             axis_names = [*scenario.axes, *settings.SETTINGS]
             findings.add(
                 (*key, axis), f"Unknown axis of {scenario.name}: {axis!r}.", list_choices(axis, axis_names, "axes")
             )
     if not scenario.combinations(values):
-        fix = "Remove this part, or select other values."
-        findings.add((*key, "scenario"), "This part selects nothing: the scenario's header excludes all of it.", fix)
+        problem = "This part selects nothing: the scenario's header excludes all its combinations."
+        findings.add((*key, "scenario"), problem, "Remove this part, or select other values.")
 
 
-def _check(key: Key, patterns: Sequence[str], names: Sequence[str], kind: str, findings: Findings) -> list[str]:
+def _check_patterns(
+    key: Key, patterns: Sequence[str], names: Sequence[str], kind: str, findings: Findings
+) -> list[str]:
     """Return the names that the patterns match, and add a finding for each pattern that matches nothing."""
     matched = []
     for pattern in patterns:

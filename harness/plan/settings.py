@@ -39,11 +39,11 @@ def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
     """
     suite = catalog.suites.get(selection.suite)
     chosen = resolve(selection.scenarios or ["*"], list(catalog.scenarios), "scenario")
-    meant = [catalog.scenarios[name] for name in chosen]
+    selected = [catalog.scenarios[name] for name in chosen]
     typed = {
-        name: _resolve_values(name, patterns, meant)
+        name: _resolve_values(name, patterns, selected)
         for name, patterns in selection.axes.items()
-        if name in SETTINGS or (is_free(name) and any(name in open_to(scenario, [name]) for scenario in meant))
+        if name in SETTINGS or (is_free(name) and any(name in open_to(scenario, [name]) for scenario in selected))
     }
     typed = {name: resolved for name, resolved in typed.items() if resolved}
     if suite is None:
@@ -54,10 +54,11 @@ def add_setting_axes(selection: Selection, catalog: Catalog) -> Catalog:
     for part in parts:
         by_scenario.setdefault(part.scenario, []).append(part.axes)
     extended = _extend_scenarios(by_scenario, catalog, typed)
+    extended_suite = _add_default_values(replace(suite, parts=parts), catalog.scenarios, extended)
     return replace(
         catalog,
         scenarios={**catalog.scenarios, **extended},
-        suites={**catalog.suites, suite.name: _complete(replace(suite, parts=parts), catalog.scenarios, extended)},
+        suites={**catalog.suites, suite.name: extended_suite},
     )
 
 
@@ -68,27 +69,27 @@ def _resolve_values(name: str, patterns: Sequence[str], scenarios: Iterable[Scen
     """
     if is_free(name):
         return free_values(name, patterns)
-    own = [value for scenario in scenarios if name not in open_to(scenario) for value in scenario.axes[name]]
+    axis_values = [value for scenario in scenarios if name not in open_to(scenario) for value in scenario.axes[name]]
     return sort_values(
-        name, resolve(patterns, list(dict.fromkeys([*values(name), *own])), f"value of the setting {name}")
+        name, resolve(patterns, list(dict.fromkeys([*values(name), *axis_values])), f"value of the setting {name}")
     )
 
 
 def _add_selected(part: SuitePart, typed: Mapping[str, Sequence[str]], catalog: Catalog) -> SuitePart:
     """Return a part of a suite with resolved values, and with the selected settings that it doesn't compare."""
     scenario = catalog.scenarios.get(part.scenario)
-    free = open_to(scenario, typed) if scenario else []
-    named = {
-        name: _resolve_values(name, patterns) if name in free else patterns for name, patterns in part.axes.items()
+    available = open_to(scenario, typed) if scenario else []
+    resolved = {
+        name: _resolve_values(name, patterns) if name in available else patterns for name, patterns in part.axes.items()
     }
-    meant = {name: chosen for name, chosen in typed.items() if name in free and len(named.get(name, ())) <= 1}
-    return replace(part, axes={**named, **meant})
+    added = {name: chosen for name, chosen in typed.items() if name in available and len(resolved.get(name, ())) <= 1}
+    return replace(part, axes={**resolved, **added})
 
 
 def _extend_scenarios(
     by_scenario: Mapping[str, Sequence[Mapping[str, Sequence[str]]]], catalog: Catalog, typed: Iterable[str]
 ) -> dict[str, Scenario]:
-    """Return the scenarios with an axis for each setting in their parts. It has `default` if some parts don't set it.
+    """Return the scenarios with an axis for each setting in their parts, with `default` if some parts don't set it.
 
     `typed` contains the names in the selection. Free axes among them become axes too.
     """
@@ -99,20 +100,22 @@ def _extend_scenarios(
             value_lists = [part[name] for part in by_scenario[scenario.name] if name in part]
             if value_lists:
                 is_partial = len(value_lists) < len(by_scenario[scenario.name]) and name not in scenario.axes
-                by_setting[name] = [value for listed in value_lists for value in listed] + [AS_IT_COMES] * is_partial
+                by_setting[name] = [value for levels in value_lists for value in levels] + [AS_IT_COMES] * is_partial
         extended[scenario.name] = with_settings(scenario, by_setting)
     return extended
 
 
-def _complete(suite: Suite, before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]) -> Suite:
-    """Return the suite. A part gets the value `default` for each setting that only parts with its scenario have."""
+def _add_default_values(
+    suite: Suite, scenarios_before: Mapping[str, Scenario], scenarios: Mapping[str, Scenario]
+) -> Suite:
+    """Return the suite, with the value `default` for each setting that only other parts with the same scenario have."""
 
     def complete(part: SuitePart) -> SuitePart:
         scenario = scenarios.get(part.scenario)
         if scenario is None:
             return part
-        new = [name for name in scenario.settings if name not in before[part.scenario].axes]
-        return replace(part, axes={**{name: [AS_IT_COMES] for name in new}, **part.axes})
+        new_settings = [name for name in scenario.settings if name not in scenarios_before[part.scenario].axes]
+        return replace(part, axes={**{name: [AS_IT_COMES] for name in new_settings}, **part.axes})
 
     return replace(suite, parts=[complete(part) for part in suite.parts])
 
@@ -121,7 +124,7 @@ def explain_refusal(
     cell: Cell, scenario: Scenario, environment: Environment, cards: Sequence[Gpu]
 ) -> tuple[str, str] | None:
     """Return why the cell can't have one of its settings (a clause) and advice (a sentence); None if it can."""
-    judges = {
+    checks = {
         "tf32": _check_tf32,
         "precision": _check_precision,
         "deterministic": _check_deterministic,
@@ -129,7 +132,7 @@ def explain_refusal(
     }
     for name in scenario.settings:
         value = cell.axes[name]
-        problem = judges[name](value, cell, scenario, environment, cards) if name in judges else None
+        problem = checks[name](value, cell, scenario, environment, cards) if name in checks else None
         if problem and value != AS_IT_COMES:
             return problem
     return None
@@ -145,11 +148,11 @@ def _check_tf32(
     if environment.release < _TF32 and not environment.gpu_image:
         reason = f"TF32 needs TensorFlow 2.4 or newer (CUDA 11), but {environment.name} is older"
         return reason, "Choose a newer environment."
-    older = next((card for card in cards if card.capability < AMPERE), None)
-    if older:
+    old_card = next((card for card in cards if card.capability < AMPERE), None)
+    if old_card:
         return (
             "TF32 needs a GPU of compute capability 8.0 or higher, "
-            f"but {older.name} has {format_version(older.capability)}",
+            f"but {old_card.name} has {format_version(old_card.capability)}",
             "",
         )
     return None

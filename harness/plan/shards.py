@@ -15,11 +15,11 @@ from harness.model.run import Group, Plan, Shard
 
 
 def assign_shards(groups: Sequence[str], of: int) -> dict[str, int]:
-    """Return the shard of each group, from 1 to `of`. It is the shard whose hash with the group's name is the highest.
+    """Return the shard of each group, from 1 to `of`. The hash of its number and the group's name is the highest.
 
     The result is the same on every machine, and doesn't depend on other groups. If you add a shard, a group stays in
-    its shard or moves to the new one. This is rendezvous hashing: D. G. Thaler and C. V. Ravishankar, "Using name-based
-    mappings to increase hit rates", IEEE/ACM Transactions on Networking 6, 1998.
+    its shard or moves to the new shard. This is rendezvous hashing: D. G. Thaler and C. V. Ravishankar, "Using
+    name-based mappings to increase hit rates", IEEE/ACM Transactions on Networking 6, 1998.
     """
 
     def weight(group: str, number: int) -> bytes:
@@ -32,19 +32,19 @@ def balance_shards(seconds: Mapping[str, float | None], of: int) -> dict[str, in
     """Return the shard of each group, so that all shards take about the same time. `seconds` has each group's duration.
 
     Groups are assigned in descending order of duration, each to the shard with the least time so far. For a group
-    without a duration (None), the median of the others is used. The longest shard takes at most 4/3 of the best
+    without a duration (None), the median of the other groups is used. The longest shard takes at most 4/3 of the best
     possible time (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17,
     1969).
     """
     measured = [duration for duration in seconds.values() if duration is not None]
-    usual = statistics.median(measured) if measured else 1.0
+    median = statistics.median(measured) if measured else 1.0
     loads = dict.fromkeys(range(1, of + 1), 0.0)
-    places = {}
-    lengths = {group: usual if length is None else length for group, length in seconds.items()}
-    for group, length in sorted(lengths.items(), key=lambda pair: (-pair[1], pair[0])):
-        places[group] = min(loads, key=lambda number: (loads[number], number))
-        loads[places[group]] += length
-    return places
+    shards = {}
+    durations = {group: median if duration is None else duration for group, duration in seconds.items()}
+    for group, duration in sorted(durations.items(), key=lambda pair: (-pair[1], pair[0])):
+        shards[group] = min(loads, key=lambda number: (loads[number], number))
+        loads[shards[group]] += duration
+    return shards
 
 
 def list_aspects(

@@ -36,13 +36,14 @@ class RoundRequest:
 class GroupBudget:
     """Decides which group of a run with claims continues, from the launches so far and the budget.
 
-    `widths` and `looks` are the functions and rounds of each group, as in analysis/sizing.py.
+    `widths` computes the widths of intervals. `looks` contains the round after which each group's intervals are first
+    checked (analysis/sizing.py).
     """
 
     def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
         assert plan.budget_seconds is not None
         self._plan, self._looks = plan, looks
-        self._measured, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
+        self._compute_widths, self._known_widths = widths, dict[tuple[str, int], Mapping[str, float]]()
         self._budget = plan.budget_seconds
         self._groups = {group.name: group for group in plan.groups}
         self.ledgers = {name: RoundLog(replace(plan, groups=[group])) for name, group in self._groups.items()}
@@ -51,20 +52,25 @@ class GroupBudget:
 
     def next(self) -> RoundRequest | None:
         """Return the next rounds to measure; None if nothing more fits into the budget."""
-        free = [group for group in self._groups.values() if self._is_open(group)]
-        short = [group for group in free if self._count_rounds(group) < self._get_fewest_rounds(group)]
+        open_groups = [group for group in self._groups.values() if self._is_open(group)]
+        unfinished = [group for group in open_groups if self._count_rounds(group) < self._get_fewest_rounds(group)]
         # started groups that stay within their share come first, then the groups that need the shortest time
         for group in sorted(
-            short, key=lambda candidate: (not self._is_fair(candidate, short), self._estimate_price(candidate))
+            unfinished,
+            key=lambda candidate: (not self._is_within_share(candidate, unfinished), self._estimate_cost(candidate)),
         ):
-            if errand := self._request_first_rounds(group, short):
-                return errand
-        begun = [group for group in free if group not in short and self._get_last_seconds(group) <= self._left]
-        if not begun:
+            if request := self._request_first_rounds(group, unfinished):
+                return request
+        started = [
+            group
+            for group in open_groups
+            if group not in unfinished and self._get_last_seconds(group) <= self._remaining_seconds
+        ]
+        if not started:
             return None
-        nearest = min(begun, key=self._estimate_seconds_to_go)  # if several are equal, the first one in the plan
-        rounds = self._count_rounds(nearest) + self._estimate_rounds_to_go(nearest)
-        return RoundRequest(nearest, rounds, self._get_spent_seconds(nearest) + self._left)
+        closest = min(started, key=self._estimate_seconds_to_go)  # if several are equal, the first one in the plan
+        rounds = self._count_rounds(closest) + self._estimate_rounds_to_go(closest)
+        return RoundRequest(closest, rounds, self._get_spent_seconds(closest) + self._remaining_seconds)
 
     def rounds_left(self) -> int:
         """Return the number of launches in the rounds that weren't started."""
@@ -74,51 +80,51 @@ class GroupBudget:
         """Return the number of launches in complete rounds."""
         return self._count_launches(lambda group, number: number <= self._count_rounds(group))
 
-    def _count_launches(self, counts: Callable[[Group, float], bool]) -> int:
+    def _count_launches(self, is_counted: Callable[[Group, float], bool]) -> int:
         return sum(
             len(self._plan.slots(group, number))
             for name, group in self._groups.items()
             for number in range(self._plan.rounds + 1)
-            if counts(group, number if self.ledgers[name].launches else math.inf)
+            if is_counted(group, number if self.ledgers[name].launches else math.inf)
         )
 
     def _get_widths(self, launches: Sequence[Launch]) -> Mapping[str, float]:
         """Return the result of `widths` from a cache if possible, because computing it takes some time."""
         key = launches[0].group, len(launches)
         if key not in self._known_widths:
-            self._known_widths[key] = self._measured(launches)
+            self._known_widths[key] = self._compute_widths(launches)
         return self._known_widths[key]
 
-    def _request_first_rounds(self, group: Group, short: Collection[Group]) -> RoundRequest | None:
+    def _request_first_rounds(self, group: Group, unfinished: Collection[Group]) -> RoundRequest | None:
         """Return the rounds that a verdict of the group needs, if they probably fit into the budget; otherwise None.
 
         If a new group is more expensive than expected, it stops after its share of the budget, because other groups may
         finish sooner.
         """
-        spent, left = self._get_spent_seconds(group), self._left
+        spent_seconds, remaining = self._get_spent_seconds(group), self._remaining_seconds
         # the first group is always started, because a run without a result is useless
-        if self._estimate_price(group) > left and any(ledger.launches for ledger in self.ledgers.values()):
+        if self._estimate_cost(group) > remaining and any(ledger.launches for ledger in self.ledgers.values()):
             return None
-        allowed = spent + left
+        limit = spent_seconds + remaining
         if not self._count_rounds(group):
             usual = self._estimate_launch_seconds() * self._count_round_launches(group, self._get_fewest_rounds(group))
-            allowed = min(allowed, spent + max(self._share(group, short), PATIENCE * usual))
-        return RoundRequest(group, self._find_target(group), allowed)
+            limit = min(limit, spent_seconds + max(self._compute_share(group, unfinished), PATIENCE * usual))
+        return RoundRequest(group, self._find_target(group), limit)
 
-    def _is_fair(self, group: Group, short: Collection[Group]) -> bool:
+    def _is_within_share(self, group: Group, unfinished: Collection[Group]) -> bool:
         """Return whether a group was started and needs at most its share of the budget, so that it continues first."""
-        return self._count_rounds(group) > 0 and self._estimate_price(group) <= self._share(group, short)
+        return self._count_rounds(group) > 0 and self._estimate_cost(group) <= self._compute_share(group, unfinished)
 
-    def _share(self, group: Group, short: Collection[Group]) -> float:
+    def _compute_share(self, group: Group, unfinished: Collection[Group]) -> float:
         """Return the group's share of the remaining budget in seconds, in proportion to its launches per round."""
-        return self._left * len(group.slots) / sum(len(other.slots) for other in short)
+        return self._remaining_seconds * len(group.slots) / sum(len(other.slots) for other in unfinished)
 
     def _find_target(self, group: Group) -> int:
         """Return the round after which the group's intervals are next checked, or the first round with a verdict."""
-        look = self._looks.get(group.name, 0)
-        return min(look if self._count_rounds(group) < look else self._get_fewest_rounds(group), self._plan.rounds)
+        first = self._looks.get(group.name, 0)
+        return min(first if self._count_rounds(group) < first else self._get_fewest_rounds(group), self._plan.rounds)
 
-    def _estimate_price(self, group: Group) -> float:
+    def _estimate_cost(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
         rounds = self._find_target(group) - self._count_rounds(group)
         return (
@@ -143,8 +149,8 @@ class GroupBudget:
         rounds, ledger = self._count_rounds(group), self.ledgers[group.name]
         width = self._get_widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
         # the width of an interval is inversely proportional to the square root of the number of rounds
-        needed = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._get_fewest_rounds(group)
-        return min(max(1, needed - rounds), self._plan.rounds - rounds)
+        needed_rounds = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._get_fewest_rounds(group)
+        return min(max(1, needed_rounds - rounds), self._plan.rounds - rounds)
 
     def _is_open(self, group: Group) -> bool:
         ledger, rounds = self.ledgers[group.name], self._count_rounds(group)
@@ -169,6 +175,6 @@ class GroupBudget:
         return self.ledgers[group.name].seconds()
 
     @property
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         """The remaining seconds of the budget."""
         return self._budget - sum(ledger.seconds() for ledger in self.ledgers.values())

@@ -93,10 +93,10 @@ class RunExecutor:
         """
         if self.plan.is_spent_by_group:
             return self._run_by_group(finished)
-        begun, before = self.clock(), sum(launch.seconds for launch in finished)
+        start, earlier_seconds = self.clock(), sum(launch.seconds for launch in finished)
 
-        def spent() -> float:
-            return before + self.clock() - begun
+        def get_spent_seconds() -> float:
+            return earlier_seconds + self.clock() - start
 
         ledger = RoundLog(self.plan, finished)
         for group in self.plan.groups:
@@ -106,22 +106,22 @@ class RunExecutor:
                 self._run_round(group, 0, ledger, self.plan.sampling.of_pilots)
         plan = limit_to_budget(self.plan, ledger.launches, self.pairs)
         ledger = RoundLog(plan, ledger.launches)
-        schedule = Schedule(plan, ledger, self.widths, spent)
+        schedule = Schedule(plan, ledger, self.widths, get_spent_seconds)
         self.listener.skip(self.plan.rounds * (self.plan.launches(1) - plan.launches(1)))
-        self._skip(plan, lambda group, number: number <= ledger.rounds(group))
+        self._report_skipped(plan, lambda group, number: number <= ledger.rounds(group))
         self._estimate(plan, ledger, schedule)
-        walk = replace(self, plan=plan)
+        executor = replace(self, plan=plan)
         while step := schedule.next():
-            samplings = walk._choose_samplings(step.number, ledger)
+            samplings = executor._choose_samplings(step.number, ledger)
             # a random order, because drift within a round would otherwise look like a difference between groups
             for group in order(plan.seed, "", step.number, plan.groups):
                 if group in step.groups:
-                    walk._measure(group, step.number, ledger, samplings[group.name], spent)
+                    executor._measure(group, step.number, ledger, samplings[group.name], get_spent_seconds)
             self._estimate(plan, ledger, schedule)
-        self._skip(plan, lambda group, number: number > ledger.rounds(group))
+        self._report_skipped(plan, lambda group, number: number > ledger.rounds(group))
         return ledger.launches
 
-    def _skip(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
+    def _report_skipped(self, plan: Plan, is_skipped: Callable[[Group, int], bool]) -> None:
         """Notify the listener of the number of launches in skipped rounds."""
         numbers = range(1, self.plan.rounds + 1)
         self.listener.skip(
@@ -136,8 +136,8 @@ class RunExecutor:
     def _estimate(self, plan: Plan, ledger: RoundLog, schedule: Schedule) -> None:
         """Notify the listener of the estimated duration, if it can be estimated."""
         estimate = schedule.estimate()
-        kept = {*plan.cells}
-        left_out = [cell for cell in self.plan.cells if cell not in kept]
+        cells_in_plan = {*plan.cells}
+        left_out = [cell for cell in self.plan.cells if cell not in cells_in_plan]
         if left_out:
             needed = needed_budget(self.plan, RoundLog(self.plan, ledger.launches))
             estimate = replace(estimate, needed=needed, left_out=left_out)
@@ -145,47 +145,47 @@ class RunExecutor:
             self.listener.estimate(estimate)
 
     def _measure(
-        self, group: Group, number: int, ledger: RoundLog, sampling: Sampling, spent: Callable[[], float]
+        self, group: Group, number: int, ledger: RoundLog, sampling: Sampling, get_spent_seconds: Callable[[], float]
     ) -> None:
         """Measure a round of a group, and repeat it once if it had interference."""
         self._run_round(group, number, ledger, sampling)
-        if ledger.is_to_repeat(group, number) and self._can_repeat(group, number, ledger, spent()):
+        if ledger.is_to_repeat(group, number) and self._can_repeat(group, number, ledger, get_spent_seconds()):
             self.listener.again(number, len(group.slots))
             self._run_round(group, number, ledger, sampling)
 
     def _run_by_group(self, finished: list[Launch]) -> list[Launch]:
         """Execute the launches group by group (runner/budget.py), and notify the listener of skipped launches."""
         launches = list(finished)
-        spending = GroupBudget(self.plan, self.widths, self.looks, finished)
-        self.listener.skip(spending.rounds_done())
-        while errand := spending.next():
-            ledger = spending.ledgers[errand.group.name]
-            before = len(ledger.launches)
-            self._run_request(errand, ledger)
-            launches += ledger.launches[before:]
-        self.listener.skip(spending.rounds_left())
+        group_budget = GroupBudget(self.plan, self.widths, self.looks, finished)
+        self.listener.skip(group_budget.rounds_done())
+        while request := group_budget.next():
+            ledger = group_budget.ledgers[request.group.name]
+            count_before = len(ledger.launches)
+            self._run_request(request, ledger)
+            launches += ledger.launches[count_before:]
+        self.listener.skip(group_budget.rounds_left())
         return launches
 
-    def _run_request(self, errand: RoundRequest, ledger: RoundLog) -> None:
+    def _run_request(self, request: RoundRequest, ledger: RoundLog) -> None:
         """Continue a group up to the requested round, within the requested time. The first round is always measured."""
-        group = errand.group
-        plan = replace(self.plan, groups=[group], rounds=errand.rounds, budget_seconds=errand.seconds)
-        walk = replace(self, plan=plan)
-        for number in range(errand.rounds + 1):
+        group = request.group
+        plan = replace(self.plan, groups=[group], rounds=request.rounds, budget_seconds=request.seconds)
+        executor = replace(self, plan=plan)
+        for number in range(request.rounds + 1):
             if ledger.is_complete(group, number):
                 continue
-            if number > 1 and ledger.seconds() + ledger.seconds(number - 1, [group]) > errand.seconds:
+            if number > 1 and ledger.seconds() + ledger.seconds(number - 1, [group]) > request.seconds:
                 break
-            sampling = walk._choose_samplings(number, ledger)[group.name]
-            walk._measure(group, number, ledger, sampling, ledger.seconds)
+            sampling = executor._choose_samplings(number, ledger)[group.name]
+            executor._measure(group, number, ledger, sampling, ledger.seconds)
 
-    def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent: float) -> bool:
+    def _can_repeat(self, group: Group, number: int, ledger: RoundLog, spent_seconds: float) -> bool:
         """Return whether the budget is large enough to repeat this round and to measure all later rounds."""
         if self.plan.budget_seconds is None:
             return True
-        whole = max(ledger.seconds(round_number, self.plan.groups) for round_number in (number - 1, number))
-        later = (self.plan.rounds - number) * whole
-        return spent + ledger.seconds(number, [group]) + later <= self.plan.budget_seconds
+        round_seconds = max(ledger.seconds(round_number, self.plan.groups) for round_number in (number - 1, number))
+        later_seconds = (self.plan.rounds - number) * round_seconds
+        return spent_seconds + ledger.seconds(number, [group]) + later_seconds <= self.plan.budget_seconds
 
     def profile(self) -> list[Launch]:
         """Launch every cell once with the profiler, and return these launches, which aren't used in results.
@@ -196,9 +196,9 @@ class RunExecutor:
         return [
             launch
             for group in self.plan.groups
-            for place, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
+            for position, cell in enumerate(order(self.plan.seed, group.name, 0, group.cells))
             for launch in self._run_together(
-                [self._make_launching(LaunchSlot(group.name, 0, 0, place, Role.PROFILE), cell, SHORT)]
+                [self._make_launching(LaunchSlot(group.name, 0, 0, position, Role.PROFILE), cell, SHORT)]
             )
         ]
 
@@ -206,32 +206,35 @@ class RunExecutor:
         slots = ledger.slots(group, number)
         self.listener.skip(len(self.plan.slots(group, number)) - len(slots))
         attempt = ledger.attempts(group, number)
-        place = 0
-        for at, block in enumerate(self._plan_blocks(group, number, ledger, slots)):
+        position = 0
+        for index, block in enumerate(self._plan_blocks(group, number, ledger, slots)):
             # earlier pilots can make a pilot unnecessary
-            needed = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
-            self.listener.skip(len(block) - len(needed))
-            begun: list[Launching] = []
-            starts = self._choose_starts(group, len(needed))
+            needed_slots = [(cell, role) for cell, role in block if number or ledger.is_to_pilot(group, cell)]
+            self.listener.skip(len(block) - len(needed_slots))
+            launchings: list[Launching] = []
+            starts = self._choose_starts(group, len(needed_slots))
             # pilots, and launches that aren't interleaved, have block 0
-            block_number = at if number and len(block) > 1 else 0
-            for cell, role in needed:
+            block_number = index if number and len(block) > 1 else 0
+            for cell, role in needed_slots:
                 sized = _choose_sampling(sampling, number, ledger, cell, alone=len(block) == 1)
-                slot = LaunchSlot(group.name, number, attempt, place, role, block_number)
-                first = ledger.is_first(cell)
-                begun.append(self._make_launching(slot, cell, sized, thorough=first, starts=starts, place=len(begun)))
-                place += 1
-            turns = order_turn(self.plan.seed, f"{group.name}/{at}", number, len(begun), sampling.turns or 0)
+                slot = LaunchSlot(group.name, number, attempt, position, role, block_number)
+                is_first = ledger.is_first(cell)
+                launchings.append(
+                    self._make_launching(slot, cell, sized, thorough=is_first, starts=starts, place=len(launchings))
+                )
+                position += 1
+            turns = order_turn(self.plan.seed, f"{group.name}/{index}", number, len(launchings), sampling.turns or 0)
             longest = TURNS_PATIENCE * (sampling.turns or 0) * sampling.sample_seconds
-            launches = self._run_together(begun, turns if len(begun) > 1 else (), longest, at_once=max(1, len(starts)))
+            turns = turns if len(launchings) > 1 else []
+            launches = self._run_together(launchings, turns, longest, at_once=max(1, len(starts)))
             for launch in launches:
                 ledger.add(launch)
             for launch in [candidate for candidate in launches if candidate.ended_under_profiler]:
                 # this launch isn't the cell's first launch, so it runs without TensorFlow's profiler
-                slot = LaunchSlot(group.name, number, attempt, place, launch.role, block_number)
+                slot = LaunchSlot(group.name, number, attempt, position, launch.role, block_number)
                 sized = _choose_sampling(sampling, number, ledger, launch.cell, alone=True)
                 ledger.add(*self._run_together([self._make_launching(slot, launch.cell, sized)]))
-                place += 1
+                position += 1
 
     def _plan_blocks(
         self, group: Group, number: int, ledger: RoundLog, slots: Sequence[tuple[Cell, Role]]
@@ -247,15 +250,15 @@ class RunExecutor:
         if not ledger.in_turns(group):
             return [[slot] for slot in ordered]
         peaks = [launch.resources.get("max_rss_bytes", 0.0) for launch in ledger.launches]
-        usual = max(peaks, default=0.0) or USUAL_MEMORY
-        held = {cell: ledger.peak(cell) or usual for cell, _ in slots}
-        shared = [slot for slot in ordered if slot[0] == group.control]
-        unshared = [slot for slot in ordered if slot[0] != group.control]
-        room = self.memory - sum(held[cell] for cell, _ in shared)
-        parts = split(unshared, [held[cell] for cell, _ in unshared], room)
-        again = [(cell, Role.CONTROL) for cell, _ in shared[:1]]
-        blocks = [[*(again if at else shared), *part] for at, part in enumerate(parts)]
-        return [order(self.plan.seed, f"{group.name}/{at}", number, block) for at, block in enumerate(blocks)]
+        usual_bytes = max(peaks, default=0.0) or USUAL_MEMORY
+        bytes_by_cell = {cell: ledger.peak(cell) or usual_bytes for cell, _ in slots}
+        control_launches = [slot for slot in ordered if slot[0] == group.control]
+        other_launches = [slot for slot in ordered if slot[0] != group.control]
+        available = self.memory - sum(bytes_by_cell[cell] for cell, _ in control_launches)
+        parts = split(other_launches, [bytes_by_cell[cell] for cell, _ in other_launches], available)
+        control_slots = [(cell, Role.CONTROL) for cell, _ in control_launches[:1]]
+        blocks = [[*(control_slots if index else control_launches), *part] for index, part in enumerate(parts)]
+        return [order(self.plan.seed, f"{group.name}/{index}", number, block) for index, block in enumerate(blocks)]
 
     def _plan_pilots(
         self, group: Group, ordered: Sequence[tuple[Cell, Role]], ledger: RoundLog
@@ -265,16 +268,16 @@ class RunExecutor:
         Only pilots that are certainly needed start together. Their memory use isn't known yet, so USUAL_MEMORY and the
         number of CPUs limit how many start together.
         """
-        first: dict[str, tuple[Cell, Role]] = {}
-        later: list[list[tuple[Cell, Role]]] = []
+        first_pilots: dict[str, tuple[Cell, Role]] = {}
+        separate: list[list[tuple[Cell, Role]]] = []
         for cell, role in ordered:
-            if cell.environment not in first and ledger.is_to_pilot(group, cell):
-                first[cell.environment] = cell, role
+            if cell.environment not in first_pilots and ledger.is_to_pilot(group, cell):
+                first_pilots[cell.environment] = cell, role
             else:
-                later.append([(cell, role)])
-        beside = list(first.values())
-        most = max(1, int(min(len(self._choose_starts(group, len(beside))), self.memory / USUAL_MEMORY)))
-        return [*(beside[at : at + most] for at in range(0, len(beside), most)), *later]
+                separate.append([(cell, role)])
+        together = list(first_pilots.values())
+        max_together = max(1, int(min(len(self._choose_starts(group, len(together))), self.memory / USUAL_MEMORY)))
+        return [*(together[start : start + max_together] for start in range(0, len(together), max_together)), *separate]
 
     def _choose_starts(self, group: Group, launches: int) -> Sequence[int]:
         """Return the CPUs on which launches of the group start at the same time; empty if they start one by one.
@@ -300,16 +303,16 @@ class RunExecutor:
         among these launches. Without `starts`, the launch starts on the CPUs on which it is measured.
         """
         job = replace(self.job(cell, sampling), thorough=thorough, profile_calls=self.plan.profile_calls)
-        measured = job.limits.cpus or ()
+        measured_cpus = job.limits.cpus or ()
         if starts:
             # as in `_start`: the first launch starts on the measured CPU, and each other launch on a different CPU
-            own = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
-            job = replace(job, limits=replace(job.limits, cpus=(own,)), waits=True)
+            start_cpu = starts[1 + (place - 1) % (len(starts) - 1)] if place else starts[0]
+            job = replace(job, limits=replace(job.limits, cpus=(start_cpu,)), waits=True)
         name = name_on(cell.environment, cell.device, self.requirements)
         hold = partial(self.backend.hold, self.requirements[name], job)
         companions = max(0, len(starts) - 1)
         watch = self.gpu_watch if job.limits.gpus else self.watch
-        return Launching(slot, cell, hold, watch, self.clock, others=companions, cpus=measured)
+        return Launching(slot, cell, hold, watch, self.clock, others=companions, cpus=measured_cpus)
 
     def _run_together(
         self,
@@ -339,11 +342,11 @@ class RunExecutor:
 
             try:
                 _start(launchings, at_once, begin, end)
-                taken = self._run_turns(launchings, turns, longest, end)
-                stretches = STRETCHES if taken > FEW_TURNS else 1
+                turns_taken = self._run_turns(launchings, turns, longest, end)
+                stretches = STRETCHES if turns_taken > FEW_TURNS else 1
                 for turn in turns[:stretches]:
-                    for member in [launchings[at] for at in turn if launchings[at].waits]:
-                        member.alone(max(1, int(ALONE_SHARE * taken / stretches)))
+                    for member in [launchings[index] for index in turn if launchings[index].waits]:
+                        member.alone(max(1, int(ALONE_SHARE * turns_taken / stretches)))
                         if not member.waits:
                             end(member)
                 for member in list(remaining):
@@ -364,13 +367,13 @@ class RunExecutor:
     ) -> int:
         """Interleave launches, and return the number of turns that they took."""
         for number, turn in enumerate(turns):
-            waiting = [launchings[at] for at in turn if launchings[at].waits]
-            slowest = max((member.turn_seconds for member in waiting), default=math.inf)
-            if not waiting or (number >= FEWEST_TURNS and slowest >= longest):
+            waiting_launchings = [launchings[index] for index in turn if launchings[index].waits]
+            slowest = max((member.turn_seconds for member in waiting_launchings), default=math.inf)
+            if not waiting_launchings or (number >= FEWEST_TURNS and slowest >= longest):
                 return number
             self.listener.turn(number + 1, len(turns))
-            for place, launching in enumerate(waiting):
-                launching.turn(place)
+            for position, launching in enumerate(waiting_launchings):
+                launching.turn(position)
                 if not launching.waits:
                     end(launching)
         return len(turns)
@@ -399,21 +402,21 @@ def _start(
     even if the other CPUs are busy. When all launches have started, they warm up one at a time on the measured CPU,
     because the warm-up affects the results.
     """
-    for place, launching in enumerate(launchings):
-        if place and at_once > 1:
+    for position, launching in enumerate(launchings):
+        if position and at_once > 1:
             launching.move()
         # start the next launches, so that `at_once` launches start at the same time
-        for later in launchings[place + at_once - 1 if place else 0 : place + at_once]:
-            begin(later)
+        for next_launching in launchings[position + at_once - 1 if position else 0 : position + at_once]:
+            begin(next_launching)
             if at_once > 1:
-                later.start()
+                next_launching.start()
         launching.follow()
         if not launching.waits:
             end(launching)
     if at_once > 1:
-        waiting = [member for member in launchings if member.waits]
-        share_seconds(waiting)
-        for launching in waiting:
+        waiting_launchings = [member for member in launchings if member.waits]
+        share_seconds(waiting_launchings)
+        for launching in waiting_launchings:
             launching.warm_up()
             if not launching.waits:
                 end(launching)
@@ -422,5 +425,5 @@ def _start(
 def _choose_sampling(sampling: Sampling, number: int, ledger: RoundLog, cell: Cell, *, alone: bool) -> Sampling:
     """Return the sampling of a launch in round `number`. `alone`: the launch isn't interleaved."""
     calls = sampling.calls_per_sample or ledger.calls_per_sample(cell)
-    sized = replace(sampling, calls_per_sample=calls) if number else sampling
-    return replace(sized, turns=None) if alone else sized
+    with_calls = replace(sampling, calls_per_sample=calls) if number else sampling
+    return replace(with_calls, turns=None) if alone else with_calls

@@ -19,22 +19,22 @@ from harness.model.scenario import Cell
 #: The advice for a launch that ended without a result, by its status.
 ADVICE = {
     Status.OK: "",
-    Status.FAILED: "The error output of the launch is in details.md and report.html. To see all of it, run the "
-    "script that `harness bundle RUN -s … -e … -a …` writes for the cell.",
+    Status.FAILED: "The error output of the launch is in details.md and report.html. To see all of this output, run "
+    "the script that `harness bundle RUN -s … -e … -a …` writes for the cell.",
     Status.TIMEOUT: "Increase --timeout, or choose a smaller model or less data.",
     Status.OOM: "Increase --memory, or choose a smaller model or less data.",
     Status.NOT_AVAILABLE: "Choose an environment that meets the requirements of the scenario.",
     Status.CPU_FALLBACK: "The error output of the launch shows which libraries TensorFlow did not find. To check this "
     "machine, run: harness doctor --gpu",
-    Status.OTHER_GPU: "Pass the GPU that it ran on with --gpus. To list the GPUs, run `harness doctor --gpu`. If the "
-    "engine gives all GPUs to each launch, as on WSL2, TensorFlow uses the first one.",
+    Status.OTHER_GPU: "Pass the GPU that the launch used with --gpus. To list the GPUs, run `harness doctor --gpu`. If "
+    "Docker Engine gives all GPUs to each launch, which is normal on WSL2, TensorFlow uses the first GPU.",
     # the command to resume needs the run's folder, so the code that prints the advice adds it
     Status.INTERRUPTED: "",
 }
 
 #: The advice if the driver lost the GPU during the launch. It replaces the advice for the launch's status.
 GPU_LOST = (
-    "The driver lost its GPU during the launch. For the reason, run `sudo dmesg | grep -i xid`. To make the GPU "
+    "The driver lost its GPU during the launch. To see the reason, run `sudo dmesg | grep -i xid`. To make the GPU "
     "available again, run `sudo nvidia-smi --gpu-reset`, or restart the machine."
 )
 
@@ -47,7 +47,7 @@ class Watched(Protocol):
     """The record of a launch that was monitored from outside."""
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
-        """Return the resources of docs/dev/worker-protocol.md. `seen` has the ones that the worker sent."""
+        """Return the resources of docs/dev/worker-protocol.md. `seen` has the resources that the worker sent."""
 
 
 #: Returns a context manager that surrounds one launch and monitors it.
@@ -72,16 +72,16 @@ class LaunchMonitor(ExitStack):
     def __init__(self, facts: Mapping[str, float], watch: Watch | None = None) -> None:
         super().__init__()
         self._facts, self._watch = facts, watch
-        self._inner: Watched | None = None
+        self._watched_launch: Watched | None = None
 
     def __enter__(self) -> "LaunchMonitor":
         super().__enter__()
-        self._inner = self.enter_context(self._watch()) if self._watch else None
+        self._watched_launch = self.enter_context(self._watch()) if self._watch else None
         return self
 
     def resources(self, seen: Mapping[str, float]) -> Mapping[str, float]:
         """Return the recorded resources and the facts."""
-        return {**(self._inner.resources(seen) if self._inner else {}), **self._facts}
+        return {**(self._watched_launch.resources(seen) if self._watched_launch else {}), **self._facts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +133,14 @@ class Launching:
         self._clock = clock
         self._started = ""
         self._places: list[int] = []
-        self._outer = ExitStack()
+        self._stack = ExitStack()
 
     def __enter__(self) -> "Launching":
         self._started = datetime.now(UTC).isoformat(timespec="milliseconds")
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._outer.close()
+        self._stack.close()
 
     def start(self) -> None:
         """Start the launch, and return immediately."""
@@ -151,18 +151,18 @@ class Launching:
     def follow(self) -> None:
         """Start the launch if necessary, and follow it until it waits for a command or has ended."""
         with self._measure_time():
-            self.waits = (self._held if self._is_started else self._open()).resume()
+            self.waits = (self._handle if self._is_started else self._open()).resume()
 
     def _open(self) -> LaunchHandle:
-        self._watching = self._outer.enter_context(ExitStack())
-        self._watched = self._watching.enter_context(self._watch()) if self._watch else None
-        self._held = self._outer.enter_context(self._hold())
-        return self._held
+        self._watch_stack = self._stack.enter_context(ExitStack())
+        self._watched = self._watch_stack.enter_context(self._watch()) if self._watch else None
+        self._handle = self._stack.enter_context(self._hold())
+        return self._handle
 
     def move(self) -> None:
         """Move a launch that started at the same time as others to the CPUs on which it is measured."""
         with self._measure_time():
-            self._held.move(self._cpus)
+            self._handle.move(self._cpus)
 
     def warm_up(self) -> None:
         """Let a launch that started at the same time as others warm up, until it waits for its first turn."""
@@ -185,35 +185,35 @@ class Launching:
 
     def _send(self, word: str) -> float:
         """Send a command to the worker, and return the seconds until it waits again or has ended."""
-        before = self.seconds
+        previous_seconds = self.seconds
         with self._measure_time():
-            self.waits = self._held.resume(word)
-        return self.seconds - before
+            self.waits = self._handle.resume(word)
+        return self.seconds - previous_seconds
 
     @contextmanager
     def _measure_time(self) -> Iterator[None]:
-        begun = self._clock()
+        start = self._clock()
         yield
-        self.seconds += self._clock() - begun
+        self.seconds += self._clock() - start
 
     def store(self, folder: LaunchStore) -> Launch:
         """Store the finished launch, remove its leftovers, which may take a long time, and return the launch."""
-        begun = self._clock()
-        outcome = self._held.outcome()
-        self._watching.close()
+        start = self._clock()
+        outcome = self._handle.outcome()
+        self._watch_stack.close()
         if self._watched:
-            seen = self._watched.resources(outcome.resources)
-            outcome = replace(outcome, resources={**outcome.resources, **seen})
+            measured = self._watched.resources(outcome.resources)
+            outcome = replace(outcome, resources={**outcome.resources, **measured})
         if self._others:
             outcome = replace(outcome, resources={**outcome.resources, BESIDE_STARTS: float(self._others)})
-        seconds = round(self.seconds + self._clock() - begun, 6)
+        seconds = round(self.seconds + self._clock() - start, 6)
         artifacts = folder.write_artifacts(self.slot.folder, outcome.artifacts)
         launch = replace(
             self._record(outcome), seconds=seconds, artifacts=artifacts, places=self._places[: len(outcome.samples)]
         )
         folder.append(launch)
         self._is_stored = True
-        self._outer.close()
+        self._stack.close()
         return launch
 
     def store_interrupted(self, folder: LaunchStore) -> None:
@@ -222,19 +222,19 @@ class Launching:
             folder.append(self._record(Outcome(status=Status.INTERRUPTED)))
 
     def _record(self, outcome: Outcome) -> Launch:
-        seen = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
+        values = {field.name: getattr(outcome, field.name) for field in fields(Seen)}
         advice = GPU_LOST if outcome.resources.get("gpu_lost") else _find_advice(outcome, self.cell.environment)
         if outcome.status is Status.OK:
             # otherwise, TensorFlow's warnings in successful launches would be most of the file
-            seen["stderr"] = ""
-        return Launch(**seen, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)
+            values["stderr"] = ""
+        return Launch(**values, **asdict(self.slot), cell=self.cell, started=self._started, advice=advice)
 
 
 def share_seconds(launchings: Sequence[Launching]) -> None:
     """Divide the total seconds of launches that started together equally among them."""
-    whole = sum(member.seconds for member in launchings)
+    total = sum(member.seconds for member in launchings)
     for launching in launchings:
-        launching.seconds = whole / len(launchings)
+        launching.seconds = total / len(launchings)
 
 
 def _find_advice(outcome: Outcome, environment: str) -> str:

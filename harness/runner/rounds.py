@@ -26,7 +26,7 @@ class RoundLog:
         self.widths: dict[tuple[str, int], float] = {}
         self._rounds: dict[tuple[str, int], list[Launch]] = defaultdict(list)
         self._cells: dict[Cell, list[Launch]] = defaultdict(list)
-        self._warm: set[str] = set()
+        self._started_environments: set[str] = set()
         for launch in launches:
             self.add(launch)
 
@@ -36,20 +36,20 @@ class RoundLog:
         self._rounds[launch.group, launch.round].append(launch)
         self._cells[launch.cell].append(launch)
         if launch.status is not Status.INTERRUPTED:
-            self._warm.add(launch.cell.environment)
+            self._started_environments.add(launch.cell.environment)
 
     def slots(self, group: Group, number: int) -> list[tuple[Cell, Role]]:
         """Return the cells and roles that round `number` of the group launches.
 
-        Three kinds of launches are left out: cells that failed repeatedly, cells that only make observations if their
-        pilot has recorded these, and pilots that aren't needed.
+        These launches are left out: launches of cells that failed repeatedly, launches of cells that only make
+        observations and whose pilot has recorded them, and pilots that aren't needed.
         """
-        alive = {
+        active_cells = {
             cell
             for cell in group.cells
             if (not self._is_given_up(group, cell, number) if number else self.is_to_pilot(group, cell))
         }
-        return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in alive]
+        return [(cell, role) for cell, role in self._plan.slots(group, number) if cell in active_cells]
 
     def is_complete(self, group: Group, number: int) -> bool:
         """Return whether the newest attempt at this round has all its launches."""
@@ -76,10 +76,10 @@ class RoundLog:
         if number == 0 or self.in_turns(group) or not self.is_complete(group, number):
             return False
         rounds = range(1, number + 1)
-        repeated = sum(self._count_repeats(group, earlier) for earlier in rounds)
-        noisy = sum(self._is_noisy(group, earlier) for earlier in rounds)
-        is_usual = number > 2 and 2 * noisy > number
-        return repeated * REPEAT_ONE_IN < number and not is_usual and self._is_noisy(group, number)
+        repetitions = sum(self._count_repeats(group, earlier) for earlier in rounds)
+        noisy_rounds = sum(self._is_noisy(group, earlier) for earlier in rounds)
+        is_usually_noisy = number > 2 and 2 * noisy_rounds > number
+        return repetitions * REPEAT_ONE_IN < number and not is_usually_noisy and self._is_noisy(group, number)
 
     def in_turns(self, group: Group) -> bool:
         """Return whether launches of the group are interleaved: as planned, unless the scenario fixes the calls."""
@@ -97,16 +97,16 @@ class RoundLog:
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
             return False
-        if self._plan.sampling.is_open or cell.environment not in self._warm:
+        if self._plan.sampling.is_open or cell.environment not in self._started_environments:
             return True
         keeps_budget = self._plan.budget_seconds is not None and not self._plan.budget_is_wish
         pilots = (launch for launch in self.launches if launch.round == 0)
-        same = (
+        similar_pilots = (
             launch
             for launch in pilots
             if (launch.group == group.name if keeps_budget else launch.cell.scenario == cell.scenario)
         )
-        return all(launch.status is Status.INTERRUPTED or launch.only_observed for launch in same)
+        return all(launch.status is Status.INTERRUPTED or launch.only_observed for launch in similar_pilots)
 
     def is_first(self, cell: Cell) -> bool:
         """Return whether the cell has no earlier launch, except interrupted ones."""
@@ -157,15 +157,15 @@ class RoundLog:
         )
         return planned <= launched
 
-    def _is_given_up(self, group: Group, cell: Cell, before: int) -> bool:
+    def _is_given_up(self, group: Group, cell: Cell, number: int) -> bool:
         earlier = [
             launch
             for launch in self._cells[cell]
-            if launch.round < before and launch.status is not Status.INTERRUPTED and not launch.ended_under_profiler
+            if launch.round < number and launch.status is not Status.INTERRUPTED and not launch.ended_under_profiler
         ]
         # without a pilot, the first launch counts as the pilot
         pilots = [launch for launch in earlier if launch.role is Role.PILOT] or earlier[:1]
         if pilots and not is_to_measure(pilots[-1], group.of):
             return True
-        last = [launch.status for launch in earlier if launch.role is not Role.PILOT][-GIVE_UP_AFTER:]
-        return len(last) == GIVE_UP_AFTER and Status.OK not in last
+        last_statuses = [launch.status for launch in earlier if launch.role is not Role.PILOT][-GIVE_UP_AFTER:]
+        return len(last_statuses) == GIVE_UP_AFTER and Status.OK not in last_statuses

@@ -71,65 +71,66 @@ class Schedule:
     """Decides which launches come next, unless the budget is spent by group. `spent` returns the seconds so far."""
 
     def __init__(self, plan: Plan, ledger: RoundLog, widths: Widths, spent: Callable[[], float]) -> None:
-        self._plan, self._ledger, self._widths, self._spent = plan, ledger, widths, spent
-        self._fewest = min(plan.rounds, FEWEST_ROUNDS)
+        self._plan, self._ledger, self._widths, self._get_spent_seconds = plan, ledger, widths, spent
+        self._fewest_rounds = min(plan.rounds, FEWEST_ROUNDS)
 
     def next(self) -> ScheduleStep | None:
         """Return the next launches; None if the run has ended."""
-        able = [group for group in self._plan.groups if self._can_go_on(group)]
-        short = [group for group in able if self._count_rounds(group) < self._fewest]
-        if not short:
-            return self._advance_all(able)
+        active = [group for group in self._plan.groups if self._can_continue(group)]
+        unfinished = [group for group in active if self._count_rounds(group) < self._fewest_rounds]
+        if not unfinished:
+            return self._advance_all(active)
         # the cost of a group's rounds is only known after its first round
-        is_unknown = self._plan.budget_is_wish and not all(map(self._count_rounds, short))
-        if is_unknown or sum(map(self._estimate_rest, short)) <= self._left:
-            return self._advance_lowest(short)
-        return self._advance_one(short)
+        is_unknown = self._plan.budget_is_wish and not all(map(self._count_rounds, unfinished))
+        if is_unknown or sum(map(self._estimate_remaining, unfinished)) <= self._remaining_seconds:
+            return self._advance_lowest(unfinished)
+        return self._advance_one(unfinished)
 
     def estimate(self) -> RunEstimate:
         """Estimate the duration and the number of rounds, from the durations of the launches so far."""
         plan, budget = self._plan, self._plan.budget_seconds
-        able = [group for group in plan.groups if self._can_go_on(group)]
+        active = [group for group in plan.groups if self._can_continue(group)]
         if plan.ends_early:
             names = open_groups(plan, self._ledger, 2, self._widths)
-            able = [group for group in able if group.name in names]
-        finished = min((self._count_rounds(group) for group in able), default=self._fewest)
-        per_round, spent = sum(map(self._estimate_round_seconds, able)), self._spent()
+            active = [group for group in active if group.name in names]
+        finished = min((self._count_rounds(group) for group in active), default=self._fewest_rounds)
+        per_round, spent_seconds = sum(map(self._estimate_round_seconds, active)), self._get_spent_seconds()
         if budget is None:
             rounds = plan.rounds
         else:
-            holds = finished + int(max(0.0, budget - spent) / per_round) if per_round else plan.rounds
-            rounds = min(plan.rounds, max(self._fewest, holds))
-        seconds = spent + sum(
-            (rounds - self._count_rounds(group)) * self._estimate_round_seconds(group) for group in able
+            possible_rounds = finished + int(max(0.0, budget - spent_seconds) / per_round) if per_round else plan.rounds
+            rounds = min(plan.rounds, max(self._fewest_rounds, possible_rounds))
+        seconds = spent_seconds + sum(
+            (rounds - self._count_rounds(group)) * self._estimate_round_seconds(group) for group in active
         )
-        ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
+        last_rounds = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in active}
         launches = sum(
-            max(0, ends[group.name] - self._count_rounds(group)) * self._count_launches(group) for group in able
+            max(0, last_rounds[group.name] - self._count_rounds(group)) * self._count_launches(group)
+            for group in active
         )
-        rounds = max(ends.values(), default=rounds)
-        if budget is None or plan.budget_is_wish or seconds <= max(spent, budget * (1.0 + TOLERANCE)):
+        rounds = max(last_rounds.values(), default=rounds)
+        if budget is None or plan.budget_is_wish or seconds <= max(spent_seconds, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
-        held = max(0.0, budget - spent) / (seconds - spent)
-        return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * held))
+        share = max(0.0, budget - spent_seconds) / (seconds - spent_seconds)
+        return RunEstimate(per_round, rounds, budget, needed=seconds, launches=math.ceil(launches * share))
 
     def _count_launches(self, group: Group) -> int:
         """Return the number of launches in the next round of a group."""
         return len(self._ledger.slots(group, self._count_rounds(group) + 1))
 
-    def _can_go_on(self, group: Group) -> bool:
+    def _can_continue(self, group: Group) -> bool:
         rounds = self._count_rounds(group)
         return rounds < self._plan.rounds and bool(self._ledger.slots(group, rounds + 1))
 
-    def _advance_all(self, able: Sequence[Group]) -> ScheduleStep | None:
+    def _advance_all(self, active: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of all groups that haven't ended, if the budget is large enough; otherwise None."""
-        rounds = sorted({self._count_rounds(group) for group in able})
+        rounds = sorted({self._count_rounds(group) for group in active})
         for number in (count + 1 for count in rounds):
             names = open_groups(self._plan, self._ledger, number, self._widths)
-            chosen = [group for group in able if group.name in names and self._count_rounds(group) + 1 == number]
+            chosen = [group for group in active if group.name in names and self._count_rounds(group) + 1 == number]
             if chosen:
-                holds = sum(map(self._estimate_round_seconds, chosen)) <= self._left
-                return ScheduleStep(number, chosen) if holds else None
+                is_affordable = sum(map(self._estimate_round_seconds, chosen)) <= self._remaining_seconds
+                return ScheduleStep(number, chosen) if is_affordable else None
         return None
 
     def _advance_lowest(self, groups: Sequence[Group]) -> ScheduleStep:
@@ -137,36 +138,37 @@ class Schedule:
         number = min(map(self._count_rounds, groups)) + 1
         return ScheduleStep(number, [group for group in groups if self._count_rounds(group) + 1 == number])
 
-    def _advance_one(self, short: Sequence[Group]) -> ScheduleStep | None:
+    def _advance_one(self, unfinished: Sequence[Group]) -> ScheduleStep | None:
         """Return the next round of the group that finishes soonest; None if the budget is too small for it."""
-        limit = math.inf if self._plan.budget_is_wish else self._left + TOLERANCE * (self._plan.budget_seconds or 0.0)
-        cheapest = min(short, key=self._estimate_rest)  # if several are equal, the first one in the plan
+        tolerated = TOLERANCE * (self._plan.budget_seconds or 0.0)
+        limit = math.inf if self._plan.budget_is_wish else self._remaining_seconds + tolerated
+        cheapest = min(unfinished, key=self._estimate_remaining)  # if several are equal, the first one in the plan
         has_numbers = any(map(self._count_rounds, self._plan.groups))
-        if self._estimate_rest(cheapest) > limit and has_numbers:  # the first group is always measured
+        if self._estimate_remaining(cheapest) > limit and has_numbers:  # the first group is always measured
             return None
         return ScheduleStep(self._count_rounds(cheapest) + 1, [cheapest])
 
-    def _estimate_rest(self, group: Group) -> float:
+    def _estimate_remaining(self, group: Group) -> float:
         """Return the duration of the rounds that a verdict still needs, in seconds."""
-        return (self._fewest - self._count_rounds(group)) * self._estimate_round_seconds(group)
+        return (self._fewest_rounds - self._count_rounds(group)) * self._estimate_round_seconds(group)
 
     def _estimate_round_seconds(self, group: Group) -> float:
         """Return the duration of a round of the group in seconds, from its last round or from pilots."""
         rounds, ledger = self._count_rounds(group), self._ledger
         if not rounds:
             return round_seconds(self._plan, ledger, group)
-        launched = ledger.seconds()
+        launch_seconds = ledger.seconds()
         # the time between launches isn't part of any launch, so it is added in proportion
-        between = max(1.0, self._spent() / launched) if launched > 0.0 else 1.0
-        return ledger.seconds(rounds, [group]) * between
+        overhead = max(1.0, self._get_spent_seconds() / launch_seconds) if launch_seconds > 0.0 else 1.0
+        return ledger.seconds(rounds, [group]) * overhead
 
     def _count_rounds(self, group: Group) -> int:
         return self._ledger.rounds(group)
 
     @property
-    def _left(self) -> float:
+    def _remaining_seconds(self) -> float:
         budget = self._plan.budget_seconds
-        return math.inf if budget is None else budget - self._spent()
+        return math.inf if budget is None else budget - self._get_spent_seconds()
 
 
 def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Plan:
@@ -174,27 +176,27 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
 
     The budget of a suite, or a budget that is spent on claims, removes nothing. A suite's budget becomes longer if a
     CPU quota slows down the launches. Groups are chosen by the cost of a round, the cheapest first. The first group
-    that is too expensive loses cells until the others fit into the budget: its first `pairs` are kept, at least one.
-    Costs are estimated only from the pilots, so that the result stays the same during the whole run.
+    that is too expensive loses cells until its other cells fit into the budget. It keeps at least the first of its
+    `pairs`. Costs are estimated only from the pilots, so that the result stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
         return replace(plan, budget_seconds=budget_seconds(plan, pilots))
     if plan.budget_seconds is None or plan.is_spent_by_group or not pilots:
         return plan
-    ledger, fewest = RoundLog(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
-    left = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()
+    ledger, fewest_rounds = RoundLog(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
+    remaining = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()
     chosen: dict[str, Group] = {}
     for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
-        cost = fewest * round_seconds(plan, ledger, group)
-        if cost > max(0.0, left):
-            part = _limit_group(
-                group, pairs.get(group.name, ()), int(left / cost * len(group.slots)), is_first=not chosen
+        cost = fewest_rounds * round_seconds(plan, ledger, group)
+        if cost > max(0.0, remaining):
+            reduced = _limit_group(
+                group, pairs.get(group.name, ()), int(remaining / cost * len(group.slots)), is_first=not chosen
             )
-            chosen |= {group.name: part} if part else {}
+            chosen |= {group.name: reduced} if reduced else {}
             break
         chosen[group.name] = group
-        left -= cost
+        remaining -= cost
     return replace(plan, groups=[chosen[group.name] for group in plan.groups if group.name in chosen])
 
 
@@ -209,11 +211,11 @@ def _limit_group(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int
         if len(cells.union(pair)) + control > launches and (cells or not is_first):
             break
         cells |= {*pair}
-    kept = [cell for cell in group.cells if cell in cells]
-    if not kept:
+    kept_cells = [cell for cell in group.cells if cell in cells]
+    if not kept_cells:
         return None
-    again = group.control if group.control in cells else kept[0]
-    return replace(group, cells=kept, control=again if group.control and len(kept) > 1 else None)
+    control_cell = group.control if group.control in cells else kept_cells[0]
+    return replace(group, cells=kept_cells, control=control_cell if group.control and len(kept_cells) > 1 else None)
 
 
 def needed_budget(plan: Plan, ledger: RoundLog) -> float:
@@ -238,16 +240,16 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     planned *= UNMEASURED if plan.in_turns(group) else 1.0
 
     def seconds(cell: Cell) -> float:
-        own = [pilot for pilot in pilots if pilot.group == group.name] or pilots
-        alike = [pilot for pilot in own if pilot.cell.environment == cell.environment] or own
-        started = max(_estimate_startup(pilot) for pilot in alike)
-        call = max(statistics.fmean(sample.seconds for sample in pilot.samples) for pilot in alike)
-        return started + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)
+        own_pilots = [pilot for pilot in pilots if pilot.group == group.name] or pilots
+        similar_pilots = [pilot for pilot in own_pilots if pilot.cell.environment == cell.environment] or own_pilots
+        startup = max(_estimate_startup(pilot) for pilot in similar_pilots)
+        call = max(statistics.fmean(sample.seconds for sample in pilot.samples) for pilot in similar_pilots)
+        return startup + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)
 
     return sum(seconds(cell) for cell, _ in group.slots)
 
 
 def _estimate_startup(pilot: Launch) -> float:
     """Return the duration of a pilot in seconds, without its warm-up and measurement."""
-    own = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
-    return max(0.0, pilot.seconds - own)
+    timed_seconds = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples)
+    return max(0.0, pilot.seconds - timed_seconds)

@@ -31,7 +31,7 @@ def find_stops(plan: Plan, ledger: RoundLog, widths: Widths, *, interrupted: boo
 def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[str], *, interrupted: bool) -> Stop:
     rounds = ledger.rounds(group)
     if not ledger.slots(group, rounds + 1):
-        return Stop(StopReason.OBSERVED if _observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
+        return Stop(StopReason.OBSERVED if _only_observes(group, ledger) else StopReason.NO_NUMBERS, rounds)
     if group.name in precise:
         return Stop(StopReason.PRECISION, rounds)
     if rounds >= plan.rounds:
@@ -39,7 +39,7 @@ def _find_stop(plan: Plan, group: Group, ledger: RoundLog, precise: frozenset[st
     return Stop(StopReason.INTERRUPTED if interrupted else StopReason.BUDGET, rounds)
 
 
-def _observes(group: Group, ledger: RoundLog) -> bool:
+def _only_observes(group: Group, ledger: RoundLog) -> bool:
     """Return whether a cell of the group has nothing to time, and its pilot recorded the observations."""
     return any(pilot.only_observed for cell in group.cells if (pilot := ledger.pilot(cell)))
 
@@ -55,12 +55,17 @@ def _find_precise_groups(plan: Plan, ledger: RoundLog, widths: Widths) -> frozen
         return frozenset()
     if plan.is_spent_by_group:
         return frozenset(group.name for group in plan.groups if is_precise(plan, group, ledger, widths))
-    at = {group.name: rounds for group in plan.groups if (rounds := ledger.rounds(group))}
-    for rounds in {rounds for name, rounds in at.items() if (name, rounds) not in ledger.widths}:
-        then = widths([launch for launch in ledger.launches if launch.round <= rounds])
-        measured = {(name, rounds): then.get(name, math.inf) for name in at if at[name] == rounds}
-        ledger.widths = measured | ledger.widths
-    return frozenset(name for name, rounds in at.items() if ledger.widths[name, rounds] <= find_largest_width(plan))
+    rounds_by_group = {group.name: rounds for group in plan.groups if (rounds := ledger.rounds(group))}
+    for rounds in {rounds for name, rounds in rounds_by_group.items() if (name, rounds) not in ledger.widths}:
+        widths_by_group = widths([launch for launch in ledger.launches if launch.round <= rounds])
+        new_widths = {
+            (name, rounds): widths_by_group.get(name, math.inf)
+            for name, own_rounds in rounds_by_group.items()
+            if own_rounds == rounds
+        }
+        ledger.widths = new_widths | ledger.widths
+    largest = find_largest_width(plan)
+    return frozenset(name for name, rounds in rounds_by_group.items() if ledger.widths[name, rounds] <= largest)
 
 
 def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
@@ -75,8 +80,8 @@ def rounds_needed(plan: Plan, group: Group, ledger: RoundLog) -> int:
     if not plan.ends_early:
         return plan.rounds
     if math.isinf(width):
-        look = first_look(plan)
-        return min(plan.rounds, max(look if rounds < look else FIRST_LOOK, rounds + 1))
+        first_check = first_look(plan)
+        return min(plan.rounds, max(first_check if rounds < first_check else FIRST_LOOK, rounds + 1))
     return min(plan.rounds, max(rounds + 1, math.ceil(rounds * (width / find_largest_width(plan)) ** 2)))
 
 
@@ -85,8 +90,8 @@ def is_precise(plan: Plan, group: Group, ledger: RoundLog, widths: Widths) -> bo
     rounds = ledger.rounds(group)
     if not plan.ends_early or not rounds:
         return False
-    own = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
-    return widths(own).get(group.name, math.inf) <= find_largest_width(plan)
+    group_launches = [launch for launch in ledger.launches if launch.group == group.name and launch.round <= rounds]
+    return widths(group_launches).get(group.name, math.inf) <= find_largest_width(plan)
 
 
 def find_largest_width(plan: Plan) -> float:

@@ -213,7 +213,7 @@ def _check_sweep(values: Sequence[str], what: str) -> None:
 def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:
     for axis, value in point.items():
         if value not in axes.get(axis, ()):
-            raise ValueError(f"{axis[:100]}={value[:100]} {whose} isn't a value of an axis")
+            raise ValueError(f"{axis[:100]}={value[:100]} isn't a value of an axis {whose}")
 
 
 def _check_requirements(texts: Iterable[str], whose: str) -> None:

@@ -61,7 +61,7 @@ class Bench:
         self.thorough = thorough
         self.measured = False
         self.observed = False
-        self.is_watched = False  # a plain script sets this, because it watches itself
+        self.is_watched = False  # true for a plain script, which is watched by kit.script
         self._emit = emit
         self._sampling = sampling
         self._telemetry = telemetry
@@ -79,20 +79,20 @@ class Bench:
 
     @property
     def document(self):
-        """Whether the launch follows the source document's protocol, and not the time-bounded one."""
+        """Whether the launch follows the source document's protocol, and not the time-bounded protocol."""
         return self._sampling.mode == "document"
 
     @contextmanager
     def phase(self, name):
         """Time a block of the launch, in wall-clock and CPU time. If the block raises, nothing is recorded."""
-        started, before = perf_counter(), process_time()
+        started, cpu_start = perf_counter(), process_time()
         if self._profiler is None:
             yield
         else:
             with self._profiler.phase(name):
                 yield
-        ended, used = perf_counter(), process_time() - before
-        self._emit("phase", name=name, start=started - self._zero, seconds=ended - started, cpu_seconds=used)
+        end, cpu_seconds = perf_counter(), process_time() - cpu_start
+        self._emit("phase", name=name, start=started - self._zero, seconds=end - started, cpu_seconds=cpu_seconds)
 
     def device(self):
         """Initialize TensorFlow's device in the phase "device". Call it after setting the mode, before building.
@@ -144,9 +144,9 @@ class Bench:
             raise CpuFallback("TensorFlow has a GPU, and the work was on {}".format(", ".join(sorted(devices))))
         if self._placed:
             self._emit("observation", name="placed on", value=sorted(devices))
-        used = sorted(filter(placement.is_gpu, devices))
-        self._emit("gpus", gpus=placement.gpus(tf, used))
-        peak = tensorflow_device.peak_memory(tf, used)
+        used_gpus = sorted(filter(placement.is_gpu, devices))
+        self._emit("gpus", gpus=placement.gpus(tf, used_gpus))
+        peak = tensorflow_device.peak_memory(tf, used_gpus)
         if peak is not None:
             self._emit("resources", gpu_peak_bytes=peak)
 
@@ -165,7 +165,7 @@ class Bench:
         steps: the number of steps per call of `step`; document: the number of steps in the source document. A sample
         ends when the results of `step` have arrived, as in `fetch`. Within a sample, nothing else is read or written.
         """
-        self._begin()
+        self._wait_to_measure()
         if self._profiler is not None:
             return self._profile(step, steps)
         calls = -(-document // steps)
@@ -183,23 +183,23 @@ class Bench:
         self._emit("resources", warmup_steps=measurement.warm * steps, between_steps=measurement.untimed * steps)
         self.placed(measurement.result)
         self.observe_settings()  # now, because traced functions still exist
-        return (measurement.made + self._look_at_device(step, steps)) * steps
+        return (measurement.made + self._profile_device(step, steps)) * steps
 
     def once(self, step):
         """Time a single call of `step()`, without warm-up, as the result of this launch. Return the result of the call.
 
         The time ends when the results have arrived, as in `fetch`. Under the profiler, the call is the "first call".
         """
-        self._begin()
+        self._wait_to_measure()
         self.measured = True
         if self._profiler is not None:
             result = self._profiler.once(step, self.phase, self._fetch)
             self._keep_profiles()
             return result
-        gc.collect()  # as before a measurement, see sampling.py
+        gc.collect()  # as before a measurement (sampling.py)
         with self.phase("steady state"), self._watching():
-            taken, result = sampling.time_calls(step, 1, self._fetch, perf_counter)
-        self._emit("samples", name="step", samples=[dict(taken._asdict(), steps=1)])
+            sample, result = sampling.time_calls(step, 1, self._fetch, perf_counter)
+        self._emit("samples", name="step", samples=[dict(sample._asdict(), steps=1)])
         self.placed(result)
         self.observe_settings()
         return result
@@ -211,7 +211,7 @@ class Bench:
         If there are more than SAMPLES_PER_EVENT samples, consecutive ones are merged. Raises ScriptFailed if there are
         none.
         """
-        self._begin()
+        self._wait_to_measure()
         self.measured = True
         if self._profiler is not None:
             self._profiler.once(work, self.phase, self._fetch)
@@ -223,9 +223,9 @@ class Bench:
         if not samples:
             raise ScriptFailed("the code that should be timed as a step never ran")
         self.took("first call", *samples[0])
-        later = samples[1:] or samples
-        size = -(-len(later) // SAMPLES_PER_EVENT)
-        parts = (later[first : first + size] for first in range(0, len(later), size))
+        later_samples = samples[1:] or samples
+        size = -(-len(later_samples) // SAMPLES_PER_EVENT)
+        parts = (later_samples[first : first + size] for first in range(0, len(later_samples), size))
         entries = [
             {
                 "seconds": sum(sample.seconds for sample in part),
@@ -248,9 +248,9 @@ class Bench:
         between two points are timed together. The garbage collection before each reading isn't timed. Raises ValueError
         for fewer than two calls, and NotAvailable if the system doesn't report the memory of a process.
         """
-        self._begin()
+        self._wait_to_measure()
         if calls < 2:
-            raise ValueError("bench.memory(calls={}): growth takes two calls or more".format(calls))
+            raise ValueError("bench.memory(calls={}): expected at least two calls".format(calls))
         if self._profiler is not None:
             return self._profile(step, steps)
         if resident_bytes() is None:
@@ -268,12 +268,12 @@ class Bench:
         self._emit("resources", warmup_steps=measurement.warm * steps)
         self.placed(measurement.result)
         self.observe_settings()
-        return (measurement.made + self._look_at_device(step, steps)) * steps
+        return (measurement.made + self._profile_device(step, steps)) * steps
 
-    def _begin(self):
+    def _wait_to_measure(self):
         """Wait for the command to measure, if the launch started at the same time as others."""
         if self.measured:
-            raise RuntimeError("bench measured twice: a launch has one number, so use an axis")
+            raise RuntimeError("bench measured twice, but a launch has one result: use an axis to measure variants")
         if self._waits:
             self._emit("ready")
             self._words.expect(MEASURE)
@@ -281,8 +281,8 @@ class Bench:
     def _watching(self):
         return self._compiled.watching(self._telemetry)
 
-    def _look_at_device(self, step, steps):
-        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step` for it."""
+    def _profile_device(self, step, steps):
+        """Profile the device if this launch is thorough and on a GPU. Return the number of calls of `step`."""
         tf = tensorflow_device.find_tensorflow()
         if not self.thorough or self.device_name != GPU or tf is None:
             return 0
@@ -295,10 +295,10 @@ class Bench:
         self._emit(event, samples=entries, calls_per_sample=calls, **fields)
 
     def _profile(self, step, steps):
-        taken = self._profiler.run(step, steps, self.phase, self._fetch)
+        calls = self._profiler.run(step, steps, self.phase, self._fetch)
         self.measured = True
         self._keep_profiles()
-        return taken * steps
+        return calls * steps
 
     def _keep_profiles(self):
         for path in self._profiler.write(self._artifacts):
@@ -322,7 +322,7 @@ class Bench:
         self._emit("observation", name=name, value=value)
 
     def fingerprint(self, **values):
-        """Record values that prove which work was done. Compared cells must agree in them. None means unknown.
+        """Record values that prove which work was done. Compared cells must have equal values. None means unknown.
 
         `steps_called` and `steps_counted` are different: within a launch, both must be equal
         (docs/dev/worker-protocol.md).
@@ -335,10 +335,10 @@ class Bench:
         if not os.path.isfile(path):
             raise ValueError("the artifact '{}' isn't a file".format(path))
         if name in self._artifact_names:
-            raise ValueError("two artifacts are called '{}'".format(name))
+            raise ValueError("two artifacts have the name '{}'".format(name))
         self._artifact_names.add(name)
         os.makedirs(self._artifacts, exist_ok=True)
-        kept = os.path.join(self._artifacts, name)
-        if not (os.path.exists(kept) and os.path.samefile(path, kept)):
-            shutil.copyfile(path, kept)
-        self._emit("artifact", name=name, bytes=os.path.getsize(kept))
+        target = os.path.join(self._artifacts, name)
+        if not (os.path.exists(target) and os.path.samefile(path, target)):
+            shutil.copyfile(path, target)
+        self._emit("artifact", name=name, bytes=os.path.getsize(target))

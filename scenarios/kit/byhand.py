@@ -152,7 +152,7 @@ def format_settings(settings):
 def brief(value):
     """Return a value of a fingerprint. A long list is shortened to its first items and its length."""
     if isinstance(value, list) and len(value) > LONG_LIST:
-        return "[{}, ... {} in all]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
+        return "[{}, ... {} in total]".format(", ".join(map(str, value[:LONG_LIST])), len(value))
     return value
 
 
@@ -169,15 +169,15 @@ def summary(samples):
 
 def growth(points):
     """Format the memory of a process at the first and the last point on one line."""
-    (_, before), (calls, after) = points[0], points[-1]
+    (_, first_bytes), (calls, last_bytes) = points[0], points[-1]
     return "{:,.1f} MiB before and {:,.1f} MiB after {:,} calls: {:+,.0f} bytes per call".format(
-        before / MEBIBYTE, after / MEBIBYTE, calls, (after - before) / calls
+        first_bytes / MEBIBYTE, last_bytes / MEBIBYTE, calls, (last_bytes - first_bytes) / calls
     )
 
 
 def quantile(ordered, share):
     """Return the `share` quantile (0 to 1) of sorted values, with linear interpolation."""
     position = share * (len(ordered) - 1)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+    lower = int(position)
+    upper = min(lower + 1, len(ordered) - 1)
+    return ordered[lower] + (ordered[upper] - ordered[lower]) * (position - lower)

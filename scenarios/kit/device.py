@@ -15,8 +15,8 @@ def find_tensorflow():
 def initialize():
     """Initialize the devices of the imported TensorFlow, in the mode that the scenario chose.
 
-    It adds nothing to the default graph, and gives the thread pools of the process the size that the work itself would
-    give them. Raises RuntimeError if TensorFlow wasn't imported.
+    This adds nothing to the default graph, and gives the thread pools of the process the size that the work itself
+    would give them. Raises RuntimeError if TensorFlow wasn't imported.
     """
     tf = find_tensorflow()
     if tf is None:
@@ -55,6 +55,6 @@ def most_in_use(tf, gpu):
     library = tf.load_op_library(os.path.join(tf.sysconfig.get_lib(), *MEMORY_STATS))
     with tf.Graph().as_default() as graph:
         with tf.device("/" + gpu):
-            most = library.max_bytes_in_use()
+            peak_bytes = library.max_bytes_in_use()
         with tf.compat.v1.Session(graph=graph) as session:
-            return int(session.run(most))
+            return int(session.run(peak_bytes))

@@ -1,4 +1,4 @@
-"""Facts about this process's GPUs from the GPU driver, for every release of TensorFlow and also without it."""
+"""Facts about this process's GPUs from the GPU driver, for every release of TensorFlow and also without TensorFlow."""
 
 import ctypes
 

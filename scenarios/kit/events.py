@@ -32,7 +32,7 @@ class EventWriter:
         line = memoryview((text + "\n").encode("ascii"))
         if len(line) > LINE_LIMIT_BYTES:
             raise ValueError(
-                "the {} '{}' is {:,} bytes long, and an event holds {:,}: write it to a file and hand that to "
+                "the {} '{}' has {:,} bytes, but an event can have only {:,}: write it to a file, and pass the file to "
                 "bench.artifact".format(event, fields.get("name", ""), len(line), LINE_LIMIT_BYTES)
             )
         try:

@@ -4,6 +4,6 @@ import tensorflow  # noqa: F401, its device is initialized below
 
 
 def scenario(bench):
-    """Initialize the device. The driver compiles in its phase "first fill"."""
+    """Initialize the device. The driver compiles in the phase "first fill"."""
     bench.device()
     bench.observe("first start", "finished")

@@ -13,7 +13,7 @@ def fixed_outputs(model, shape, dtype):
 
 def digits(values):
     """Return the numbers of an array or tensor as a flat list of floats, to the 7 digits of a float32."""
-    import numpy as np  # here: before TensorFlow, its import would be in no phase
+    import numpy as np  # imported here, because an import before TensorFlow would be in no phase
 
     return [float("{:.7g}".format(value)) for value in np.ravel(values)]
 

@@ -29,7 +29,7 @@ def read_job(path):
         raise JobError("the job {} cannot be read: {}".format(path, error)) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         raise JobError(
-            "the job {} has another schema than {}, the only one that this worker reads".format(path, SCHEMA)
+            "the job {} doesn't have the schema {}, the only schema that this worker reads".format(path, SCHEMA)
         )
     try:
         cell = data["cell"]
@@ -56,7 +56,7 @@ def read_job(path):
 def read_limit(seconds):
     """Return the time limit of a job as a number, or None. Raises ValueError."""
     if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, (int, float)) or seconds <= 0):
-        raise ValueError("its limit of seconds is {!r}: expected a positive number".format(seconds))
+        raise ValueError("the time limit is {!r}: expected a positive number of seconds".format(seconds))
     return seconds
 
 
@@ -81,7 +81,7 @@ def read_sampling(data):
     calls, turns = read_count(data, "calls_per_sample"), read_count(data, "turns")
     warmup, measure, sample = (float(data[key]) for key in ("warmup_seconds", "measure_seconds", "sample_seconds"))
     if not (0 <= warmup < float("inf") and 0 < measure < float("inf") and 0 < sample < float("inf")):
-        raise ValueError("its sampling's seconds aren't valid durations")
+        raise ValueError("the sampling's seconds aren't valid durations")
     return TimeBounded(warmup, measure, sample, calls, turns)
 
 

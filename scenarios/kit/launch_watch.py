@@ -64,22 +64,22 @@ class LaunchWatch:
         self._over.release()
 
     def _watch(self):
-        begun = since = monotonic()
-        used, points = process_time(), []
+        start = idle_since = monotonic()
+        cpu_seconds, points = process_time(), []
         while not self._over.acquire(True, self._look):
-            now, spent = monotonic(), process_time()
+            current, cpu_now = monotonic(), process_time()
             if self._left is not None:
-                points = [*points, [round(now - begun, 3), resident_bytes() or 0]]
+                points = [*points, [round(current - start, 3), resident_bytes() or 0]]
                 if len(points) > POINTS:
                     points = points[::2]
-                if now - begun >= self._left:
+                if current - start >= self._left:
                     self._left = None
                     self._report(points)
-            is_idle = self._end is not None and spent - used < BUSY and not self._may_wait()
-            if not is_idle or (now - since >= IDLE / 2 and not is_waiting()):
-                since, used = now, spent
-            elif now - since >= IDLE:
-                self._end(now - since, sys._current_frames().get(self._main))
+            is_idle = self._end is not None and cpu_now - cpu_seconds < BUSY and not self._may_wait()
+            if not is_idle or (current - idle_since >= IDLE / 2 and not is_waiting()):
+                idle_since, cpu_seconds = current, cpu_now
+            elif current - idle_since >= IDLE:
+                self._end(current - idle_since, sys._current_frames().get(self._main))
                 return
 
 
@@ -121,23 +121,24 @@ def idle_reason(seconds, frame, path, describe):
 
     The reason contains the line of the file `path` in which the launch waits. `describe` formats a line number.
     """
-    waits_in, place = "", ""
+    function, location = "", ""
     while frame is not None:
-        waits_in = waits_in or frame.f_code.co_name
+        function = function or frame.f_code.co_name
         if frame.f_code.co_filename == path:
-            place = " ({})".format(describe(frame.f_lineno))
+            location = " ({})".format(describe(frame.f_lineno))
             break
         frame = frame.f_back
     text = "it used no CPU time for {:.0f} s and was ended while it waited in {}{}{}"
-    more = ". It has one CPU core; try --cpus 2" if affinity() and len(affinity()) == 1 else ""
-    return text.format(seconds, waits_in or "a thread", place, more)
+    advice = ". It has one CPU core; try --cpus 2" if affinity() and len(affinity()) == 1 else ""
+    return text.format(seconds, function or "a thread", location, advice)
 
 
 def stack_text(frame, path):
     """Return the stack of the main thread from the file `path` on, as a traceback shows it."""
     entries = traceback.extract_stack(frame)
-    own = [number for number, entry in enumerate(entries) if entry[0] == path]
-    return "".join(["Most recent call last:\n", *traceback.format_list(entries[own[0] if own else 0 :])])
+    own_entries = [number for number, entry in enumerate(entries) if entry[0] == path]
+    first = own_entries[0] if own_entries else 0
+    return "".join(["Most recent call last:\n", *traceback.format_list(entries[first:])])
 
 
 def dump_threads():

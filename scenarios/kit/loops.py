@@ -2,7 +2,7 @@
 
 Each release has several loops, and selects one by mode, inputs and method. The selected loop explains the time of a
 step better than anything else (docs/dev/validation/loops.md). The recorder replaces functions in their modules: the
-release looks them up there at each call. Afterwards it restores them.
+release looks them up there at each call. Afterwards, the recorder restores the functions.
 """
 
 import functools
@@ -19,7 +19,7 @@ FUNCTIONS = {
     "training_eager": ("train_on_batch",),
     "training_v2_utils": ("train_on_batch",),
 }
-# Methods of a model: the first returns the loop. From 2.2 on, the second one makes the whole loop.
+# Methods of a model: the first returns the loop. From 2.2 on, the second method makes the whole loop.
 SELECT, MAKE = "_select_training_loop", "make_train_function"
 
 
@@ -37,8 +37,11 @@ def training_loops(make):
         lines = []
         for _ in range(2):
             step()
-            kept = getattr(model, "train_function", None)
-            lines.append(", ".join(recorder.take() + ([] if kept is None else [kind(kept)])) or "nothing that is known")
+            names = recorder.take()
+            train_function = getattr(model, "train_function", None)
+            if train_function is not None:
+                names.append(kind(train_function))
+            lines.append(", ".join(names) or "nothing that is known")
     return tuple(lines)
 
 
@@ -52,8 +55,8 @@ class Recorder:
 
     def take(self):
         """Return the functions that were called since the last `take`, in the order of the calls, each once."""
-        reached, self._reached = self._reached, []
-        return reached
+        names, self._reached = self._reached, []
+        return names
 
     def __enter__(self):
         for package in engines(self._class):
@@ -61,10 +64,10 @@ class Recorder:
                 for version in VERSIONS:
                     module = sys.modules.get("{}.{}{}".format(package, name, version))
                     for function in functions:
-                        self._wrap(module, function, self._noted)
+                        self._wrap(module, function, self._record_calls)
         for base in self._class.__mro__:
-            self._wrap(base, SELECT, self._selected)
-            self._wrap(base, MAKE, self._noted)
+            self._wrap(base, SELECT, self._record_selection)
+            self._wrap(base, MAKE, self._record_calls)
         return self
 
     def __exit__(self, *_):
@@ -78,24 +81,24 @@ class Recorder:
             self._undo.append((place, name, original))
             setattr(place, name, wrapper(original, label(place, name)))
 
-    def _note(self, name):
+    def _record_call(self, name):
         if name not in self._reached:
             self._reached.append(name)
 
-    def _noted(self, function, name):
+    def _record_calls(self, function, name):
         # `wraps` also makes AutoGraph treat the wrapper as a function of TensorFlow, which it doesn't convert
         @functools.wraps(function)
         def noted(*args, **kwargs):
-            self._note(name)  # before the call, so that outer functions come before inner ones
+            self._record_call(name)  # before the call, so that outer functions come before inner ones
             return function(*args, **kwargs)
 
         return noted
 
-    def _selected(self, function, name):
+    def _record_selection(self, function, name):
         @functools.wraps(function)
         def selected(*args, **kwargs):
             loop = function(*args, **kwargs)
-            self._note(label(type(loop)))
+            self._record_call(label(type(loop)))
             return loop
 
         return selected
@@ -120,11 +123,11 @@ def kind(function):
         return label(type(function))
     for cell in function.__closure__ or ():
         try:
-            inner = cell.cell_contents
+            wrapped = cell.cell_contents
         except ValueError:  # the cell is still empty
             continue
-        if hasattr(inner, "get_concrete_function"):
-            return "a function around " + label(type(inner))
+        if hasattr(wrapped, "get_concrete_function"):
+            return "a function around " + label(type(wrapped))
     return "a plain function"
 
 

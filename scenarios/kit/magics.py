@@ -28,12 +28,12 @@ def timeit(label, statement, namespace, *, number=0, repeat=REPEAT, setup="pass"
         number = 1
         while timer.timeit(number) < SHORTEST and number < 10**9:
             number *= 10
-    runs = [seconds / number for seconds in timer.repeat(repeat, number)]
+    run_seconds = [seconds / number for seconds in timer.repeat(repeat, number)]
     text = "{}: {} \u00b1 {} per loop (mean \u00b1 std. dev. of {} runs, {} loops each)"
-    mean, deviation = statistics.mean(runs), statistics.pstdev(runs)
+    mean, deviation = statistics.mean(run_seconds), statistics.pstdev(run_seconds)
     print(text.format(label, format_seconds(mean), format_seconds(deviation), repeat, number))
-    totals = [seconds * number for seconds in runs]
-    return TimeitResult(number, repeat, min(runs), max(runs), totals, mean, deviation, runs)
+    totals = [seconds * number for seconds in run_seconds]
+    return TimeitResult(number, repeat, min(run_seconds), max(run_seconds), totals, mean, deviation, run_seconds)
 
 
 def format_seconds(seconds):
@@ -54,6 +54,6 @@ class Timed:
         return self
 
     def __exit__(self, kind=None, error=None, trace=None):
-        taken = perf_counter() - self._begun
+        seconds = perf_counter() - self._begun
         if kind is None:
-            print("{}: {} (wall time)".format(self._label, format_seconds(taken)))
+            print("{}: {} (wall time)".format(self._label, format_seconds(seconds)))

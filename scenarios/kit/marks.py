@@ -62,15 +62,15 @@ def instrument(source, path, functions=()):
     tree = ast.parse(source, path)
     entries = marks(source)
     targets = [target(tree, entries, at) for at, mark in enumerate(entries) if mark.word == STEP]
-    ended = {id(mark) for _, _, mark in targets if mark is not None}
+    end_marks = {id(mark) for _, _, mark in targets if mark is not None}
     for mark in entries:
-        if mark.word == END and id(mark) not in ended:
+        if mark.word == END and id(mark) not in end_marks:
             raise MarkError("line {}: `# harness: end` doesn't end a step that starts above it".format(mark.line))
     # find all nodes before the first change, and change lists from their end, so that positions stay valid
-    named = [find_uses(tree, name) for name in functions]
+    uses = [find_uses(tree, name) for name in functions]
     for body, (first, last), _ in sorted(targets, key=lambda entry: -entry[1][0]):
         body[first:last] = timed(body[first:last])
-    for nodes in named:
+    for nodes in uses:
         for node in nodes:
             if isinstance(node, ast.Call):
                 node.func = ast.copy_location(clock("timed", node.func), node.func)
@@ -80,32 +80,33 @@ def instrument(source, path, functions=()):
 
 
 def target(tree, found, at):
-    """Return the list with the statements of the mark `found[at]`, their range in it, and the end mark or None.
+    """Return the list with the statements of the mark `found[at]`, their range in this list, and the end mark or None.
 
     Raises MarkError if the mark has no statement, or if indentations differ.
     """
     mark = found[at]
-    places = [(body, place) for body in bodies(tree) for place in range(len(body))]
+    positions = [(body, position) for body in bodies(tree) for position in range(len(body))]
     if mark.alone:
-        below = [pair for pair in places if start(pair[0][pair[1]]) > mark.line]
+        candidates = [pair for pair in positions if start(pair[0][pair[1]]) > mark.line]
     else:
-        below = [pair for pair in places if start(pair[0][pair[1]]) == mark.line]
-    if not below:
-        where = "below it" if mark.alone else "that starts in the same line"
-        raise MarkError("line {}: `# harness: step` needs a statement {}".format(mark.line, where))
-    body, place = min(below, key=lambda pair: start(pair[0][pair[1]]))  # the outermost of those in one line
-    statement = body[place]
+        candidates = [pair for pair in positions if start(pair[0][pair[1]]) == mark.line]
+    if not candidates:
+        location = "below it" if mark.alone else "that starts in the same line"
+        raise MarkError("line {}: `# harness: step` needs a statement {}".format(mark.line, location))
+    # of several statements in one line, use the outermost
+    body, position = min(candidates, key=lambda pair: start(pair[0][pair[1]]))
+    statement = body[position]
     if mark.alone and statement.col_offset != mark.column:
         text = "line {}: `# harness: step` isn't indented like the statement below it, in line {}"
         raise MarkError(text.format(mark.line, start(statement)))
-    following = found[at + 1] if at + 1 < len(found) else None
-    if following is None or following.word != END:
-        return body, (place, place + 1), None
-    inside = [node for node in body[place:] if start(node) < following.line]
-    if following.column != mark.column or any(last_line(node) > following.line for node in inside):
+    next_mark = found[at + 1] if at + 1 < len(found) else None
+    if next_mark is None or next_mark.word != END:
+        return body, (position, position + 1), None
+    statements_inside = [node for node in body[position:] if start(node) < next_mark.line]
+    if next_mark.column != mark.column or any(last_line(node) > next_mark.line for node in statements_inside):
         text = "line {}: `# harness: end` isn't indented like the step of line {}: use the same indentation"
-        raise MarkError(text.format(following.line, mark.line))
-    return body, (place, place + len(inside)), following
+        raise MarkError(text.format(next_mark.line, mark.line))
+    return body, (position, position + len(statements_inside)), next_mark
 
 
 def timed(statements):
@@ -114,20 +115,20 @@ def timed(statements):
     If the only statement is a loop, each iteration is a step, including the time to get the next item. If it is a
     function definition, each call is a step.
     """
-    (first, more) = statements[0], statements[1:]
+    (first, other_statements) = statements[0], statements[1:]
     for statement in statements:
-        if isinstance(statement, ast.ClassDef) and not more:
+        if isinstance(statement, ast.ClassDef) and not other_statements:
             raise MarkError("line {}: a class isn't a step: mark one of its methods".format(start(statement)))
-    if isinstance(first, FUNCTIONS) and not more:
+    if isinstance(first, FUNCTIONS) and not other_statements:
         decorate(first)
-    elif isinstance(first, ast.For) and not more:
+    elif isinstance(first, ast.For) and not other_statements:
         first.iter = ast.copy_location(clock("passes", first.iter), first.iter)
         first.body = [dropping(first.body)]
-    elif isinstance(first, ast.AsyncFor) and not more:
+    elif isinstance(first, ast.AsyncFor) and not other_statements:
         raise MarkError(
             "line {}: `async for` can't be timed by iteration: mark the statements in it".format(start(first))
         )
-    elif isinstance(first, ast.While) and not more:
+    elif isinstance(first, ast.While) and not other_statements:
         first.body = [inside(first.body)]
     else:
         return [inside(statements)]
@@ -161,14 +162,14 @@ def clock(method, *arguments):
 
 
 def find_uses(tree, name):
-    """Return the definitions of a function with this name or, without any, its calls. Raises MarkError without both."""
+    """Return the definitions of a function with this name, or otherwise its calls. Raises MarkError if it has none."""
     defined = list(definitions(tree.body, ""))
-    exact = [node for title, node in defined if title == name]
-    nodes = exact or [node for _, node in defined if node.name == name] or find_calls(tree, name)
+    matching = [node for title, node in defined if title == name]
+    nodes = matching or [node for _, node in defined if node.name == name] or find_calls(tree, name)
     if not nodes:
         names = sorted({title for title, _ in defined} | {name_call(node) for node in ast.walk(tree)} - {""})
-        shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "no function"
-        raise MarkError("it neither defines nor calls a function `{}`; there is {}".format(name, shown))
+        name_list = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "") if names else "no function"
+        raise MarkError("it neither defines nor calls a function `{}`; there is {}".format(name, name_list))
     return nodes
 
 
@@ -181,8 +182,8 @@ def definitions(body, prefix):
             for definition in definitions(statement.body, prefix + statement.name + "."):
                 yield definition
         else:
-            for inner in bodies(statement):
-                for definition in definitions(inner, prefix):
+            for statements_below in bodies(statement):
+                for definition in definitions(statements_below, prefix):
                     yield definition
 
 

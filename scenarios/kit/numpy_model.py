@@ -36,6 +36,6 @@ class NumpyModel:
     def gradients(self, inputs, labels):
         """Return the gradients of the squared loss with respect to the three weights."""
         with self._tf.GradientTape() as tape:
-            tape.watch(self.weights)  # a tape watches only variables by itself
+            tape.watch(self.weights)  # a tape watches only variables automatically
             loss = self._tnp.sum(self._tnp.square(self.predict(inputs) - labels))
         return tape.gradient(loss, self.weights)

@@ -1,8 +1,8 @@
 """Time on the device: some calls under TensorFlow's profiler, after everything that is timed.
 
 Only the first launch of a cell on a GPU profiles these calls. The profiler changes the speed, so the same number of
-calls runs directly before without it. Shares apply to the profiled calls, and the two times show how much slower they
-are. Before that, the profiler is started in a separate session, because its first start takes longer.
+calls first runs without the profiler. Shares apply to the profiled calls, and the two times show how much slower the
+profiled calls are. Before that, the profiler is started in a separate session, because its first start takes longer.
 """
 
 import signal
@@ -80,30 +80,32 @@ class Counted:
 @contextmanager
 def end_if_stuck():
     """Make the kernel end this process if the block takes too long, because a call into a library may hang."""
-    before = signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    previous_handler = signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, STUCK_SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous_handler)
 
 
 def profile_calls(tf, step):
     """Profile calls, and return a Pass. Raises PassTooLarge, and errors of the step, the profiler and the parser."""
-    once = time_calls(step, 1)
-    if once > LONGEST_SECONDS:
-        raise PassTooLarge("a call takes {:.1f} s, which exceeds the limit of {:.0f} s".format(once, LONGEST_SECONDS))
-    calls = max(1, min(CALLS, int(SECONDS / once)))
-    plain = time_calls(step, calls)
+    call_seconds = time_calls(step, 1)
+    if call_seconds > LONGEST_SECONDS:
+        raise PassTooLarge(
+            "a call takes {:.1f} s, which exceeds the limit of {:.0f} s".format(call_seconds, LONGEST_SECONDS)
+        )
+    calls = max(1, min(CALLS, int(SECONDS / call_seconds)))
+    plain_seconds = time_calls(step, calls)
     session = profiler(tf)
     session(step, 1)
     seconds, data = session(step, calls)
     if len(data) > LARGEST_BYTES:
         raise PassTooLarge(
-            "its trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
+            "the trace has {} MiB, which exceeds the limit of {} MiB".format(len(data) >> 20, LARGEST_BYTES >> 20)
         )
-    return Pass(calls, seconds, plain, trace.read(data))
+    return Pass(calls, seconds, plain_seconds, trace.read(data))
 
 
 class PassTooLarge(Exception):  # noqa: N818, it isn't an error
@@ -142,35 +144,35 @@ def make_session_runner(make, arguments):
     """Return the function that `profiler` returns. `make` makes a session from the `arguments`."""
 
     def session(step, calls):
-        running = make()
-        running.start(*arguments)
+        active_session = make()
+        active_session.start(*arguments)
         try:
             seconds = time_calls(step, calls)
         finally:
-            data = running.stop()
+            data = active_session.stop()
         return seconds, data
 
     return session
 
 
 def resources(made, steps):
-    """Return the resources of a Pass, by the names in docs/dev/worker-protocol.md. Without a kernel, it is empty."""
-    seen = made.seen
-    if not seen.kernels:
+    """Return the resources of a Pass, by the names in docs/dev/worker-protocol.md. It is empty without a kernel."""
+    activity = made.seen
+    if not activity.kernels:
         return {}
-    kernels = trace.union(seen.kernels) / PICOSECONDS
-    either = trace.union(seen.kernels, seen.copies) / PICOSECONDS
+    kernels = trace.union(activity.kernels) / PICOSECONDS
+    busy_seconds = trace.union(activity.kernels, activity.copies) / PICOSECONDS
     numbers = {
         "profiled_steps": made.calls * steps,
-        "profiled_seconds": max(made.seconds, either),  # two clocks can differ a little
+        "profiled_seconds": max(made.seconds, busy_seconds),  # two clocks can differ a little
         "profiled_plain_seconds": made.plain,
         "profiled_kernel_seconds": kernels,
-        "profiled_copy_seconds": either - kernels,
-        "profiled_kernels": len(seen.kernels),
-        "profiled_copies": len(seen.copies),
+        "profiled_copy_seconds": busy_seconds - kernels,
+        "profiled_kernels": len(activity.kernels),
+        "profiled_copies": len(activity.copies),
     }
-    if seen.launching is not None:
-        numbers["profiled_launch_seconds"] = trace.union(seen.launching) / PICOSECONDS
+    if activity.launching is not None:
+        numbers["profiled_launch_seconds"] = trace.union(activity.launching) / PICOSECONDS
     return numbers
 
 

@@ -23,11 +23,11 @@ Outcome = namedtuple("Outcome", "status reason traceback")
 
 
 class NotAvailable(Exception):  # noqa: N818, it isn't an error
-    """Raised by a scenario that can't run in this environment: its message is shown, and it isn't a failure."""
+    """Raised by a scenario that can't run in this environment. The message is shown, and the launch isn't a failure."""
 
 
 class CpuFallback(Exception):  # noqa: N818, it is a status
-    """A GPU was requested, and the work didn't run on one: the message is shown."""
+    """A GPU was requested, but the work didn't run on a GPU. The message is shown."""
 
 
 class ScriptFailed(Exception):  # noqa: N818, it is a status

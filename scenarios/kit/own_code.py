@@ -12,10 +12,10 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CODE, BENCHMARKS, TESTS, DEFINITIONS, IMPORTS = "code", "benchmarks", "tests", "definitions", "imports"
 
 ADVICE = {
-    BENCHMARKS: "Its benchmarks run with these arguments: -- --benchmarks=.",
-    TESTS: "Nobody calls its tests: call them at its end, or time the calls of one with --function",
-    DEFINITIONS: "It only defines functions and classes: call one at its end",
-    IMPORTS: "It only imports modules: add the code to measure",
+    BENCHMARKS: "To run the benchmarks, pass these arguments: -- --benchmarks=.",
+    TESTS: "The tests are never called: call them at the end of the script, or pass a test's name with --function",
+    DEFINITIONS: "The script only defines functions and classes: call one of them at its end",
+    IMPORTS: "The script only imports modules: add the code to measure",
     CODE: "Add the code to measure, or repeat it",
 }
 

@@ -74,9 +74,9 @@ def find_complaint(tf):
         )
     except subprocess.TimeoutExpired:
         return "it gave no reason within {} s".format(ASK_SECONDS)
-    words = process.stdout.decode("utf-8", "replace")
-    complaints = [match.group(0).strip() for match in COMPLAINT.finditer(words)]
-    sys.stderr.write("\n".join(complaints or [words[-LAST_WORDS:]]) + "\n")
+    log = process.stdout.decode("utf-8", "replace")
+    complaints = [match.group(0).strip() for match in COMPLAINT.finditer(log)]
+    sys.stderr.write("\n".join(complaints or [log[-LAST_WORDS:]]) + "\n")
     return complaints[0] if complaints else "it gave no reason"
 
 
@@ -116,8 +116,8 @@ def run_alone(tf, shapes, work):
     with graph.as_default():
         inputs = [tf.compat.v1.placeholder(tf.float32, shape) for shape in shapes]
         results = work(*inputs)
-    fed = {tensor: np.ones(tensor.shape.as_list(), "float32") for tensor in inputs}
-    return placements(tf, graph, results, fed)
+    feed_dict = {tensor: np.ones(tensor.shape.as_list(), "float32") for tensor in inputs}
+    return placements(tf, graph, results, feed_dict)
 
 
 def placements(tf, graph, fetches, fed=None):
@@ -144,38 +144,39 @@ def devices(tf, values):
     # Only variables are run, because another operation of the scenario's graph could be a training step.
     variables = [operation for operation in symbolic if operation.type in VARIABLES]
     for graph in {operation.graph for operation in variables}:
-        own = [operation for operation in variables if operation.graph is graph]
-        placed = placements(tf, graph, own)
-        names.update(short(placed[operation.name]) for operation in own if operation.name in placed)
+        operations = [operation for operation in variables if operation.graph is graph]
+        device_by_name = placements(tf, graph, operations)
+        operation_names = [operation.name for operation in operations]
+        names.update(short(device_by_name[name]) for name in operation_names if name in device_by_name)
     return names
 
 
 def tensor_in(value):
-    """Return a value if it is a tensor or variable of TensorFlow, otherwise the one that it contains, or None.
+    """Return a value if it is a tensor or variable of TensorFlow, otherwise the tensor that it contains, or None.
 
-    A variable of Keras 3 contains one, and so does an array of the NumPy API in 2.4.
+    A variable of Keras 3 contains a tensor, and so does an array of the NumPy API in 2.4.
     """
     if hasattr(value, "device"):
         return value
-    held = (getattr(value, name, None) for name in ("value", "data"))
-    return next((inner for inner in held if hasattr(inner, "device")), None)
+    candidates = (getattr(value, name, None) for name in ("value", "data"))
+    return next((candidate for candidate in candidates if hasattr(candidate, "device")), None)
 
 
 def device_of(tensor):
     """Return the full name of the device whose memory contains an eager tensor or variable; empty if it isn't known.
 
-    If possible, `.device` isn't used, because it is the operation's device. TensorFlow keeps integers (int32) on the
-    host and multiplies them there, but for a function's result, `.device` is the GPU.
+    If possible, `.device` isn't used, because it is the device of the operation. TensorFlow keeps integers (int32) on
+    the host and multiplies them there, but for a function's result, `.device` is the GPU.
     """
     return str(getattr(tensor, "backing_device", None) or getattr(tensor, "device", None) or "")
 
 
 def gpus(tf, used):
     """Return the known facts about these TensorFlow devices ("GPU:0"): name, compute capability and PCI address."""
-    own = [device for device in list_devices(tf) if is_gpu(device)]
+    gpu_devices = [device for device in list_devices(tf) if is_gpu(device)]
     facts = driver.gpus()
-    if len(facts) != len(own):
-        # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report which, and
+    if len(facts) != len(gpu_devices):
+        # TensorFlow leaves out GPUs that are much smaller than the largest one. Only TensorFlow can report these, and
         # only by initializing all GPUs again.
         facts = read_descriptions()
     return [facts[number] for number in map(number_of, used) if number < len(facts)]

@@ -67,7 +67,7 @@ class Screen:
             self._move(-len(characters))
 
     def escape(self, command, parameters):
-        """Apply an ANSI sequence: cursor movements and erasing. Colors and all others have no effect."""
+        """Apply an ANSI sequence: cursor movements and erasing. All other sequences, such as colors, have no effect."""
         first = re.match(r"[0-9]{1,6}(?![0-9])|", parameters).group()
         count = max(1, int(first or 1))
         if command == "A":
@@ -87,13 +87,13 @@ class Screen:
     def _move(self, columns):
         self.column, self._returned = min(max(0, self.column + columns), max(self.column, COLUMNS)), False
 
-    def _erase(self, which):
+    def _erase(self, mode):
         line = self.lines[self.row]
-        if which in ("", "0"):
+        if mode in ("", "0"):
             self.lines[self.row] = line[: self.column]
-        elif which == "1":
+        elif mode == "1":
             self.lines[self.row] = " " * min(self.column + 1, len(line)) + line[self.column + 1 :]
-        elif which == "2":
+        elif mode == "2":
             self.lines[self.row] = ""
 
 
@@ -118,7 +118,7 @@ def render_output(text):
 def read_number(text, start, end):
     """Return the number at `start` of a text, and its unit: "s" if it is a time, otherwise an empty text.
 
-    The number must start before `end`; its unit can be behind it. A time is in seconds: `916us`, `1.2 ms`,
+    The number must start before `end`, but its unit can be after `end`. A time is in seconds: `916us`, `1.2 ms`,
     `1min 2s`, `0:01:02.5`. Raises NumberError if there is no number.
     """
     start = SPACE.match(text, start, end).end()
@@ -136,15 +136,16 @@ def read_number(text, start, end):
     number = decimal(number * scale)
     parts = 1
     while True:  # 1min 2s
-        after = SPACE.match(text, unit.end()).end()
-        match = NUMBER.match(text, after) if scale > 1.0 and text[after : after + 1] not in ("+", "-") else None
+        end_of_space = SPACE.match(text, unit.end()).end()
+        has_sign = text[end_of_space : end_of_space + 1] in ("+", "-")
+        match = NUMBER.match(text, end_of_space) if scale > 1.0 and not has_sign else None
         smaller = match and UNIT.match(text, match.end())
         if not smaller or SECONDS[smaller.group(1)] >= scale:
             break
         unit, scale, parts = smaller, SECONDS[smaller.group(1)], parts + 1
         number += decimal(float(match.group().replace(",", "")) * scale)
-    spaced = text[unit.start() : unit.start() + 1].isspace()
-    if parts == 1 and spaced and scale > 1.0 and re.compile(r"\s*[:=]?\s*[-+.]?\d").match(text, unit.end()):
+    has_space = text[unit.start() : unit.start() + 1].isspace()
+    if parts == 1 and has_space and scale > 1.0 and re.compile(r"\s*[:=]?\s*[-+.]?\d").match(text, unit.end()):
         return number / scale, ""  # `mean 3 min 2 max 5`
     return number, "s"
 

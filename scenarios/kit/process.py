@@ -15,7 +15,7 @@ PR_SET_PDEATHSIG = 1  # linux/prctl.h
 def die_with_parent():
     """Make the kernel kill this process when the thread that started it ends for any reason. Linux only.
 
-    If the parent ended before this call, the worker notices it at its first event, because nobody reads it.
+    If the parent ended before this call, the worker notices that at its first event, because nobody reads the event.
     """
     parent = os.getppid()
     libc = ctypes.CDLL(None, use_errno=True)
@@ -48,11 +48,11 @@ def usage():
 
     The keys are the names of docs/dev/worker-protocol.md.
     """
-    own = resource.getrusage(resource.RUSAGE_SELF)
+    own_usage = resource.getrusage(resource.RUSAGE_SELF)
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return {
-        "cpu_seconds": own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime,
-        "max_rss_bytes": max(own.ru_maxrss, children.ru_maxrss) * 1024,  # Linux counts in KiB
+        "cpu_seconds": own_usage.ru_utime + own_usage.ru_stime + children.ru_utime + children.ru_stime,
+        "max_rss_bytes": max(own_usage.ru_maxrss, children.ru_maxrss) * 1024,  # Linux counts in KiB
     }
 
 

@@ -60,8 +60,8 @@ class Profiler:
             call(step, SETTLING, fetch)
             started = perf_counter()
             call(step, self._calls, fetch)
-            plain = perf_counter() - started
-        profile = Profile(STEADY, calls=self._calls, steps=steps, plain_seconds=plain)
+            plain_seconds = perf_counter() - started
+        profile = Profile(STEADY, calls=self._calls, steps=steps, plain_seconds=plain_seconds)
         with phase("steady state"):
             with profile:
                 call(step, self._calls, fetch)
@@ -113,11 +113,11 @@ class Profile:
         """Return the JSON document (docs/dev/worker-protocol.md), without functions of the kit and the profiler."""
         self.stats.create_stats()
         stats = self.stats.stats
-        places = {}
+        positions = {}
         for key in sorted(stats):
             if not (key[0].startswith(KIT) or "'_lsprof.Profiler'" in key[2]):
-                places[key] = len(places)
-        return dict(self._facts, functions=list_functions(stats, places), stacks=list_stacks(self.stacks, places))
+                positions[key] = len(positions)
+        return dict(self._facts, functions=list_functions(stats, positions), stacks=list_stacks(self.stacks, positions))
 
 
 def call(step, calls, fetch):
@@ -138,11 +138,13 @@ def list_functions(stats, places):
     """
     rows = []
     for key in places:
-        primitive, calls, own, cumulative, callers = stats[key]
-        edges = [
-            [places[by], counts[0], counts[2], counts[3]] for by, counts in sorted(callers.items()) if by in places
+        primitive_calls, calls, own_seconds, cumulative_seconds, callers = stats[key]
+        caller_rows = [
+            [places[caller], counts[0], counts[2], counts[3]]
+            for caller, counts in sorted(callers.items())
+            if caller in places
         ]
-        rows.append([*key, calls, primitive, own, cumulative, edges])
+        rows.append([*key, calls, primitive_calls, own_seconds, cumulative_seconds, caller_rows])
     return rows
 
 
@@ -150,7 +152,7 @@ def list_stacks(stacks, places):
     """Return one list per stack: its seconds, and the positions of its functions, the outermost first."""
     seconds = {}
     for stack, duration in stacks.seconds.items():
-        codes = (stacks.codes[place] for place in reversed(stack))
+        codes = (stacks.codes[code_id] for code_id in reversed(stack))
         keys = ((code.co_filename, code.co_firstlineno, code.co_name) for code in codes)
         path = tuple(places[key] for key in keys if key in places)
         seconds[path] = seconds.get(path, 0.0) + duration

@@ -17,8 +17,8 @@ DRIVER = "/proc/driver/nvidia/version"
 class CompiledCode:
     """Measures how much compiled code the driver adds to the folder.
 
-    folder: its path, or None if there is none; driver: a file that identifies the driver; first: the folder with the
-    code of the image's first start, or None. A new folder gets a copy of its code.
+    folder: the path of the folder, or None; driver: a file that identifies the driver; first: the folder with the
+    code of the image's first start, or None. A new folder gets a copy of this code.
     """
 
     def __init__(self, folder=None, driver=DRIVER, first=None):
@@ -46,23 +46,23 @@ class CompiledCode:
 
     def watching(self, telemetry):
         """Return a context for timed steps: `telemetry`, and around it a check for new files."""
-        return telemetry if self._folder is None else self._looking(telemetry)
+        return telemetry if self._folder is None else self._watch_folder(telemetry)
 
     @contextmanager
-    def _looking(self, telemetry):
-        before = count_bytes(self._folder)
+    def _watch_folder(self, telemetry):
+        bytes_before = count_bytes(self._folder)
         with telemetry:
             yield
-        self._steady = (self._steady or 0) + max(0, count_bytes(self._folder) - before)
+        self._steady = (self._steady or 0) + max(0, count_bytes(self._folder) - bytes_before)
 
     def resources(self):
         """Return the resources of docs/dev/worker-protocol.md, in bytes. The dict is empty without a folder."""
         if self._folder is None:
             return {}
         # a driver removes the code of another driver
-        filled = max(0, count_bytes(self._folder) - self._before)
+        filled_bytes = max(0, count_bytes(self._folder) - self._before)
         steady = {} if self._steady is None else {"steady_ptx_cache_filled_bytes": self._steady}
-        return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled)
+        return dict(steady, ptx_cache_bytes=self._before, ptx_cache_filled_bytes=filled_bytes)
 
 
 def copy(source, target):

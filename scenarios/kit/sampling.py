@@ -99,79 +99,79 @@ class TimeBounded:
         """
         calls = self.calls_per_sample or 1
         total = 0
-        before = math.inf
-        begun = clock()
+        last_per_call = math.inf
+        start = clock()
         while True:
-            taken, _ = time_calls(step, calls, fetch, clock)
+            sample, _ = time_calls(step, calls, fetch, clock)
             total += calls
-            elapsed = clock() - begun
-            per_call = taken.seconds / calls
-            if self.calls_per_sample is None and taken.seconds < self.sample_seconds:
-                calls = grow_calls(calls, taken.seconds, self.sample_seconds)
+            elapsed = clock() - start
+            per_call = sample.seconds / calls
+            if self.calls_per_sample is None and sample.seconds < self.sample_seconds:
+                calls = grow_calls(calls, sample.seconds, self.sample_seconds)
             else:
                 # a slow step, with one call per sample in an earlier launch, needs no second batch
-                settled = per_call >= SETTLED * before or (self.calls_per_sample == 1 and per_call >= LONG)
-                if elapsed >= self.warmup_seconds * (1 if settled else PATIENCE):
+                is_settled = per_call >= SETTLED * last_per_call or (self.calls_per_sample == 1 and per_call >= LONG)
+                if elapsed >= self.warmup_seconds * (1 if is_settled else PATIENCE):
                     return calls, total, per_call
-            before = per_call
+            last_per_call = per_call
 
     def _measure(self, step, calls, per_call, fetch, clock):
         """Take samples. Return them, the number of untimed calls between them, and the last result."""
-        between = 0
+        calls_between = 0
         if self.calls_per_sample == 1:
-            between = int(self.measure_seconds / (MOST_SINGLE_STEPS * per_call))
+            calls_between = int(self.measure_seconds / (MOST_SINGLE_STEPS * per_call))
         samples = []
         measured = 0.0
         while measured < self.measure_seconds or (
             len(samples) < FEWEST_SAMPLES and measured < PATIENCE * self.measure_seconds
         ):
-            if between:
-                untimed, _ = time_calls(step, between, fetch, clock)
-                measured += untimed.seconds
-            taken, result = time_calls(step, calls, fetch, clock)
-            samples.append(taken)
-            measured += taken.seconds
-        return samples, between * len(samples), result
+            if calls_between:
+                untimed_sample, _ = time_calls(step, calls_between, fetch, clock)
+                measured += untimed_sample.seconds
+            sample, result = time_calls(step, calls, fetch, clock)
+            samples.append(sample)
+            measured += sample.seconds
+        return samples, calls_between * len(samples), result
 
     def _take_turns(self, step, calls, per_call, *, phase, watching, wait, fetch, clock):
-        """Take one sample for each command TURN, and for a number that many samples in a row, until the command END.
+        """Take one sample per command TURN. For a number, take this many samples in a row. Stop at the command END.
 
         Return the number of calls, the number of untimed calls among them, and the last result. per_call: the expected
         seconds of a call. `run` calls this method and `_measure` directly, so that the stack has the same depth.
         """
-        lead = 0 if per_call >= LONG else min(calls, MOST_LEAD)
-        leads, usual = [], []
+        lead_calls = 0 if per_call >= LONG else min(calls, MOST_LEAD)
+        lead_seconds, usual_seconds = [], []
         samples = []
-        total = untimed = 0
+        total = untimed_calls = 0
         result = None
-        word = wait(samples, calls)
-        while word != END:
-            total += lead
-            if word == TURN:
-                before = []
+        command = wait(samples, calls)
+        while command != END:
+            total += lead_calls
+            if command == TURN:
+                lead_times = []
                 with phase("steady state"):
-                    for _ in repeat(None, lead):
-                        taken, result = time_calls(step, 1, fetch, clock)
-                        before.append(taken.cpu_seconds)
+                    for _ in repeat(None, lead_calls):
+                        sample, result = time_calls(step, 1, fetch, clock)
+                        lead_times.append(sample.cpu_seconds)
                     with watching():
-                        taken, result = time_calls(step, calls, fetch, clock)
-                samples = [taken]
-                untimed += lead
-                if len(leads) < TURNS_LOOKED_AT:
-                    leads.append(before)
-                    usual.append(taken.cpu_seconds / calls)
-                    if len(leads) == TURNS_LOOKED_AT:
-                        lead = min(lead, count_slow_calls(leads, usual))
+                        sample, result = time_calls(step, calls, fetch, clock)
+                samples = [sample]
+                untimed_calls += lead_calls
+                if len(lead_seconds) < TURNS_LOOKED_AT:
+                    lead_seconds.append(lead_times)
+                    usual_seconds.append(sample.cpu_seconds / calls)
+                    if len(lead_seconds) == TURNS_LOOKED_AT:
+                        lead_calls = min(lead_calls, count_slow_calls(lead_seconds, usual_seconds))
             else:
                 samples = []
-                for _ in repeat(None, lead):
+                for _ in repeat(None, lead_calls):
                     _, result = time_calls(step, 1, fetch, clock)
-                for _ in repeat(None, word):
-                    taken, result = time_calls(step, calls, fetch, clock)
-                    samples.append(taken)
+                for _ in repeat(None, command):
+                    sample, result = time_calls(step, calls, fetch, clock)
+                    samples.append(sample)
             total += calls * len(samples)
-            word = wait(samples, calls)
-        return total, untimed, result
+            command = wait(samples, calls)
+        return total, untimed_calls, result
 
 
 class Document:
@@ -196,13 +196,13 @@ def time_calls(step, calls, fetch, clock):
 
     A device processes its queue in order. So when the last result has arrived, the earlier calls are complete too.
     """
-    used = process_time()  # reading this clock takes a microsecond, so it is read outside of the timed part
-    started = clock()
+    cpu_start = process_time()  # reading this clock takes a microsecond, so it is read outside of the timed part
+    start = clock()
     for _ in repeat(None, calls):
         result = step()
     fetch(result)
-    seconds = clock() - started
-    return Sample(seconds, process_time() - used), result
+    seconds = clock() - start
+    return Sample(seconds, process_time() - cpu_start), result
 
 
 def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=perf_counter):
@@ -213,20 +213,20 @@ def sample_memory(step, calls, phase, watching, resident, *, fetch=fetch, clock=
     outside of the timed calls. `calls` is at least 2.
     """
     gc.collect()
-    warm = -(-calls // WARM_ONE_IN)
+    warm_calls = -(-calls // WARM_ONE_IN)
     with phase("warm up"):
-        _, result = time_calls(step, warm, fetch, clock)
+        _, result = time_calls(step, warm_calls, fetch, clock)
     gc.collect()
     samples, points = [], [(0, resident())]
     stretches = min(STRETCHES, calls)
     for number in range(1, stretches + 1):
         total = calls * number // stretches
         with phase("steady state"), watching():
-            taken, result = time_calls(step, total - points[-1][0], fetch, clock)
-        samples.append(taken)
+            sample, result = time_calls(step, total - points[-1][0], fetch, clock)
+        samples.append(sample)
         gc.collect()
         points.append((total, resident()))
-    return Measurement(samples, None, warm + calls, warm, 0, result), points
+    return Measurement(samples, None, warm_calls + calls, warm_calls, 0, result), points
 
 
 def grow_calls(calls, taken, wanted):
@@ -244,8 +244,8 @@ def count_slow_calls(leads, usual):
     time is used, because on a busy machine the wall-clock time of single calls varies too much.
     """
     slow = 0
-    for n in range(len(leads[0])):
-        if median([seconds[n] for seconds in leads]) <= SLOW * median(usual):
+    for index in range(len(leads[0])):
+        if median([seconds[index] for seconds in leads]) <= SLOW * median(usual):
             break
         slow += 1
     return max(1, slow)

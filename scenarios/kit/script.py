@@ -84,15 +84,15 @@ def run_script(bench, name, source, *, arguments=(), grep=(), compare=(), functi
     except ScriptFailed:
         sys.stderr.write(printed.tail())
         raise
-    whole, used = printed.seconds, printed.cpu_seconds
-    own = min(whole - imports.seconds, used - imports.cpu_seconds)
-    if not has_steps and imports.seconds and own < NOTHING * whole:
+    total_seconds, cpu_seconds = printed.seconds, printed.cpu_seconds
+    own_seconds = min(total_seconds - imports.seconds, cpu_seconds - imports.cpu_seconds)
+    if not has_steps and imports.seconds and own_seconds < NOTHING * total_seconds:
         kind = own_code.kind(source)
-        if own < (NOTHING_SECONDS if kind == own_code.CODE else PASSIVE_SECONDS):
-            text = "nothing of its own ran: {:.0f} of {:,.0f} ms, and the rest is the import. {}"
-            raise NotAvailable(text.format(1e3 * max(0.0, own), 1e3 * whole, own_code.ADVICE[kind]))
+        if own_seconds < (NOTHING_SECONDS if kind == own_code.CODE else PASSIVE_SECONDS):
+            text = "its own code did nothing: {:.0f} of {:,.0f} ms, and imports took the rest. {}"
+            raise NotAvailable(text.format(1e3 * max(0.0, own_seconds), 1e3 * total_seconds, own_code.ADVICE[kind]))
     bench.took(IMPORT, imports.seconds, imports.cpu_seconds)
-    bench.took(OWN, max(0.0, whole - imports.seconds), max(0.0, used - imports.cpu_seconds))
+    bench.took(OWN, max(0.0, total_seconds - imports.seconds), max(0.0, cpu_seconds - imports.cpu_seconds))
     text = render_output(printed.text())
     bench.observe("output", summarize_output(text))
     observe_numbers(bench, (text, render_output(errors.text()) if grep else ""), grep, compare)
@@ -116,27 +116,27 @@ def observe_numbers(bench, texts, grep, compare):
             raise ScriptFailed("--grep {!r} found {}".format(pattern, error)) from None
         if not all(values for values, _ in numbers.values()):
             lines = [line for text in texts for line in text.split("\n") if line.strip()]
-            first = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
-            raise ScriptFailed("--grep {!r} finds nothing in the script's output. {}".format(pattern, first))
+            first_line = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
+            raise ScriptFailed("--grep {!r} finds nothing in the script's output. {}".format(pattern, first_line))
         for label, (values, unit) in numbers.items():
             by_label[label], units[label] = values, unit
     # medians, because the first number is often slow
     medians = {label: statistics.median(values) for label, values in by_label.items()}
     for label, value in medians.items():
         bench.observe(label, value)
-    for label, one, other in compare:
-        if units[one] != units[other]:
+    for label, numerator, denominator in compare:
+        if units[numerator] != units[denominator]:
             text = "--compare {}: only one of the two numbers has a unit of time. Match numbers of the same kind"
             raise ScriptFailed(text.format(label.partition(": ")[2]))
-        if medians[one] > 0.0 and medians[other] > 0.0:
-            bench.observe(label, medians[one] / medians[other])
+        if medians[numerator] > 0.0 and medians[denominator] > 0.0:
+            bench.observe(label, medians[numerator] / medians[denominator])
     if by_label:
         bench.observe("printed", {label: values[:NUMBERS] for label, values in by_label.items()})
         bench.observe("printed units", units)
 
 
 def write_script(name, source):
-    """Return the path of the script's file: in this folder, or in a new one if another file has the same name.
+    """Write the script to this folder, or to a new folder if another file has the same name. Return the file's path.
 
     The new folder has links to all other files of this folder, because a script can look for them next to `__file__`.
     """
@@ -163,8 +163,8 @@ def compile_script(name, source, path, functions):
         tree, has_steps = marks.instrument(source, path, functions)
         return compile(tree, path, "exec", dont_inherit=True), has_steps
     except SyntaxError as error:
-        place = describe_line(name, source, error.lineno or 1)
-        raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, place)) from None
+        location = describe_line(name, source, error.lineno or 1)
+        raise ScriptFailed("{}: {} ({})".format(type(error).__name__, error.msg, location)) from None
     except (marks.MarkError, ValueError) as error:
         raise ScriptFailed("{}: {}".format(name, error)) from None
 
@@ -186,7 +186,7 @@ def execute(code, module, source, errors):
     `errors` is its standard error.
     """
     name = os.path.basename(module.__file__)
-    before, sys.modules["__main__"] = sys.modules["__main__"], module
+    previous_main, sys.modules["__main__"] = sys.modules["__main__"], module
     sys.stderr = errors
     status = 0
     try:
@@ -205,7 +205,7 @@ def execute(code, module, source, errors):
     if status:
         raise ScriptFailed(describe_exit(int(status), errors.tail(), source))
     wait_for_others()
-    sys.modules["__main__"] = before
+    sys.modules["__main__"] = previous_main
 
 
 def translate_argument(argument):

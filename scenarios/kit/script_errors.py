@@ -46,7 +46,7 @@ def advise_arguments(line, source):
         number = r"add_argument\([^)]*['\"]{}['\"][^)]*type\s*=\s*(?:int|float)\b".format(re.escape(option))
         value = "N" if re.search(number, source) else option.lstrip("-").upper().replace("-", "_")
         parts.append("{} {}".format(option, value) if option.startswith("-") else value)
-    return "Pass its arguments at the end of the command: -- {}".format(" ".join(parts)) if parts else ""
+    return "Pass the script's arguments at the end of the command: -- {}".format(" ".join(parts)) if parts else ""
 
 
 def report_error(error, path, name, source):
@@ -61,30 +61,30 @@ def report_error(error, path, name, source):
         if trace.tb_frame.f_code.co_filename == path:
             lines.append(trace.tb_lineno)
         trace = trace.tb_next
-    place = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
+    location = " ({})".format(describe_line(name, source, lines[-1])) if lines else ""
     reason = "{}: {}".format(type(error).__name__, one_line(error)).rstrip(" :")
     advice = advise(error)
-    message = "{}. {}".format(reason.rstrip(".") + place, advice) if advice else reason + place
+    message = "{}. {}".format(reason.rstrip(".") + location, advice) if advice else reason + location
     return ScriptFailed(message, text[-TRACEBACK_CHARACTERS:])
 
 
 def advise(error):
     """Return advice for an error that comes from the environment of the script; empty for other errors."""
-    missing = getattr(error, "filename", None)
+    path = getattr(error, "filename", None)
     text = str(error)
     if isinstance(error, FileNotFoundError):
         match = re.search(r"([^\s'\"]+) not found|No such file or directory: '([^']+)'", text)
-        missing = missing or (match and (match.group(1) or match.group(2)))
-        if isinstance(missing, str):
-            return "To bring a file: --with {}".format(make_relative(missing))
+        path = path or (match and (match.group(1) or match.group(2)))
+        if isinstance(path, str):
+            return "To pass the file: --with {}".format(make_relative(path))
     if isinstance(error, NameError) or (isinstance(error, ImportError) and error.name and "No module named" in text):
         return advise_name(error)
     if isinstance(error, EOFError) and "EOF when reading" in text:
-        return "Its standard input is empty: --stdin FILE"
+        return "The script's standard input is empty. To pass a file: --stdin FILE"
     if re.search(
         r"name resolution|Name or service not known|URL fetch failure|Network is unreachable|urlopen error", text
     ):
-        return "A launch has no network: download the file before, and bring it by --with FILE"
+        return "A launch has no network: download the file first, and pass it with --with FILE"
     return ""
 
 
@@ -92,12 +92,12 @@ def advise_name(error):
     """Return advice for a missing name or module."""
     if isinstance(error, NameError):
         name = (re.findall(r"name '(\w+)' is not defined", str(error)) or [""])[0]
-        return "Python 2 has it. Write {}".format(RENAMED[name]) if name in RENAMED else ""
+        return "Only Python 2 has this name. Write {}".format(RENAMED[name]) if name in RENAMED else ""
     package = error.name.partition(".")[0]
     if package in MOVED:
-        return "It is a module of Python 2. Write {}".format(MOVED[package])
+        return "Only Python 2 has this module. Write {}".format(MOVED[package])
     text = (
-        "If {0} is a file or folder of yours, bring it: --with {0}.py. "
+        "If {0} is your own file or folder, pass it: --with {0}.py. "
         "If it is a package, add it, as in -e 'tensorflow==2.13.0,{0}'"
     )
     return text.format(package)
@@ -114,9 +114,9 @@ def make_relative(path):
 def describe_line(name, source, line):
     """Describe a line of the script; in a notebook, with its cell and the line in the cell."""
     if name.endswith(".py"):
-        above = source.split("\n")[: line - 1]
-        for back, text in enumerate(reversed(above)):
+        earlier_lines = source.split("\n")[: line - 1]
+        for distance, text in enumerate(reversed(earlier_lines)):
             match = _CELL.match(text)
             if match and _CELL.match(source.split("\n")[0]):
-                return "cell {}, line {}".format(match.group(1), back + 1)
+                return "cell {}, line {}".format(match.group(1), distance + 1)
     return "{}, line {}".format(name, line)

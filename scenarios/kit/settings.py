@@ -89,15 +89,15 @@ class Settings:
         flags = {"on": XLA_ON, "off": XLA_OFF}.get(xla)
         if flags:
             # if a flag occurs twice, the last one counts
-            words = [os.environ.get("TF_XLA_FLAGS"), flags, XLA_SHOWN if self._folder else None]
-            os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, words))
+            flag_list = [os.environ.get("TF_XLA_FLAGS"), flags, XLA_SHOWN if self._folder else None]
+            os.environ["TF_XLA_FLAGS"] = " ".join(filter(None, flag_list))
         if self._asked.get("tf32") == "off":
             os.environ[TF32_OVERRIDE] = "0"
         elif self._asked.get("tf32") == "on":
             os.environ.pop(TF32_OVERRIDE, None)
         if "deterministic" in self._asked:
-            on = "1" if self._asked["deterministic"] == "on" else "0"
-            os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = on
+            flag_value = "1" if self._asked["deterministic"] == "on" else "0"
+            os.environ[DETERMINISTIC] = os.environ[CUDNN_DETERMINISTIC] = flag_value
         if "cuda_loading" in self._asked:
             os.environ[LOADING] = self._asked["cuda_loading"].upper()
         if self._asked.get("malloc") == "keep":
@@ -117,15 +117,15 @@ class Settings:
             set_policy(tf, self._asked["precision"])
 
     def observe(self, tf, device_name):
-        """Return the active settings by name. Raises NotAvailable, with the active value, if one isn't as requested."""
+        """Return the active settings by name. Raises NotAvailable, with the active value, if a setting differs."""
         readers = {"xla": find_compiled, "precision": policy, "deterministic": deterministic}
         if device_name == "gpu":
             readers["tf32"] = tf32
             if "cuda_loading" in self._asked:
                 readers["cuda_loading"] = lambda _: driver.loading()
         active = {}
-        for name, read in readers.items():
-            value = read_setting(read, tf)
+        for name, reader in readers.items():
+            value = read_setting(reader, tf)
             if value is not None:
                 active[name] = value
         if self._keeps:
@@ -142,14 +142,14 @@ class Settings:
         if self._asked.get("xla") == "off" and xla:
             raise NotAvailable("XLA still compiles {}, because the work itself requests it".format(", ".join(xla)))
         if self._folder and xla == [CLUSTERS]:
-            clustered = has_clusters(self._folder)
+            uses_clusters = has_clusters(self._folder)
             shutil.rmtree(self._folder, ignore_errors=True)
-            if not clustered:
+            if not uses_clusters:
                 raise NotAvailable("XLA finds nothing to compile in this work: it compiles graphs and functions")
         for name in sorted(set(self._asked) - {"xla"}):
             requested, is_found = self._asked[name], active[name]
             if is_found != requested and not (requested == "on" and is_found == "of cuDNN"):
-                raise NotAvailable("{}={} was requested, but it is {} here".format(name, requested, is_found))
+                raise NotAvailable("{}={} was requested, but the active value is {}".format(name, requested, is_found))
 
 
 def keep_freed_memory():
@@ -174,7 +174,7 @@ def read_setting(read, tf):
 def find_compiled(tf):
     """Return what XLA compiles: CLUSTERS (parts of every graph), and the names of functions that request XLA.
 
-    Python functions request it with jit_compile.
+    Python functions request XLA with jit_compile.
 
     The functions are known from 2.5 on. In earlier releases, TensorFlow and Keras never request it themselves.
     """
@@ -214,11 +214,11 @@ def has_clusters(folder):
 
 def have_keras_compile_nothing():
     """Make the imported Keras use XLA only if the scenario requests it explicitly."""
-    never = property(lambda _: False, lambda _, value: None)
+    disabled = property(lambda _: False, lambda _, value: None)
     for name in OPTIMIZERS:
         for member in list(vars(sys.modules.get(name)).values()) if name in sys.modules else ():
             if isinstance(member, type) and "_update_step_xla" in vars(member):
-                member.jit_compile = never
+                member.jit_compile = disabled
     if TRAINER in sys.modules:
         sys.modules[TRAINER].Trainer._resolve_auto_jit_compile = lambda _: False
 
@@ -233,17 +233,17 @@ def set_policy(tf, name):
     mixed = tf.keras.mixed_precision
     setter = mixed.set_global_policy if hasattr(mixed, "set_global_policy") else mixed.experimental.set_policy
     setter(name)
-    forget = getattr(sys.modules.get("keras.src.backend.common.global_state"), "clear_session", None)
-    if forget is None:
+    reset_state = getattr(sys.modules.get("keras.src.backend.common.global_state"), "clear_session", None)
+    if reset_state is None:
         return
 
     # In Keras 3, `clear_session` also resets the policy.
     def clear_session(*arguments, **named):
-        forget(*arguments, **named)
+        reset_state(*arguments, **named)
         setter(name)
 
     for module in list(sys.modules.values()):
-        if getattr(module, "__dict__", {}).get("clear_session") is forget:
+        if getattr(module, "__dict__", {}).get("clear_session") is reset_state:
             module.clear_session = clear_session
 
 
@@ -254,8 +254,8 @@ def policy(tf):
     # up to 2.5, TensorFlow contains its own Keras
     if version(tf.__version__) >= (2, 6) and "keras" not in sys.modules:
         return None
-    mixed = tf.keras.mixed_precision
-    getter = mixed.global_policy if hasattr(mixed, "global_policy") else mixed.experimental.global_policy
+    module = tf.keras.mixed_precision
+    getter = module.global_policy if hasattr(module, "global_policy") else module.experimental.global_policy
     return getter().name
 
 
@@ -268,7 +268,7 @@ def deterministic(tf):
     variables = {
         name for name in (DETERMINISTIC, CUDNN_DETERMINISTIC) if os.environ.get(name, "").lower() in ("1", "true")
     }
-    # up to 2.0, only NVIDIA's builds know the first
+    # up to 2.0, only NVIDIA's builds know the first of these variables
     if DETERMINISTIC in variables and (version(tf.__version__) >= (2, 1) or NVIDIAS in os.environ):
         return "on"
     return "of cuDNN" if variables else "off"

@@ -34,16 +34,16 @@ class Stacks:
     def _sample(self, _, frame):
         if frame is not None and frame.f_code is Stacks._sample.__code__:
             return  # the next signal came before this method had ended: its time must not count twice
-        now = perf_counter()
+        current = perf_counter()
         stack, codes = [], self.codes
         while frame is not None:
             code = frame.f_code
-            place = id(code)
-            if place not in codes:
-                codes[place] = code  # this reference keeps the id unique
-            stack.append(place)
+            code_id = id(code)
+            if code_id not in codes:
+                codes[code_id] = code  # this reference keeps the id unique
+            stack.append(code_id)
             frame = frame.f_back
         key = tuple(stack)
-        self.seconds[key] = self.seconds.get(key, 0.0) + now - self._last
+        self.seconds[key] = self.seconds.get(key, 0.0) + current - self._last
         # the sampler's own time is left out
         self._last = perf_counter()

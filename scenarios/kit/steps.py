@@ -120,8 +120,8 @@ class ImportClock:
         if name.partition(".")[0] not in self._packages:
             return None
         for finder in list(sys.meta_path):
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
+            finder_method = None if finder is self else getattr(finder, "find_spec", None)
+            spec = finder_method(name, path, target) if finder_method else None
             if spec is not None:
                 if hasattr(spec.loader, "exec_module"):
                     spec.loader = TimedLoader(self, spec.loader)
@@ -130,16 +130,16 @@ class ImportClock:
 
     def run(self, work):
         """Call `work`, which executes a module. Only the outermost module of an import is timed."""
-        outermost = not self._depth
+        is_outermost = not self._depth
         self._depth += 1
-        used, begun = process_time(), perf_counter()
+        cpu_start, start = process_time(), perf_counter()
         try:
             work()
         finally:
             self._depth -= 1
-            if outermost:
-                self.seconds += perf_counter() - begun
-                self.cpu_seconds += process_time() - used
+            if is_outermost:
+                self.seconds += perf_counter() - start
+                self.cpu_seconds += process_time() - cpu_start
 
 
 class TimedLoader:

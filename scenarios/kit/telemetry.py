@@ -68,7 +68,7 @@ class Telemetry:
         numbers = {} if self._load is None else {"load_before": self._load}
         if self._between:
             numbers["between_seconds"] = sum(wall for wall, _ in self._between)
-            numbers["between_cpu_seconds"] = sum(used for _, used in self._between)
+            numbers["between_cpu_seconds"] = sum(cpu_seconds for _, cpu_seconds in self._between)
         if not self._pieces:
             return numbers
         # the GPU monitor, outside of this process, uses the same clock
@@ -85,13 +85,13 @@ def cpu():
 
     For a running child, they include its threads, but not its own children.
     """
-    ended = getrusage(RUSAGE_CHILDREN)
-    return process_time() + ended.ru_utime + ended.ru_stime + sum(map(child_cpu, (read(CHILDREN) or b"").split()))
+    children = getrusage(RUSAGE_CHILDREN)
+    return process_time() + children.ru_utime + children.ru_stime + sum(map(child_cpu, (read(CHILDREN) or b"").split()))
 
 
 def child_cpu(child):
     """Return the CPU seconds of a process, exact to a clock tick; 0 if it has ended."""
-    # The second field is the command's name in brackets, which may hold anything.
+    # The second field is the command's name in parentheses, with any characters.
     fields = (read("/proc/{}/stat".format(child.decode())) or b"").rpartition(b")")[2].split()
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
@@ -128,37 +128,39 @@ def waiting(threads):
     threads: the folder of its threads in /proc. Source: Documentation/scheduler/sched-stats.rst in the Linux kernel.
     """
     seconds = {}
-    kept = False
+    has_statistics = False
     try:
         for number in os.listdir(threads):
-            books = read(os.path.join(threads, number, "schedstat"))
-            if books:  # an empty file: the thread has ended
-                ran, waited, _ = map(int, books.split())
-                kept = kept or ran > 0  # a kernel without these statistics writes zeros
-                seconds[number] = waited * NANOSECOND
+            text = read(os.path.join(threads, number, "schedstat"))
+            if text:  # an empty file: the thread has ended
+                run_time, wait_time, _ = map(int, text.split())
+                has_statistics = has_statistics or run_time > 0  # a kernel without these statistics writes zeros
+                seconds[number] = wait_time * NANOSECOND
     except (OSError, ValueError):
         return None
-    return seconds if kept else None
+    return seconds if has_statistics else None
 
 
 def piece(before, after, own):
     """Return the activity between two readings, on the CPUs `own` and on all CPUs, as numbers by name."""
-    wall, used = after.wall - before.wall, after.cpu - before.cpu
+    wall, cpu_seconds = after.wall - before.wall, after.cpu - before.cpu
     numbers = {
         "steady_seconds": wall,
-        "steady_cpu_seconds": used,
+        "steady_cpu_seconds": cpu_seconds,
         "steady_minor_faults": after.faults - before.faults,
     }
     if before.waited is not None and after.waited is not None:
         # a new thread started with 0; threads that ended in between aren't known
-        waited = sum(max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items())
-        numbers["steady_waited_seconds"] = max(0.0, min(wall - used, waited))
+        waited_seconds = sum(
+            max(0.0, seconds - before.waited.get(number, 0.0)) for number, seconds in after.waited.items()
+        )
+        numbers["steady_waited_seconds"] = max(0.0, min(wall - cpu_seconds, waited_seconds))
     numbers.update(between(cpu_ticks(before.stat), cpu_ticks(after.stat), own))
     return numbers
 
 
 def cpu_ticks(stat):
-    """Return two numbers of clock ticks per online CPU, by CPU number: how long it was busy, and how long stolen.
+    """Return two numbers of clock ticks per online CPU, by CPU number: its busy time, and its stolen time.
 
     Both count from the start of the machine. stat: the bytes of /proc/stat. The result is empty if they are None or
     invalid, or if all counters are 0.

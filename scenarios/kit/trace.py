@@ -16,7 +16,7 @@ Seen = namedtuple("Seen", "kernels copies launching")
 
 VARINT, FIXED64, LENGTH, FIXED32 = 0, 1, 2, 5
 
-# Up to 2.1, a device in the trace is a stream of a GPU. The first form is of releases up to 2.0, and the second of 2.1.
+# Up to 2.1, a device in the trace is a stream of a GPU. The first form is for releases up to 2.0, the second for 2.1.
 # A stream that only copies has the kind of its copies in its name.
 STREAM = re.compile(
     r"/gpu:\d+ \(.*\)/context#\d+/(?:stream#|null stream)|/device:GPU:\d+/stream:\d+(?:<(?P<copies>\w+)>)?$"
@@ -43,13 +43,13 @@ def read(data):
     kernels, copies, launching = [], [], []
     for message in trace[4]:
         event = parse(message, {1: 0, 3: b"", 9: 0, 10: 0, 11: ()})
-        device, name, place = event[1], text(event[3]), (event[9], event[9] + event[10])
+        device, name, interval = event[1], text(event[3]), (event[9], event[9] + event[10])
         stream = streams.get(device)
         if stream or (device in gpus and is_of_cupti(event[11])):
             is_copy = COPY.match(name) or (stream and stream.group("copies"))
-            (copies if is_copy else kernels).append(place)
+            (copies if is_copy else kernels).append(interval)
         elif device in threads and is_of_cupti(event[11]) and not NO_LAUNCH.match(name):
-            launching.append(place)
+            launching.append(interval)
     return Seen(kernels, copies, launching or None)
 
 
@@ -73,7 +73,7 @@ def parse(message, wanted):
     wanted: default values by field number: 0 for an integer, b"" for a string or a message, and () for a repeated
     field. A field of another type is ignored, as protocol buffers require.
     """
-    values = {number: [] if absent == () else absent for number, absent in wanted.items()}
+    values = {number: [] if default == () else default for number, default in wanted.items()}
     for number, value in fields(message):
         if number in values and isinstance(value, int) == isinstance(wanted[number], int):
             if wanted[number] == ():
@@ -86,32 +86,32 @@ def parse(message, wanted):
 def fields(message):
     """Yield the number and the value (an int or a memoryview) of each field of a message. Raises ValueError."""
     message = memoryview(message)
-    at, end = 0, len(message)
-    while at < end:
-        key, at = varint(message, at)
+    position, end = 0, len(message)
+    while position < end:
+        key, position = varint(message, position)
         kind = key & 7
         if kind == VARINT:
-            value, at = varint(message, at)
+            value, position = varint(message, position)
         else:
             length = {FIXED64: 8, FIXED32: 4}.get(kind)
             if kind == LENGTH:
-                length, at = varint(message, at)
-            if length is None or length > end - at:
+                length, position = varint(message, position)
+            if length is None or length > end - position:
                 raise ValueError("the profiler's data isn't a complete protocol buffer")
-            value = message[at : at + length]
-            at += length
+            value = message[position : position + length]
+            position += length
         yield key >> 3, value
 
 
-def varint(message, at):
+def varint(message, position):
     """Return the integer that starts at a position, and the position after it. Raises ValueError."""
     value = shift = 0
-    while at < len(message) and shift < 64:
-        byte = message[at]
-        at += 1
+    while position < len(message) and shift < 64:
+        byte = message[position]
+        position += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value, position
         shift += 7
     raise ValueError("the profiler's data isn't a complete protocol buffer")
 
@@ -124,11 +124,11 @@ def text(value):
 def union(*intervals):
     """Return the length of the union of intervals, in their unit. The arguments are lists of (start, end)."""
     total = 0
-    reached = None
-    for start, end in sorted(interval for some in intervals for interval in some):
-        if reached is None or start > reached:
-            reached = start
-        if end > reached:
-            total += end - reached
-            reached = end
+    last_end = None
+    for start, end in sorted(interval for intervals_of_kind in intervals for interval in intervals_of_kind):
+        if last_end is None or start > last_end:
+            last_end = start
+        if end > last_end:
+            total += end - last_end
+            last_end = end
     return total

@@ -28,7 +28,7 @@ class Words:
         """Wait for this command. Raises the errors of `next`, and WordError for another command."""
         line = self._line()
         if line != word.encode("ascii"):
-            raise WordError("received the word {!r} instead of '{}'".format(line[:LONGEST], word))
+            raise WordError("received the command {!r} instead of '{}'".format(line[:LONGEST], word))
 
     def next(self):
         """Wait for the next command: TURN, END, and for ALONE the number of samples.
@@ -36,12 +36,12 @@ class Words:
         Raises WordError for an unknown command, and KeyboardInterrupt if the sender has ended.
         """
         line = self._line()
-        word, _, count = line.decode("ascii", "backslashreplace").partition(" ")
+        command, _, count = line.decode("ascii", "backslashreplace").partition(" ")
         if line in (b"turn", b"end"):
-            return word
-        if word == ALONE and count.isdigit() and len(count) <= DIGITS:
+            return command
+        if command == ALONE and count.isdigit() and len(count) <= DIGITS:
             return int(count)
-        raise WordError("unknown word {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
+        raise WordError("unknown command {!r}: expected 'turn', 'alone N' or 'end'".format(line[:LONGEST]))
 
     def _line(self):
         """Wait for the next line."""
@@ -61,10 +61,10 @@ def take_standard_input():
 
     From then on, standard input is empty for all other readers in this process and its children.
     """
-    nothing = os.open(os.devnull, os.O_RDONLY)  # it gets number 0 if the process was started without standard input
+    null_device = os.open(os.devnull, os.O_RDONLY)  # it gets number 0 if the process was started without standard input
     descriptor = os.dup(0)  # not inheritable (PEP 446)
     os.set_blocking(descriptor, True)
-    os.dup2(nothing, 0)
-    if nothing != 0:
-        os.close(nothing)
+    os.dup2(null_device, 0)
+    if null_device != 0:
+        os.close(null_device)
     return descriptor

@@ -50,11 +50,11 @@ def report(path, emit, words, telemetry):
         job, problem = None, str(error)
     if job is not None and job.die_with_parent:
         process.die_with_parent()
-    now, started = time.time(), process.start_time()
+    current, started = time.time(), process.start_time()
     emit(
         "hello",
         schema=SCHEMA,
-        time=now,
+        time=current,
         started=started,
         pid=os.getpid(),
         python=".".join(map(str, sys.version_info[:3])),
@@ -70,7 +70,7 @@ def report(path, emit, words, telemetry):
     # Last, so that reading the packages isn't part of any phase.
     emit("pins", packages=process.installed_packages())
     # The clock may have been set back in between. Don't report a negative time.
-    wall = max(0.0, time.time() - (started or now))
+    wall = max(0.0, time.time() - (started or current))
     emit("resources", wall_seconds=wall, **process.usage(), **telemetry.resources(), **compiled.resources())
     emit("end", **outcome._asdict())
     return 1 if outcome.status in (FAILED, CPU_FALLBACK) else 0
@@ -155,4 +155,4 @@ class FromSource(importlib.machinery.SourceFileLoader):
 
     def path_stats(self, path):
         """Raise OSError, so that importlib neither reads nor writes bytecode."""
-        raise OSError("no bytecode is kept of {}".format(path))
+        raise OSError("no bytecode of {} is stored".format(path))

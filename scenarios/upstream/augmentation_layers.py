@@ -33,7 +33,7 @@
 # when     = { layers = "translation", mode = "eager" }        # how they were called is not told
 # hardware = "not reported"
 # ///
-"""A call of a layer on a batch of 64 images of 8 × 8 pixels. They are so small that the pixels take little time.
+"""A call of a layer on a batch of 64 images of 8 × 8 pixels. The images are so small that pixels take little time.
 
 layers  translation: RandomTranslation; rotation: RandomRotation; flip: RandomFlip
 mode    function: the layer is called in a tf.function, as in fit or Dataset.map; eager: without a tf.function

@@ -40,7 +40,7 @@
 # of       = "memory growth"
 # hardware = "CPU, in Docker"
 # ///
-"""400 or 120 calls with one image, a NumPy array. 40 earlier calls don't count, because they create reused buffers.
+"""400 or 120 calls with one image in a NumPy array. 40 earlier calls, which create reused buffers, don't count.
 
 model  convolutions: two of 64 filters, 64 × 64 pixels; resnet: ResNet50 with random weights, 64 × 64 pixels
 call   eager: the model is called; function: it is called in a tf.function

@@ -82,7 +82,7 @@ def scenario(bench, *, call="predict", shapes="changing"):
 
 
 def make_model(tf, keras, traces):
-    """Return a model: the sum of a row of any length, times a weight. `traces` gets an item when Python executes it."""
+    """Return a model: the sum of a row of any length, times a weight. `traces` gets an item at each execution."""
 
     class Sum(keras.layers.Layer):
         def call(self, x):

@@ -35,7 +35,7 @@
 # ///
 """900 sums of two symbolic inputs of a model. Each sum adds a layer, and none is ever computed.
 
-The issues have 3,000 sums. In 2.13, each sum takes longer than the one before, so their ratio holds only for 3,000.
+The issues have 3,000 sums. In 2.13, each sum takes longer than the sum before, so the ratio holds only for 3,000 sums.
 """
 
 from kit import main

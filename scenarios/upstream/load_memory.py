@@ -152,7 +152,7 @@
 format  saved_model, h5: `load_model` from a file of that format; plain: `tf.saved_model.load`; json: the model is made
         from JSON, which according to a user doesn't leak; again: the loaded model is saved, and the next model is
         loaded from that file
-model   dense: 784 inputs, a dense layer of 128 units, dropout, and one of 10; lookup: a StringLookup of 100,000 words
+model   dense: 784 inputs, a dense layer of 128 units, dropout, and 10 outputs; lookup: a StringLookup of 100,000 words
 """
 
 import gc

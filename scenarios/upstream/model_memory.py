@@ -49,7 +49,7 @@
 # ///
 """The memory that the process keeps after each of 12 small models is trained for one step on 32 rows of 10 numbers.
 
-A model has a dense layer of 32 units and one of 1 unit.
+A model has a dense layer of 32 units and a dense layer of 1 unit.
 
 training  fit: with compile and fit; fit_cleared: the same, and after each model the session is cleared and garbage is
           collected; function: with a method that is a tf.function, a tape and SGD, and cleared like fit_cleared

@@ -95,7 +95,7 @@ def test_a_folder_that_is_gone_is_no_artifacts(tmp_path):
 
 
 def test_another_file_system_is_not_entered():
-    with patch.object(artifacts, "_MOST_LISTED", artifacts.ENTRIES_LIMIT):
+    with patch.object(artifacts, "_MAX_LISTED", artifacts.ENTRIES_LIMIT):
         assert "pts: on another file system" in from_folder("/dev").refused
 
 

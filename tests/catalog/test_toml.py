@@ -192,7 +192,7 @@ def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "told"),
     [
-        (SCRIPT, "import this\n", "step.py:1: This file has no `# /// script` header (PEP 723). Begin the file with"),
+        (SCRIPT, "import this\n", "step.py:1: This file has no `# /// script` header (PEP 723). Start the file with"),
         (SCRIPT, "", "step.py:1: This file has no"),
         ("# /// script", "# /// other", "step.py:1: This file has no"),
         ("# [tool", "#[tool", "step.py:5: This line interrupts the header that starts in line 2. Begin every"),

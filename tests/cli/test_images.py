@@ -58,7 +58,7 @@ def test_pushing_without_a_registry_is_told_before_anything_is_built(harness: Ha
 def test_an_unknown_environment_is_a_usage_error(harness: Harness) -> None:
     done = harness("images", "verify", "tf3")
     assert done.returncode == 2
-    assert "There are: old, new." in done.stderr
+    assert "Valid names: old, new." in done.stderr
 
 
 def test_building_without_an_engine_is_exit_4(harness: Harness) -> None:

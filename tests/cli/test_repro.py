@@ -28,7 +28,7 @@ def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claim
 def test_an_unknown_issue_is_a_usage_error_that_lists_what_there_is(claiming: Harness) -> None:
     done = claiming("repro", "T#1002")
     assert done.returncode == 2
-    assert "No scenario checks a claim of T#1002.\nThere are: K#7, T#1001." in done.stderr
+    assert "No scenario checks a claim of T#1002.\nIssues with claims: K#7, T#1001." in done.stderr
 
 
 def test_exactly_the_cells_of_a_claim_are_planned(claiming: Harness) -> None:
@@ -62,7 +62,7 @@ def test_a_claim_is_measured_until_it_is_clear_and_fails_on_what_was_asked(claim
 def test_claims_are_measured_in_slots_and_go_on_in_slots(claiming: Harness) -> None:
     refused = claiming("repro", "T#1001", *SHORT, "--slots", "2")
     assert refused.returncode == 4
-    assert "Measure it: harness fleet check --slots 2" in refused.stderr
+    assert "To measure it: harness fleet check --slots 2" in refused.stderr
     done = claiming("repro", "T#1001", *SHORT, "--slots", "1")
     assert done.returncode == 0, done.stderr
     assert {launch["resources"].get("slots") for launch in claiming.launches} <= {None, 1}

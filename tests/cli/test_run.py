@@ -54,7 +54,7 @@ def test_a_script_that_reads_a_file_that_is_not_there_ends_with_its_own_error_an
     write("mine.py", "open('data.csv')\n")
     done = harness("run", "mine.py", *SHORT)
     assert done.returncode == 1
-    assert "No such file or directory: 'data.csv' (mine.py, line 1). To bring a file: --with data.csv" in done.stderr
+    assert "No such file or directory: 'data.csv' (mine.py, line 1). To pass the file: --with data.csv" in done.stderr
     write("data.csv", "1,2\n")
     assert harness("run", "mine.py", *SHORT, "--with", "data.csv").returncode == 0
 

@@ -301,7 +301,7 @@ def test_the_worker_of_a_killed_harness_ends(docker, engine, requirement):
 
 
 def test_cleaning_finds_what_a_killed_harness_left(docker, engine, requirement):
-    image = docker._image(requirement)
+    image = docker._get_image_id(requirement)
     runs = [f"{docker._run}-{number}" for number in (1, 2)]
     specifications = [Specification(image, ["true"], {}, {RUN_LABEL: run, CELL_LABEL: "x"}, Limits()) for run in runs]
     with create_container(engine, specifications[0]), create_container(engine, specifications[1]):

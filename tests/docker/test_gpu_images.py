@@ -166,7 +166,7 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
         "The libraries of TensorFlow contain this GPU code sm_60 compute_70; `gpu_code` in docker-bake.hcl is "
         "compute_70.",
         "The libraries of TensorFlow contain this PTX without machine code compute_70 of PTX 6.3; `ptx_alone` "
-        "in docker-bake.hcl is not given.",
+        "in docker-bake.hcl is not set.",
         "cuDNN has machine code for sm_30 sm_60 sm_70; `cudnn_code` in docker-bake.hcl is sm_60.",
     ]
 

@@ -152,7 +152,7 @@ def test_a_way_in_which_a_container_has_no_library_of_the_driver_is_passed_over(
     nvidia.describe(has_driver=False)
     backend.check_gpus(["0"])
     lacks, taken = backend.try_gpus([REQUIREMENT])
-    assert lacks.startswith("Through CDI, containers don't get all that CUDA needs. A test container")
+    assert lacks.startswith("Through CDI, containers don't get everything that CUDA needs. A test container")
     assert "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1" in lacks
     assert taken == "Containers get GPUs through the runtime nvidia."
 
@@ -322,7 +322,7 @@ def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nv
     done = harness(nvidia, root, "matrix", *CELL, "--gpu-via", "driver")
     assert done.returncode == 4, done.stderr
     assert "NVIDIA's tools can't change control groups" in done.stderr
-    assert "Use CDI (--gpu-via cdi), which doesn't need them." in done.stderr
+    assert "Use CDI (--gpu-via cdi), which doesn't change control groups." in done.stderr
     assert not (root / "results").exists()
 
 

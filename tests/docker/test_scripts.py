@@ -61,4 +61,4 @@ def test_one_that_needs_the_network_fails_by_its_own_error_and_is_told_what_to_d
     assert found.error.startswith(
         "URLError: <urlopen error [Errno -3] Temporary failure in name resolution> (mine.py, "
     )
-    assert found.error.endswith("A launch has no network: download the file before, and bring it by --with FILE")
+    assert found.error.endswith("A launch has no network: download the file first, and pass it with --with FILE")

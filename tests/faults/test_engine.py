@@ -121,7 +121,7 @@ def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, r
 
 
 def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, requirement):
-    behind._image(requirement)
+    behind._get_image_id(requirement)
     proxy.freeze()
     with pytest.raises(CannotRunHereError, match="stopped answering"):
         behind.launch(requirement, job(STAYS))

@@ -76,7 +76,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     assert (found.safe, found.work) == (4, "ways old fine fast")
     assert load_stored("cpu") == found
     assert load_stored("gpu") is None
-    assert ears.said[-1].endswith("times as long as one alone: safe.")
+    assert ears.said[-1].endswith(" as long as in one slot alone: safe.")
     assert {len(places) for places in made} == {1, 4, 5, 6}
     assert [0, 1, 2, 3, 4, 5] in made
     # each slot is the one that is alone
@@ -94,7 +94,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     [
         (0.001, 1.0, (6, "safe")),
         (0.025, 0.98, (8, "safe")),
-        (0.06, 1.0, (24, "this is not certainly safe")),
+        (0.06, 1.0, (24, "it isn't certain that this is safe")),
         (0.02, 1.2, (6, "not safe")),
     ],
 )
@@ -111,7 +111,7 @@ def test_what_is_not_known_is_measured_again(
 def test_slots_that_were_not_looked_at_are_refused_but_for_one() -> None:
     assert count_allowed_slots("gpu", 1, MARGIN) == 1
     with pytest.raises(
-        CannotRunHereError, match=r"has not been measured\.\nMeasure it: harness fleet check --gpu --slots 2"
+        CannotRunHereError, match=r"has not been measured\.\nTo measure it: harness fleet check --gpu --slots 2"
     ):
         count_allowed_slots("gpu", 2, MARGIN)
 
@@ -127,8 +127,8 @@ def test_slots_are_used_only_with_a_margin_that_their_interference_is_below() ->
         with pytest.raises(CannotRunHereError) as refused:
             count_allowed_slots("cpu", wanted, 0.01)
         assert str(refused.value) == (
-            "4 slots are safe on this machine for a margin of 3 %, but this run has a margin of 1 %: 4 at the same "
-            "time took 1.005× (0.998 to 1.012) times as long as one alone.\n"
+            "4 slots are safe on this machine for a margin of 3 %, but this run has a margin of 1 %: launches in 4 slots at "
+            "the same time took 1.005× (0.998 to 1.012) as long as in one slot alone.\n"
             f"Omit --slots or --margin, or measure again: harness fleet check{more} --margin 1%"
         )
     # one slot has no interference

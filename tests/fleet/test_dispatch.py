@@ -115,7 +115,7 @@ def measured(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Calla
         current[:] = given
         monkeypatch.setattr(dispatch, "_open_places", places)
         monkeypatch.setattr(dispatch, "_count_slots", lambda request, planned: len(given))
-        monkeypatch.setattr(dispatch, "_make_ready", lambda *arguments, **more: lacking or {})
+        monkeypatch.setattr(dispatch, "_prepare_environments", lambda *arguments, **more: lacking or {})
         if resume:
             return dispatch.resume(resume, ears or Ears(), rounds=None, budget=None)
         made = replace(planned, plan=replace(planned.plan, **plan))  # type: ignore[arg-type]
@@ -388,4 +388,4 @@ def test_environments_are_prepared_once_and_again_with_the_next_fallback(
     monkeypatch.setattr(
         dispatch, "replace_fallbacks", lambda planned, lacking: after if list(lacking) == ["old"] else None
     )
-    assert dispatch._make_ready(planned, Ears(), wait=False) == {"old": first, "new": second}
+    assert dispatch._prepare_environments(planned, Ears(), wait=False) == {"old": first, "new": second}

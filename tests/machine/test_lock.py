@@ -84,7 +84,7 @@ def test_who_waits_for_a_slot_gets_the_one_that_is_let_go() -> None:
         with hold_slot(slots, let_go) as place:
             assert place == 0
     assert len(said) == 1
-    assert said[0].endswith("Waiting for one.")
+    assert said[0].endswith("Waiting for a slot.")
 
 
 def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:

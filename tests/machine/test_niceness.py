@@ -23,7 +23,7 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
     made = Kernel()
     monkeypatch.setattr(os, "getpriority", lambda *_: made.nice)
     monkeypatch.setattr(os, "setpriority", made.setpriority)
-    monkeypatch.setattr(niceness, "_AUTOGROUP", tmp_path / "autogroup")
+    monkeypatch.setattr(niceness, "_AUTOGROUP_FILE", tmp_path / "autogroup")
     yield made
     assert made.nice in {0, 10}
 

@@ -52,7 +52,7 @@ def cards(count: int) -> list[Gpu]:
 def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores() -> None:
     shape = machine(4, threads=1)
     assert divide_machine(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
-    with pytest.raises(UsageError, match="--slots 3: this machine has 2 GPUs for them"):
+    with pytest.raises(UsageError, match="--slots 3: this machine has 2 GPUs for slots"):
         divide_machine(3, shape.cpus, cards(2), known=shape)
     with pytest.raises(UsageError, match="4 physical cores"):
         divide_machine(None, shape.cpus, cards(5), known=shape)

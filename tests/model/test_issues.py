@@ -59,8 +59,8 @@ def test_whatever_is_typed_is_an_issue_or_a_sentence(text: str) -> None:
 def test_an_issue_that_nobody_claims_anything_of_gets_all_and_no_near_miss() -> None:
     error = make_unknown_error(parse("T#33488"), [parse("T#33487"), parse("K#13118"), parse("T#33487")])
     assert error.message == "No scenario checks a claim of T#33488."
-    assert error.advice.startswith("There are: K#13118, T#33487. ")
-    assert "There are: none." in make_unknown_error(parse("T#1"), []).advice
+    assert error.advice.startswith("Issues with claims: K#13118, T#33487. ")
+    assert "Issues with claims: none." in make_unknown_error(parse("T#1"), []).advice
 
 
 def test_many_known_issues_are_not_listed_but_where_they_are() -> None:

@@ -54,9 +54,9 @@ def test_of_near_names_the_one_with_the_same_letters_is_meant() -> None:
 
 def test_of_many_names_only_the_nearest_are_listed() -> None:
     few = [f"name_{number}" for number in range(LISTED)]
-    assert list_valid_names("name_3", few, "harness list") == f"There are: {', '.join(few)}."
+    assert list_valid_names("name_3", few, "harness list") == f"Valid names: {', '.join(few)}."
     told = list_valid_names("nmae_12", [*few, "name_12"], "harness list")
-    assert told.startswith(f"There are {LISTED + 1}, such as name_12, ")
+    assert told.startswith(f"There are {LISTED + 1} valid names, such as name_12, ")
     assert told.endswith(" To see all: harness list")
     assert told.count("name_") == NEAREST
 

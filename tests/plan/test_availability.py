@@ -75,7 +75,7 @@ def test_work_that_is_done_on_the_cpu_is_not_available_on_a_gpu() -> None:
 def test_that_work_is_not_the_gpus_is_said_before_what_the_gpu_lacks() -> None:
     """The advice to use another environment would lead nowhere."""
     (missing,) = split([cell("tf1.14")], host(A100), needs=[replace(INT32, reason="", advice="")])[1]
-    assert (missing.reason, missing.advice) == ("its work runs on cpu", "Omit --gpu and --gpus.")
+    assert (missing.reason, missing.advice) == ("the scenario runs only on cpu", "Omit --gpu and --gpus.")
 
 
 def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:

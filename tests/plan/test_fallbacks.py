@@ -185,10 +185,10 @@ def test_it_is_said_what_stands_in_for_what_and_why() -> None:
     assert describe_fallbacks(()) == ""
     assert describe_fallbacks(taken("quick", host(RTX3090))) == (
         "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
-        "10.0 is older than GPUs of compute capability 8.6. On such GPUs, it took half an hour to start, "
+        "10.0 is older than GPUs of compute capability 8.6. On such GPUs, releases took half an hour to start, "
         "stopped responding, or computed "
         "wrong results). Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast tf2.0 "
-        "trains. The CPU (without --gpu) and GPUs up to compute capability 7.5, such as T4 and V100, do."
+        "trains. To see this, use the CPU (without --gpu), or a GPU up to compute capability 7.5, such as T4 or V100."
     )
 
 

@@ -203,7 +203,7 @@ def test_an_old_driver_is_told_and_an_unknown_one_is_not_judged(driver: str, sup
         ("tf2.15", "the cuDNN in its image has no code for compute capability 12.0"),
         ("tf2.16", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
         ("tf2.20", "CUDA_ERROR_INVALID_PTX (tensorflow issues 97387"),
-        ("tf2.21", "its XLA ends the process, because it creates PTX 8.5"),
+        ("tf2.21", "XLA ends the process, because XLA creates PTX 8.5"),
     ],
 )
 def test_on_blackwell_each_release_has_its_own_reason(name: str, words: str) -> None:

@@ -72,12 +72,12 @@ def test_an_axis_leaves_out_scenarios_that_lack_it() -> None:
     ("selection", "problem"),
     [
         ({"environments": ["tf3"]}, "Unknown environment: 'tf3'"),
-        ({"environments": ["tf1.41"]}, "Did you mean tf1.14?\nThere are: tf1.14, tf2.0, tf2.15."),
+        ({"environments": ["tf1.41"]}, "Did you mean tf1.14?\nValid names: tf1.14, tf2.0, tf2.15."),
         ({"scenarios": ["stepp"]}, "Did you mean step?"),
         ({"suite": "qick"}, "Unknown suite: 'qick'. Did you mean quick?"),
         ({"axes": {"mod": ["graph"]}}, "Unknown axis: 'mod'. Did you mean mode?"),
-        ({"axes": {"dtpye": ["1"]}, "scenarios": ["step"]}, "Did you mean dtype?\nThere are: call, mode, dtype, "),
-        ({"axes": {"szie": ["1"]}, "suite": "quick"}, "Unknown axis: 'szie'.\nThere are: call, mode, dtype, "),
+        ({"axes": {"dtpye": ["1"]}, "scenarios": ["step"]}, "Did you mean dtype?\nValid names: call, mode, dtype, "),
+        ({"axes": {"szie": ["1"]}, "suite": "quick"}, "Unknown axis: 'szie'.\nValid names: call, mode, dtype, "),
         ({"axes": {"mode": ["grph"]}}, "Unknown value of the axis mode: 'grph'. Did you mean graph?"),
     ],
 )
@@ -91,7 +91,7 @@ def test_an_empty_selection_says_which_filter_emptied_it() -> None:
     with pytest.raises(NothingSelectedError) as caught:
         chosen(suite="quick", axes={"call": ["batch"], "mode": ["graph"]})
     assert "--axis mode=graph excludes all 1 combinations" in str(caught.value)
-    assert "They have mode eager." in str(caught.value)
+    assert "The combinations have mode eager." in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_a_suite_whose_names_all_exist_has_no_problem(tmp_path: Path) -> None:
         ("mode =", "mood =", "5: Unknown axis of step: 'mood'. Did you mean `mode`?"),
         ('"fit"', '"fti"', "6: Unknown value of call: 'fti'. Did you mean fit?"),
         ('"tf2.0"', '"tf2.1"', "7: Unknown environment: 'tf2.1'."),
-        ('"graph"', '"eager"', "4: This part selects nothing: the scenario's header excludes all of it."),
+        ('"graph"', '"eager"', "4: This part selects nothing: the scenario's header excludes all its combinations."),
     ],
 )
 def test_a_name_that_matches_nothing_is_told_with_its_line(tmp_path: Path, old: str, new: str, told: str) -> None:

@@ -89,7 +89,7 @@ def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
 @pytest.mark.parametrize(
     ("axes", "told"),
     [
-        ({"xla": ["fast"]}, ("Unknown value of the setting xla: 'fast'", "There are: on, off, default.")),
+        ({"xla": ["fast"]}, ("Unknown value of the setting xla: 'fast'", "Valid names: on, off, default.")),
         ({"precision": ["float16"]}, ("Unknown value of the setting precision: 'float16'", "mixed_float16, float32")),
         ({"tf23": ["on"]}, ("Unknown axis: 'tf23'. Did you mean tf32?", "tf32, xla, precision, deterministic")),
     ],

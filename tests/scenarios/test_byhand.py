@@ -60,7 +60,7 @@ def test_it_runs_with_no_options(by_hand):
     labels = [line.split("  ")[0] for line in done.stdout.splitlines()]
     assert labels == ["build", "warm up", "steady state", "step", "colour", "fingerprint"]
     assert re.search(r"^step +mean [\d.]+ ms, median", done.stdout, re.MULTILINE)
-    assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in all]" in done.stdout
+    assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in total]" in done.stdout
     assert "cpu" not in done.stdout
 
 

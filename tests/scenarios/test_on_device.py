@@ -106,7 +106,7 @@ def test_a_call_of_many_seconds_is_not_profiled(stage):
 
 def test_a_trace_too_large_to_read_is_left(stage, monkeypatch):
     monkeypatch.setattr(on_device, "LARGEST_BYTES", 10)
-    assert stage(data=BUSY).values[-1].startswith("not profiled: its trace has ")
+    assert stage(data=BUSY).values[-1].startswith("not profiled: the trace has ")
 
 
 def test_what_is_not_told_is_left_out_and_no_zero(stage):

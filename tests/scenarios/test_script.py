@@ -76,23 +76,27 @@ if __name__ == "__main__":
     [
         (
             "x = 1\nopen('absent.csv')",
-            "No such file or directory: 'absent.csv' (mine.py, line 2). To bring a file: --with absent.csv",
+            "No such file or directory: 'absent.csv' (mine.py, line 2). To pass the file: --with absent.csv",
         ),
         (
             "import absent.module",
-            "No module named 'absent' (mine.py, line 1). If absent is a file or folder of yours, bring it: --with",
+            "No module named 'absent' (mine.py, line 1). If absent is your own file or folder, pass it: --with",
         ),
-        ("xrange(3)", "name 'xrange' is not defined (mine.py, line 1). Python 2 has it. Write range"),
-        ("import urllib2", "No module named 'urllib2' (mine.py, line 1). It is a module of Python 2. Write urllib"),
-        ("input()", "EOFError: EOF when reading a line (mine.py, line 1). Its standard input is empty: --stdin FILE"),
+        ("xrange(3)", "name 'xrange' is not defined (mine.py, line 1). Only Python 2 has this name. Write range"),
+        ("import urllib2", "No module named 'urllib2' (mine.py, line 1). Only Python 2 has this module. Write urllib"),
+        (
+            "input()",
+            "EOFError: EOF when reading a line (mine.py, line 1). The script's standard input is empty. To pass a "
+            "file: --stdin FILE",
+        ),
         ("raise OSError(-3, 'Temporary failure in name resolution')", "(mine.py, line 1). A launch has no network"),
         ("def f():\n    raise ValueError('no.')\nf()", "ValueError: no. (mine.py, line 2)"),
         ("import sys\nsys.exit(3)", "it ended with exit status 3"),
         (
             "import argparse\np = argparse.ArgumentParser()\np.add_argument('--steps', type=int, required=True)\n"
             "p.add_argument('-o', '--out', required=True)\np.parse_args()",
-            "error: the following arguments are required: --steps, -o/--out. Pass its arguments at the end of the "
-            "command: -- --steps N --out OUT",
+            "error: the following arguments are required: --steps, -o/--out. Pass the script's arguments at "
+            "the end of the command: -- --steps N --out OUT",
         ),
         ("import sys\nprint('no GPU', file=sys.stderr)\nsys.exit(1)", "it ended with exit status 1: no GPU"),
         ("import sys\nsys.exit('bad')", "it ended with exit status 1: bad"),
@@ -121,7 +125,7 @@ def test_a_script_of_which_nothing_ran_after_its_imports_has_no_result(script, t
     source = "import sys\nsys.path.insert(0, '')\nimport keras\n"
     done = script(source + "def main():\n    keras.run()\n")
     assert done.end["status"] == "not available"
-    assert done.end["reason"].startswith("nothing of its own ran: ")
+    assert done.end["reason"].startswith("its own code did nothing: ")
     assert script(source + "print(sum(range(10 ** 7)))").end["status"] == "ok"
 
 
@@ -170,7 +174,7 @@ def test_files_are_beside_a_script_with_the_name_of_its_scenario(script, tmp_pat
     assert observed(script(source))["output"]["lines"] == ["5 7 7"]
     assert (tmp_path / "mine.py").read_text() == "# the scenario"
     missing = script(source + "open(os.path.join(here, 'b.csv'))").end["reason"]
-    assert missing.endswith("To bring a file: --with b.csv")
+    assert missing.endswith("To pass the file: --with b.csv")
 
 
 def test_the_ratio_of_two_numbers_is_one_more_and_only_of_the_same_kind(script):

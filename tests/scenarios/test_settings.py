@@ -148,8 +148,8 @@ def test_what_cannot_be_read_is_left_out(monkeypatch, seen):
     ("asked", "found", "reason"),
     [
         ({"xla": "off"}, {"xla": ["step"]}, "XLA still compiles step"),
-        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, but it is float32 here"),
-        ({"deterministic": "on"}, {}, "deterministic=on was requested, but it is off here"),
+        ({"precision": "mixed_float16"}, {}, "precision=mixed_float16 was requested, but the active value is float32"),
+        ({"deterministic": "on"}, {}, "deterministic=on was requested, but the active value is off"),
         ({"tf32": "on"}, {}, "the effect of tf32=on can't be observed here"),
     ],
 )
@@ -387,5 +387,5 @@ def test_the_number_of_cores_is_what_the_process_may_use(monkeypatch, seen):
     seen(**FOUND)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 3}, raising=False)
     assert Settings({"cpus": "2"}).observe(None, "cpu") == {**FOUND, "cpus": "2"}
-    with pytest.raises(NotAvailable, match="cpus=4 was requested, but it is 2 here"):
+    with pytest.raises(NotAvailable, match="cpus=4 was requested, but the active value is 2"):
         Settings({"cpus": "4"}).observe(None, "cpu")

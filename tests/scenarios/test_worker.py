@@ -137,7 +137,7 @@ def test_a_launch_that_nobody_tells_anything_any_more_ends_without_an_end(launch
 def test_a_word_that_is_not_known_is_a_failure_with_a_sentence(launch, word):
     done = launch(MEASURES, sampling=TURNS, words=f"turn\n{word}\nturn\n")
     assert (done.status, done.end["status"]) == (1, "failed")
-    assert "unknown word" in done.end["reason"]
+    assert "unknown command" in done.end["reason"]
     assert len(done.of("turn")) == 2
 
 
@@ -390,7 +390,7 @@ def test_ctrl_c_ends_without_an_end(launch):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"schema": 2}, "another schema than 1"),
+        ({"schema": 2}, "doesn't have the schema 1"),
         ({"sampling": {"mode": "guess"}}, "unknown sampling 'guess'"),
         ({"sampling": {"mode": "time"}}, "has no 'warmup_seconds'"),
         ({"cell": {"axes": {}}}, "has no 'environment'"),

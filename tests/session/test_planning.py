@@ -303,7 +303,7 @@ def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Pla
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
-        (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' isn't a GPU", "nvidia-smi -L"]),
+        (["--gpus", "0,x"], 2, ["--gpus 0,x: 'x' isn't a GPU number or UUID", "nvidia-smi -L"]),
         (["--gpu-via", "luck"], 2, ["--gpu-via", "cdi", "runtime", "driver"]),
         (["--gpu-via", "cdi", "--backend", "local"], 2, ["--gpu-via cdi applies only to containers", "Pass --gpu."]),
         (["--gpu", "--resume", "results/none"], 2, ["it doesn't accept --gpu"]),

@@ -84,7 +84,7 @@ GROUP, SCENARIO = ("plan", "groups", 0), ("scenarios", 0)
         (lambda run: run["scenarios"].append(run["scenarios"][0]), "scenarios has step twice"),
         (
             lambda run: run["scenarios"][0]["axes"].pop("mode"),
-            "of the scenario step isn't a value of an axis|isn't an axis",
+            "isn't a value of an axis of the scenario step|isn't an axis",
         ),
         (put(*SCENARIO, "compare", 1, "along", value="moon"), "along 'moon', which isn't an axis"),
         (put(*SCENARIO, "compare", 1, "along", value="size"), "along 'size', which is a sweep"),

@@ -60,8 +60,8 @@ class DockerBackend(ImageBackend):
         self._root = root
         self._run = run
         self._ids: dict[str, str] = {}
-        self._wanted: Sequence[str] = ()
-        self._untried: Sequence[gpus.GpuAccess] = ()
+        self._requested_gpus: Sequence[str] = ()
+        self._untried_methods: Sequence[gpus.GpuAccess] = ()
         self._priority: Priority | None = None
         self._started: set[str] = set()  # the volumes of compiled code with which a launch has succeeded
 
@@ -105,18 +105,18 @@ class DockerBackend(ImageBackend):
 
     def check_gpus(self, wanted: Sequence[str], via: GpuWay | None = None) -> None:
         """Find the methods that may give these GPUs to containers. Raises CannotRunHereError if there is none."""
-        self._untried = gpus.select_able(gpus.find(self.engine, via), wanted)
-        self._wanted, self.access = wanted, self._untried[0]
+        self._untried_methods = gpus.select_able(gpus.find(self.engine, via), wanted)
+        self._requested_gpus, self.access = wanted, self._untried_methods[0]
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
-        """Choose the first method with which a container gets the checked GPUs. Return sentences about the methods.
+        """Choose the first method with which a container gets the checked GPUs. Return messages about the methods.
 
         The test needs an image: an image of one of these environments or, before these are built, any GPU image of
         harness. Nothing is reported if there is no image, or if the GPUs were tested before.
         """
-        own = next((image.id for requirement in requirements if (image := self.images.find(requirement))), "")
-        if own or not self._untried:
-            return self._try_gpus(own)
+        image_id = next((image.id for requirement in requirements if (image := self.images.find(requirement))), "")
+        if image_id or not self._untried_methods:
+            return self._try_gpus(image_id)
         try:
             return self._try_gpus(self.images.any_for(Device.GPU))
         except gpu_refusals.GpuRefusedError:
@@ -125,25 +125,25 @@ class DockerBackend(ImageBackend):
             return []  # a problem with that image doesn't concern this run
 
     def _try_gpus(self, image: str) -> list[str]:
-        if not self._untried or not image:
+        if not self._untried_methods or not image:
             return []
         self.access, messages = gpus.choose_working(
-            self._untried,
+            self._untried_methods,
             lambda access: gpus.try_access(
-                self.engine, image, access.way, access.list_requested(self._wanted), self._run
+                self.engine, image, access.way, access.list_requested(self._requested_gpus), self._run
             ),
         )
-        self._untried = ()
+        self._untried_methods = ()
         return messages
 
     def check_room(self, requirements: Sequence[Requirement]) -> None:
         """Raise CannotRunHereError if there isn't enough disk space for the images that must be built."""
-        room = self.images.room(requirements)
-        if room.level is Level.BAD:
-            count, free, needed = (room.facts[key] for key in ("images", "free", "needed"))
+        disk_space = self.images.room(requirements)
+        if disk_space.level is Level.BAD:
+            count, free, needed = (disk_space.facts[key] for key in ("images", "free", "needed"))
             raise CannotRunHereError(
-                f"{counted(count, 'image', 'is')} to be built. This needs about {needed / 1e9:.0f} GB, and "
-                f"{room.facts['where']} has {free / 1e9:.1f} GB.",
+                f"{counted(count, 'image')} must be built. This needs about {needed / 1e9:.0f} GB of disk space, but "
+                f"{disk_space.facts['where']} has only {free / 1e9:.1f} GB.",
                 "Remove images that you no longer need (docker system df lists them), or request fewer environments "
                 "(-e).",
             )
@@ -167,9 +167,9 @@ class DockerBackend(ImageBackend):
     def _check_access(self, gpus_wanted: Sequence[str], requirements: Sequence[Requirement]) -> CheckResult:
         """Check how containers get GPUs.
 
-        If GPUs are requested and an image exists, a test container shows it. Otherwise, the engine's settings show it.
+        If GPUs are requested and an image exists, start a test container. Otherwise, read the engine's settings.
 
-        Any image of harness can be used, but images of these environments come first.
+        The test can use any image of harness, but prefers images of these environments.
         """
         needs_gpus = bool(gpus_wanted)
         try:
@@ -224,11 +224,11 @@ class DockerBackend(ImageBackend):
         return []
 
     def facts(self) -> BackendFacts:
-        """Return the facts about the engine for run.json, and how it provides images, priority and GPUs."""
+        """Return the engine's facts for run.json, and how it provides images, priority and GPUs."""
         facts = replace(self.engine.facts, registry=recipe.get_registry())
         if self._priority:
             facts = replace(facts, priority=f"{SHARES} CPU shares in the control group {self._priority.parent}")
-        if not self._wanted:
+        if not self._requested_gpus:
             return facts
         return replace(facts, gpus_by=self.access.way.words, gpu_groups=gpus.find_groups(self.engine))
 
@@ -265,7 +265,7 @@ class DockerBackend(ImageBackend):
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield one launch in a new container, and remove the container after the block."""
-        specification = self._specification(requirement, job)
+        specification = self._make_specification(requirement, job)
         is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
         with (
             gpu_refusals.explain_refusals(job.limits.gpus, rootless=is_rootless),
@@ -275,7 +275,7 @@ class DockerBackend(ImageBackend):
             container.put(worker.collect_files(job, die_with_parent=False), (worker.ARTIFACTS,))
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
-                ended = worker.make_outcome(
+                outcome = worker.make_outcome(
                     events,
                     ending,
                     stderr,
@@ -285,9 +285,9 @@ class DockerBackend(ImageBackend):
                     cards=self.gpu_host.select(job.limits.gpus) if job.limits.gpus else (),
                     quota=container.quota,
                 )
-                if ended.status is Status.OK:
+                if outcome.status is Status.OK:
                     self._started.update(specification.volumes)
-                return ended
+                return outcome
 
             yield worker.HeldLaunch(container, job, specification.limits.seconds, conclude)
 
@@ -297,7 +297,7 @@ class DockerBackend(ImageBackend):
         Raises CannotRunHereError if the image doesn't start.
         """
         environment, tag = requirement.environment, recipe.make_tag(requirement)
-        image, script = self._image(requirement), SCRIPT.encode()
+        image, script = self._get_image_id(requirement), SCRIPT.encode()
         stdout, stderr, ending = run_script(self.engine, image, script, run=self._run, seconds=_VERIFY_SECONDS)
         if not ending.clean:
             raise CannotRunHereError(f"{tag} could not list the installed packages ({ending}):\n{stderr}")
@@ -316,7 +316,7 @@ class DockerBackend(ImageBackend):
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""
         from harness.backends.docker.sbom import make_sbom  # noqa: PLC0415 - no launch needs it
 
-        return make_sbom(recipe.make_tag(requirement), self._image(requirement), found)
+        return make_sbom(recipe.make_tag(requirement), self._get_image_id(requirement), found)
 
     def clean(self, run: str) -> int:
         """Remove the containers of a run. Without a run, remove the containers of all ended runs of this user.
@@ -325,21 +325,21 @@ class DockerBackend(ImageBackend):
         """
         label = f"{RUN_LABEL}={run}" if run else RUN_LABEL
         with raise_as_sentences("remove containers"):
-            left = self.engine.api.containers(all=True, filters={"label": label})
+            containers = self.engine.api.containers(all=True, filters={"label": label})
         if not run:
-            left = [container for container in left if _is_ours_and_ended(container["Labels"])]
-        until = time.monotonic() + min(REMOVAL_SECONDS, get_timeout())
-        stay = [
+            containers = [container for container in containers if _is_ours_and_ended(container["Labels"])]
+        deadline = time.monotonic() + min(REMOVAL_SECONDS, get_timeout())
+        remaining = [
             container
-            for container in left
-            if not remove(self.engine.api, container["Id"], max(0.0, until - time.monotonic()))
+            for container in containers
+            if not remove(self.engine.api, container["Id"], max(0.0, deadline - time.monotonic()))
         ]
-        if stay:
+        if remaining:
             raise CannotRunHereError(
-                f"Docker Engine is still removing {counted(len(stay), 'container')}.",
+                f"Docker Engine is still removing {counted(len(remaining), 'container')}.",
                 f"To check that no container is left: harness clean {run}".rstrip(),
             )
-        return len(left)
+        return len(containers)
 
     def clean_caches(self) -> int:
         """Remove the volumes of compiled GPU code, and return their number."""
@@ -349,9 +349,9 @@ class DockerBackend(ImageBackend):
         """Return the names of the engine's volumes with compiled GPU code, from all runs."""
         return gpus.list_code_volumes(self.engine)
 
-    def _specification(self, requirement: Requirement, job: Job) -> Specification:
+    def _make_specification(self, requirement: Requirement, job: Job) -> Specification:
         specification = Specification(
-            image=self._image(requirement),
+            image=self._get_image_id(requirement),
             command=("python", *worker.ARGUMENTS),
             environ={**worker.ENVIRON, **job.environ},
             labels={RUN_LABEL: self._run, CELL_LABEL: str(job.cell)},
@@ -359,29 +359,33 @@ class DockerBackend(ImageBackend):
             takes_words=worker.is_waiting_for_words(job),
             priority=self._priority if job.limits.cpus else None,
         )
-        return self._with_gpus(specification, requirement, job.files) if job.limits.gpus else specification
+        return self._add_gpus(specification, requirement, job.files) if job.limits.gpus else specification
 
-    def _with_gpus(
+    def _add_gpus(
         self, specification: Specification, requirement: Requirement, files: Mapping[str, bytes]
     ) -> Specification:
         limits = specification.limits
         cards = self.gpu_host.select(limits.gpus)
         volume = compiled_code.name_cache(specification.image, files, cards)
-        first = compiled_code.name_cache(specification.image, {}, cards)
-        saved = {first: gpus.FIRST_FOLDER} if first in self._started and first != volume else {}
+        first_volume = compiled_code.name_cache(specification.image, {}, cards)
+        has_first = first_volume in self._started and first_volume != volume
+        first_caches = {first_volume: gpus.FIRST_FOLDER} if has_first else {}
         gpus.make_volume(self.engine, volume)
-        with_code = replace(
+        specification_with_cache = replace(
             specification,
             limits=compiled_code.allow_first_start(limits, requirement, cards, volume, self._started),
             # the variables of an axis take precedence
-            environ={**compiled_code.make_environ(gpus.CODE_FOLDER, saved.get(first, "")), **specification.environ},
-            volumes={volume: gpus.CODE_FOLDER, **saved},
-            read_only=tuple(saved),
+            environ={
+                **compiled_code.make_environ(gpus.CODE_FOLDER, first_caches.get(first_volume, "")),
+                **specification.environ,
+            },
+            volumes={volume: gpus.CODE_FOLDER, **first_caches},
+            read_only=tuple(first_caches),
         )
         gpu_names = self.access.list_requested(limits.gpus)
-        return gpus.add_gpus(with_code, self.access.way, gpu_names, gpus.find_groups(self.engine))
+        return gpus.add_gpus(specification_with_cache, self.access.way, gpu_names, gpus.find_groups(self.engine))
 
-    def _image(self, requirement: Requirement) -> str:
+    def _get_image_id(self, requirement: Requirement) -> str:
         """Return the id of the prepared image, even if its tag refers to another image now."""
         tag = recipe.make_tag(requirement)
         if tag not in self._ids:

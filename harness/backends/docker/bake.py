@@ -31,20 +31,20 @@ LINES = 15
 LENGTH = 500
 
 #: The largest number of characters of an instruction that are shown.
-_SHOWN = 72
+_INSTRUCTION_LENGTH = 72
 
 # a line of a step; step 0 is left out, because it only names the builder
 _LINE = re.compile(r"#(?P<number>[1-9]\d{0,8}) (?P<rest>.*)")
 _STEP = re.compile(r"\[(?P<place>[^\]]*\d/\d+)\] (?P<instruction>\S.*)")
 _OUTPUT = re.compile(r"\d+\.\d+ (?P<text>.*)")
 _FLAGS = re.compile(r"^RUN (--[a-z]+=\S+\s+)*")
-_ENDS = ("CACHED", "DONE", "CANCELED", "ERROR")
+_END_WORDS = ("CACHED", "DONE", "CANCELED", "ERROR")
 
 #: After this many seconds without a line from the builder, the running step is reported.
 _IDLE_SECONDS = 0.5
 
 #: The largest number of bytes in a line. Longer lines are cut.
-_LONGEST = 64 * 1024
+_LINE_BYTES = 64 * 1024
 
 
 def get_version() -> str | None:
@@ -59,9 +59,9 @@ def get_version() -> str | None:
 def check() -> None:
     """Raise CannotRunHereError if there is no `docker buildx`."""
     if get_version() is None:
-        lack = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
+        reason = "buildx isn't installed" if shutil.which("docker") else "the docker command isn't installed"
         raise CannotRunHereError(
-            f"Images can't be built with `docker buildx bake`, because {lack}.",
+            f"Images can't be built with `docker buildx bake`, because {reason}.",
             "Install the docker command with buildx (Debian: docker-cli and docker-buildx), or pass --backend local.",
         )
 
@@ -110,9 +110,9 @@ class Builder:
         with self._start_build(target, settings, folder) as process:
             try:
                 for line in _yield_lines(process.stdout):
-                    words = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
-                    if words:
-                        report(words)
+                    step = log.feed(line.decode("utf-8", "replace")) if line is not None else log.handle_pause()
+                    if step:
+                        report(step)
             finally:
                 with self._lock:
                     self._running.discard(process)
@@ -162,21 +162,21 @@ def _yield_lines(stream: IO[bytes] | None) -> Iterator[bytes | None]:
     """Yield the lines of a stream. If it is silent for a while, yield None."""
     if stream is None:
         return
-    rest = b""
+    partial_line = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
         while True:
             if not selector.select(_IDLE_SECONDS):
                 yield None
                 continue
-            chunk = os.read(stream.fileno(), _LONGEST)
+            chunk = os.read(stream.fileno(), _LINE_BYTES)
             if not chunk:
                 break
-            *lines, rest = (rest + chunk).split(b"\n")
+            *lines, partial_line = (partial_line + chunk).split(b"\n")
             yield from lines
-            rest = rest[:_LONGEST]
-    if rest:
-        yield rest
+            partial_line = partial_line[:_LINE_BYTES]
+    if partial_line:
+        yield partial_line
 
 
 @dataclass
@@ -188,9 +188,9 @@ class _BuildStep:
 
     def report(self) -> str:
         """Return the step's text at the first call, and later an empty text."""
-        words = "" if self.is_reported else self.words
+        text = "" if self.is_reported else self.words
         self.is_reported = True
-        return words
+        return text
 
 
 class BuildLog:
@@ -202,18 +202,18 @@ class BuildLog:
 
     def __init__(self) -> None:
         self._steps: dict[int, _BuildStep] = {}
-        self._failed: _BuildStep | None = None
-        self._last: deque[str] = deque(maxlen=LINES)
-        self._verdict = ""
+        self._failed_step: _BuildStep | None = None
+        self._last_lines: deque[str] = deque(maxlen=LINES)
+        self._error_line = ""
 
     def feed(self, line: str) -> str:
         """Process the next line. Return the running step if it should be reported, otherwise nothing."""
         line = escape(line.rstrip()[:LENGTH], keep="\t")
         if not line:
             return ""
-        self._last.append(line)
+        self._last_lines.append(line)
         if line.startswith("ERROR: "):
-            self._verdict = line
+            self._error_line = line
         match = _LINE.fullmatch(line)
         return self._feed_step(int(match["number"]), match["rest"]) if match else ""
 
@@ -224,21 +224,21 @@ class BuildLog:
 
     def describe_failure(self) -> str:
         """Return the description of a failed build: the step with its last lines and the error, if known."""
-        if self._failed is None:
-            return "\n".join(self._last)
-        return "\n".join(filter(None, [f"{self._failed.words}:", *self._failed.output, self._verdict]))
+        if self._failed_step is None:
+            return "\n".join(self._last_lines)
+        return "\n".join(filter(None, [f"{self._failed_step.words}:", *self._failed_step.output, self._error_line]))
 
-    def _feed_step(self, number: int, rest: str) -> str:
+    def _feed_step(self, number: int, text: str) -> str:
         step = self._steps.get(number)
         if step is None:
-            self._steps[number] = _BuildStep(_shorten_command(rest))
+            self._steps[number] = _BuildStep(_shorten_command(text))
             return ""
-        if rest.startswith(_ENDS):
+        if text.startswith(_END_WORDS):
             step.has_ended = True
-            if rest.startswith("ERROR"):
-                self._failed = self._failed or step
+            if text.startswith("ERROR"):
+                self._failed_step = self._failed_step or step
             return ""
-        output = _OUTPUT.fullmatch(rest)
+        output = _OUTPUT.fullmatch(text)
         if output is None:
             return ""
         step.output.append(output["text"])
@@ -249,5 +249,5 @@ def _shorten_command(text: str) -> str:
     """Return the command of a step, without the source of its files: `environment 4/4: sh /tmp/install.sh …`."""
     match = _STEP.fullmatch(text)
     if match is None:
-        return join_lines(text, _SHOWN)
-    return f"{match['place']}: {join_lines(_FLAGS.sub('', match['instruction']), _SHOWN)}"
+        return join_lines(text, _INSTRUCTION_LENGTH)
+    return f"{match['place']}: {join_lines(_FLAGS.sub('', match['instruction']), _INSTRUCTION_LENGTH)}"

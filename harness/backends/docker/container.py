@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _SCRIPT = "script.py"
 
 #: A process that was killed by signal N has the exit code 128 + N.
-_SIGNALS = 128
+_SIGNAL_OFFSET = 128
 
 #: The largest number of bytes that a container may write to its disk, and the interval of the check in seconds. The
 #: engine itself can enforce such a limit only on a few file systems.
@@ -74,17 +74,17 @@ class Container:
         self._socket: Any = None
         self._frames = Frames()
         self._reads: Mapping[int, Read] = {}
-        self._code: int | None = None
-        self._passed = False
-        self._silent = False
-        self._disk = 0
-        self._look = 0.0
+        self._exit_code: int | None = None
+        self._is_timed_out = False
+        self._is_engine_silent = False
+        self._written_bytes = 0
+        self._next_disk_check = 0.0
         self.requested_at = 0.0
         self.quota: float | None = None
 
     def put(self, files: Mapping[str, bytes], folders: tuple[str, ...] = ()) -> None:
         """Put files and empty folders into the folder in which the process will start."""
-        with raise_as_sentences("take a launch's files"):
+        with raise_as_sentences("accept a launch's files"):
             self._api.put_archive(self._name, FOLDER, pack(files, folders))
 
     def run(self, stdout: Read, stderr: Read) -> Ending:
@@ -99,7 +99,7 @@ class Container:
         with raise_as_sentences("run a container"):
             self._attach()
             self.requested_at = time.time()
-            self._look = time.monotonic() + DISK_SECONDS
+            self._next_disk_check = time.monotonic() + DISK_SECONDS
             self._api.start(self._name)
             self.quota = self._read_quota()
 
@@ -141,19 +141,19 @@ class Container:
                 return self._read_until_end(seconds)
             except TimeoutError:
                 killed = self._kill()
-                self._silent = killed is None
-                self._passed = self._passed or killed is not False
+                self._is_engine_silent = killed is None
+                self._is_timed_out = self._is_timed_out or killed is not False
             with suppress(TimeoutError):
-                return not self._silent and self._read_until_end(get_timeout())
+                return not self._is_engine_silent and self._read_until_end(get_timeout())
             return False
 
     def _read_until_end(self, seconds: float) -> bool:
         """Read until it has ended. Returns True if a reader has read enough. Raises TimeoutError after `seconds`."""
-        until = time.monotonic() + seconds
-        while chunk := self._next(until):
+        deadline = time.monotonic() + seconds
+        while chunk := self._receive_next(deadline):
             if self._read(chunk):
                 return True
-        self._wait(until - time.monotonic())
+        self._wait(deadline - time.monotonic())
         return False
 
     def catch_up(self) -> None:
@@ -178,9 +178,9 @@ class Container:
         # close the streams first: a container ends only when its output was read, or when nothing is attached to it
         self.close()
         with raise_as_sentences("run a container"):
-            if self._code is None and not self._silent:
-                self._silent = self._kill() is None
-            if self._silent and self._passed:
+            if self._exit_code is None and not self._is_engine_silent:
+                self._is_engine_silent = self._kill() is None
+            if self._is_engine_silent and self._is_timed_out:
                 return Ending(seconds=self._seconds)
             return self._make_ending(self._wait(get_timeout()))
 
@@ -195,15 +195,15 @@ class Container:
         from docker.errors import NotFound
 
         try:
-            with raise_as_sentences("give a launch's artifacts"):
+            with raise_as_sentences("return a launch's artifacts"):
                 chunks, _ = self._api.get_archive(self._name, f"{FOLDER}/{folder}")
                 return read_archive(chunks)
         except CannotRunHereError as error:
             # without artifacts, the launch still has its result
-            lost = Artifacts()
+            no_artifacts = Artifacts()
             if not isinstance(error.__cause__, NotFound):
-                lost.refuse("the artifacts", error.message)
-            return lost
+                no_artifacts.refuse("the artifacts", error.message)
+            return no_artifacts
 
     def _attach(self) -> None:
         stdin = {"stdin": 1} if self._takes_words else {}
@@ -211,17 +211,17 @@ class Container:
         # for a plain connection, the SDK returns an object that can only read, so use its socket
         self._socket = getattr(self._stream, "_sock", self._stream)
 
-    def _next(self, until: float) -> bytes:
+    def _receive_next(self, deadline: float) -> bytes:
         """Return the next bytes of the connection, and check the container's disk use."""
         while True:
             now = time.monotonic()
-            if now >= self._look:
+            if now >= self._next_disk_check:
                 self._watch_disk()
-                self._look = time.monotonic() + DISK_SECONDS
+                self._next_disk_check = time.monotonic() + DISK_SECONDS
             try:
-                return self._receive(min(until, self._look) - now)
+                return self._receive(min(deadline, self._next_disk_check) - now)
             except TimeoutError:
-                if time.monotonic() >= until:
+                if time.monotonic() >= deadline:
                     raise
 
     def _watch_disk(self) -> None:
@@ -230,9 +230,9 @@ class Container:
 
         with suppress(RequestException):  # if the engine is silent, the time limit of the launch ends it
             containers = self._api.containers(all=True, size=True, filters={"name": self._name})
-            written = max((int(container.get("SizeRw") or 0) for container in containers), default=0)
-            if written > DISK_LIMIT and not self._disk:
-                self._disk = written
+            written_bytes = max((int(container.get("SizeRw") or 0) for container in containers), default=0)
+            if written_bytes > DISK_LIMIT and not self._written_bytes:
+                self._written_bytes = written_bytes
                 self._kill()
 
     def _receive(self, seconds: float) -> bytes:
@@ -250,24 +250,24 @@ class Container:
 
     def _read(self, chunk: bytes) -> bool:
         """Pass bytes to the readers. Returns whether a reader has read enough."""
-        enough = False
+        has_enough = False
         for stream, piece in self._frames.feed(chunk):
             if stream in self._reads and self._reads[stream](piece):
-                enough = True  # but continue, because the process has also written the rest of the chunk
-        return enough
+                has_enough = True  # but continue, because the process has also written the rest of the chunk
+        return has_enough
 
     def _wait(self, seconds: float) -> int:
         """Return its exit code. Raises TimeoutError if the engine doesn't report its end within `seconds`."""
         from requests.exceptions import RequestException
 
-        if self._code is None:
+        if self._exit_code is None:
             try:
-                self._code = int(self._api.wait(self._name, timeout=max(1, ceil(seconds)))["StatusCode"])
+                self._exit_code = int(self._api.wait(self._name, timeout=max(1, ceil(seconds)))["StatusCode"])
             except RequestException as error:
                 if is_late(error):
                     raise TimeoutError(f"no answer within {seconds:.0f} s") from None
                 raise
-        return self._code
+        return self._exit_code
 
     def _kill(self) -> bool | None:
         """Kill the container. Return False if it had ended before, and None if the engine doesn't respond."""
@@ -276,7 +276,7 @@ class Container:
 
         answers: list[bool] = []
 
-        def ask() -> None:
+        def send_kill() -> None:
             try:
                 self._api.kill(self._name)
                 answers.append(True)
@@ -285,21 +285,21 @@ class Container:
             except RequestException:
                 pass
 
-        asking = threading.Thread(target=ask, daemon=True)
-        asking.start()
-        asking.join(min(KILL_SECONDS, get_timeout()))
+        kill_thread = threading.Thread(target=send_kill, daemon=True)
+        kill_thread.start()
+        kill_thread.join(min(KILL_SECONDS, get_timeout()))
         return answers[0] if answers else None
 
     def _make_ending(self, code: int) -> Ending:
-        if self._disk:
-            return Ending(disk=self._disk)
-        if self._passed:
+        if self._written_bytes:
+            return Ending(disk=self._written_bytes)
+        if self._is_timed_out:
             return Ending(seconds=self._seconds)
         if code == 0:
             return Ending(code)
         # only a failure needs another request
         oom = bool(self._api.inspect_container(self._name)["State"].get("OOMKilled"))
-        number = code - _SIGNALS
+        number = code - _SIGNAL_OFFSET
         return Ending(signal=number, oom=oom) if 0 < number < signal.NSIG else Ending(code, oom=oom)
 
 

@@ -1,8 +1,8 @@
-"""Checks without a GPU that a GPU image has every CUDA library that its TensorFlow loads.
+"""A check that a GPU image has every CUDA library that its TensorFlow loads. The check doesn't need a GPU.
 
-`cuda_probe.py` runs in a container: TensorFlow's own loader opens its libraries. Then the probe opens each library and
-reads its version. Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the
-results with the catalog, which lists the CUDA and cuDNN versions of TensorFlow's build, and the GPUs that it supports.
+`cuda_probe.py` runs in a container. It calls TensorFlow's own loader, then opens each library and reads its version.
+Then `fatbins.py` reads the GPU code in TensorFlow, cuDNN and cuBLAS. This module compares the results with the catalog,
+which lists the CUDA and cuDNN versions of TensorFlow's build, and the GPUs that it supports.
 
 TensorFlow isn't linked to any CUDA library. It opens each library by name when it needs the library, so that one wheel
 also starts without a GPU. The names are the names in TensorFlow's own loader (`GetCublasDsoHandle` and so on).
@@ -24,8 +24,8 @@ from harness.model.environment import Environment
 from harness.model.errors import CannotRunHereError
 from harness.model.gpu import GpuCode, format_version
 
-#: The number in each library's file name, in the order of _NAMES, from this CUDA version on. The numbers differ,
-#: because each library counts the versions of its own binary interface.
+#: The first CUDA version with these numbers in the libraries' file names, and the numbers in the order of _NAMES. They
+#: differ, because each library counts the versions of its own binary interface.
 _NUMBERS = {
     (10, 0): ("10.0", "10.0", "10.0", "10.0", "10.0", "10.0"),
     (10, 1): ("10.1", "10", "10", "10", "10", "10"),
@@ -60,7 +60,7 @@ _XLA = {
 }
 
 #: Time limit of a check in seconds. In this time, TensorFlow starts once, and up to 4 GB of libraries are read.
-_SECONDS = 300.0
+_CHECK_SECONDS = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +88,13 @@ class CudaReport:
         """Return the lines for a terminal: one line if all is complete, otherwise one per library and disagreement."""
         if self.is_complete:
             versions = [
-                f"{what} {_find_version(self.opened, start) or 'unknown'} (built for {built})"
-                for what, start, built in _list_versions(self.environment)
+                f"{name} {_find_version(self.opened, start) or 'unknown'} (built for {build_version})"
+                for name, start, build_version in _list_versions(self.environment)
             ]
             return [f"{len(self.opened)} CUDA libraries open: {', '.join(versions)}", *self.notes]
-        opened = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
-        missing = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
-        return [*opened, *missing, *self.disagreements, *self.notes]
+        opened_lines = [f"{soname}: {version or 'opens'}" for soname, version in self.opened.items()]
+        missing_lines = [f"{soname}: MISSING, {words}" for soname, words in self.missing.items()]
+        return [*opened_lines, *missing_lines, *self.disagreements, *self.notes]
 
 
 def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaReport:
@@ -105,9 +105,9 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
     expected = list_libraries(environment.cuda, environment.cudnn).values()
     sonames = [*(soname for names in expected for soname in names), *list_cudnn_parts(environment.cudnn)]
 
-    def answer(script: str, arguments: Sequence[str]) -> dict[str, Any]:
+    def run_probe(script: str, arguments: Sequence[str]) -> dict[str, Any]:
         source = Path(script).read_bytes()
-        stdout, stderr, ending = run_script(engine, image, source, arguments, run="images", seconds=_SECONDS)
+        stdout, stderr, ending = run_script(engine, image, source, arguments, run="images", seconds=_CHECK_SECONDS)
         try:
             return dict(parse_json(stdout))
         except (ValueError, TypeError):
@@ -115,22 +115,22 @@ def check_cuda(engine: Engine, image: str, environment: Environment) -> CudaRepo
                 f"{environment.name}'s CUDA libraries could not be checked ({ending}):\n{stderr}"
             ) from None
 
-    probe = answer(cuda_probe.__file__, sonames)
+    probe = run_probe(cuda_probe.__file__, sonames)
     libraries_to_read = [path for path in probe["files"].values() if re.search(r"/libcu(dnn|blas)", path)]
-    return judge(environment, probe, answer(fatbins.__file__, [*probe["folders"], *libraries_to_read]))
+    return judge(environment, probe, run_probe(fatbins.__file__, [*probe["folders"], *libraries_to_read]))
 
 
-def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
+def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str, Any]) -> CudaReport:
     """Compare the output of the probe and of `fatbins.py` with the catalog."""
-    attempts: Mapping[str, Sequence[Sequence[str]]] = found["asked"]
+    attempts: Mapping[str, Sequence[Sequence[str]]] = probe["asked"]
     expected = list_libraries(environment.cuda, environment.cudnn)
     # if TensorFlow's own loader couldn't be called, the catalog's CUDA determines the libraries
-    needed = {name: tuple(soname for soname, _ in tried) for name, tried in attempts.items()} or expected
-    words = {soname: why for tried in attempts.values() for soname, why in tried if why} | found["closed"]
+    needed = {name: tuple(soname for soname, _ in tries) for name, tries in attempts.items()} or expected
+    messages = {soname: reason for tries in attempts.values() for soname, reason in tries if reason} | probe["closed"]
     groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
-    opened, missing = _split(groups, found["opened"], words)
-    xla = [sentence for what, sentence in _XLA.items() if not found[what]]
-    read = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
+    opened, missing = _split_by_result(groups, probe["opened"], messages)
+    xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
+    gpu_code = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(
@@ -138,29 +138,32 @@ def judge(environment: Environment, found: Mapping[str, Any], code: Mapping[str,
         opened,
         missing,
         disagreements=[
-            *([join_lines(found["trouble"])] if found["trouble"] else []),
+            *([join_lines(probe["trouble"])] if probe["trouble"] else []),
             *_find_other_names(needed, expected),
-            *_find_too_old(environment, opened),
-            *_find_differences(environment, found["build"]),
-            *_compare_code(environment, read),
-            *_find_broken(environment, found["broken"]),
+            *_find_old_libraries(environment, opened),
+            *_find_differences(environment, probe["build"]),
+            *_compare_code(environment, gpu_code),
+            *_find_import_errors(environment, probe["broken"]),
             *(xla if needs_xla else ()),
         ],
-        notes=[*_format_code(read), *(() if needs_xla else xla)],
+        notes=[*_format_code(gpu_code), *(() if needs_xla else xla)],
     )
 
 
-def _split(
-    groups: Iterable[Sequence[str]], versions: Mapping[str, str], words: Mapping[str, str]
+def _split_by_result(
+    groups: Iterable[Sequence[str]], versions: Mapping[str, str], messages: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return two mappings: for each library, its first name that opens with its version, or a name with its error."""
+    """Return two mappings: the libraries that can be opened, with versions, and the libraries that can't, with errors.
+
+    Each group contains the possible names of one library, in the order in which the loader tries them.
+    """
     opened, missing = {}, {}
     for sonames in groups:
-        first = next((soname for soname in sonames if soname in versions), None)
-        if first is not None:
-            opened[first] = versions[first]
+        opened_name = next((soname for soname in sonames if soname in versions), None)
+        if opened_name is not None:
+            opened[opened_name] = versions[opened_name]
         else:
-            missing[sonames[0]] = join_lines(words.get(sonames[0], "it was not tried"))
+            missing[sonames[0]] = join_lines(messages.get(sonames[0], "it was not tried"))
     return opened, missing
 
 
@@ -172,11 +175,11 @@ def _find_other_names(needed: Mapping[str, Sequence[str]], expected: Mapping[str
     ]
 
 
-def _find_too_old(environment: Environment, opened: Mapping[str, str]) -> list[str]:
+def _find_old_libraries(environment: Environment, opened: Mapping[str, str]) -> list[str]:
     return [
-        f"{what} is {version}, but TensorFlow was built with {built}."
-        for what, start, built in _list_versions(environment)
-        if (version := _find_version(opened, start)) and not is_enough(version, built)
+        f"{name} is {version}, but TensorFlow was built with {build_version}."
+        for name, start, build_version in _list_versions(environment)
+        if (version := _find_version(opened, start)) and not is_enough(version, build_version)
     ]
 
 
@@ -199,61 +202,69 @@ def _find_differences(environment: Environment, build: Mapping[str, Any]) -> lis
     }
     # builds list the code in any order
     return [
-        f"According to the wheel, {what} is {says}, but according to the catalog, it is {expected}."
-        for what, (says, expected) in pairs.items()
-        if says and sorted(says.split()) != sorted(expected.split())
+        f"According to the wheel, {subject} is {wheel_value}, but according to the catalog, it is {catalog_value}."
+        for subject, (wheel_value, catalog_value) in pairs.items()
+        if wheel_value and sorted(wheel_value.split()) != sorted(catalog_value.split())
     ]
 
 
-def _find_broken(environment: Environment, broken: Mapping[str, str]) -> list[str]:
+def _find_import_errors(environment: Environment, broken: Mapping[str, str]) -> list[str]:
     """Return a sentence for each module that an image with its own TensorFlow can't import.
 
     Other images contain these modules, because their locks list them.
     """
     if not environment.gpu_image:
         return []
-    return [f"The module {name} can't be imported ({join_lines(words)})." for name, words in broken.items()]
+    return [f"The module {name} can't be imported ({join_lines(message)})." for name, message in broken.items()]
 
 
-def _format_code(read: LibraryCode) -> list[str]:
+def _format_code(gpu_code: LibraryCode) -> list[str]:
     """Return the GPU code on one line; empty if none was read."""
-    alone = f" ({read.ptx_alone} alone in some kernels)" if read.ptx_alone else ""
-    parts = [("TensorFlow", read.gpu_code + alone), ("cuDNN", read.cudnn_code), ("cuBLAS", read.cublas_code)]
+    ptx_note = f" ({gpu_code.ptx_alone} alone in some kernels)" if gpu_code.ptx_alone else ""
+    parts = [
+        ("TensorFlow", gpu_code.gpu_code + ptx_note),
+        ("cuDNN", gpu_code.cudnn_code),
+        ("cuBLAS", gpu_code.cublas_code),
+    ]
     descriptions = [f"{name} {code}" for name, code in parts if code]
     return [f"GPU code: {', '.join(descriptions)}"] if descriptions else []
 
 
-def _compare_code(environment: Environment, read: LibraryCode) -> list[str]:
+def _compare_code(environment: Environment, gpu_code: LibraryCode) -> list[str]:
     """Return the differences between the GPU code and the catalog.
 
     If the catalog doesn't list cuDNN's code, any code is accepted. The catalog doesn't list cuBLAS's code, which must
     support the catalog's GPUs.
     """
     pairs = {
-        "The libraries of TensorFlow contain this GPU code": ("gpu_code", read.gpu_code, bool(read.gpu_code)),
+        "The libraries of TensorFlow contain this GPU code": ("gpu_code", gpu_code.gpu_code, bool(gpu_code.gpu_code)),
         "The libraries of TensorFlow contain this PTX without machine code": (
             "ptx_alone",
-            read.ptx_alone,
-            bool(read.gpu_code),
+            gpu_code.ptx_alone,
+            bool(gpu_code.gpu_code),
         ),
-        "cuDNN has machine code for": ("cudnn_code", read.cudnn_code, bool(read.cudnn_code and environment.cudnn_code)),
+        "cuDNN has machine code for": (
+            "cudnn_code",
+            gpu_code.cudnn_code,
+            bool(gpu_code.cudnn_code and environment.cudnn_code),
+        ),
     }
-    wrong = [
-        f"{words} {says or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not given'}."
-        for words, (key, says, is_known) in pairs.items()
-        if is_known and says != getattr(environment, key)
+    differences = [
+        f"{subject} {found_code or 'nothing'}; `{key}` in docker-bake.hcl is {getattr(environment, key) or 'not set'}."
+        for subject, (key, found_code, is_known) in pairs.items()
+        if is_known and found_code != getattr(environment, key)
     ]
     wheel, cudnn, cublas = (
-        GpuCode.parse(text) for text in (environment.gpu_code, environment.cudnn_code, read.cublas_code)
+        GpuCode.parse(text) for text in (environment.gpu_code, environment.cudnn_code, gpu_code.cublas_code)
     )
-    lacking = [
+    missing = [
         format_version(architecture)
         for architecture in wheel.machine
         if cublas.machine and not cublas.runs_on(architecture) and (not cudnn.machine or cudnn.runs_on(architecture))
     ]
-    if lacking:
-        wrong.append(f"cuBLAS contains no code for {', '.join(lacking)}, which the catalog lists as supported.")
-    return wrong
+    if missing:
+        differences.append(f"cuBLAS contains no code for {', '.join(missing)}, which the catalog lists as supported.")
+    return differences
 
 
 def list_libraries(cuda: str, cudnn: str) -> dict[str, tuple[str, ...]]:
@@ -288,5 +299,5 @@ def is_enough(found: str, built: str) -> bool:
 
 
 def _parse_numbers(version: str) -> tuple[int, int]:
-    major, _, rest = version.partition(".")
-    return int(major), int(rest.partition(".")[0] or 0)
+    major, _, remainder = version.partition(".")
+    return int(major), int(remainder.partition(".")[0] or 0)

@@ -49,9 +49,9 @@ TRIED = re.compile(
 
 def main(sonames: list[str]) -> None:
     """Call TensorFlow's loader in a separate process, and open the libraries in this one."""
-    log, output, trouble = call_loader()
+    log, output, loader_error = call_loader()
     by_name = parse_attempts(log)
-    candidates = [*sonames, *(soname for tried in by_name.values() for soname, words in tried if not words)]
+    candidates = [*sonames, *(soname for tries in by_name.values() for soname, message in tries if not message)]
     opened: dict[str, str] = {}
     files: dict[str, str] = {}
     closed: dict[str, str] = {}
@@ -71,7 +71,7 @@ def main(sonames: list[str]) -> None:
         "build": output.get("build", {}),
         "folders": output.get("folders", []),
         "broken": find_broken(),
-        "trouble": trouble,
+        "trouble": loader_error,
     }
     print(json.dumps(report))
 
@@ -85,13 +85,13 @@ def call_loader() -> tuple[str, dict[str, Any], str]:
         check=False,
     )
     log = process.stderr.decode("utf-8", "replace")
-    last = " ".join(log.split("\n")[-2:]).strip()
+    last_lines = " ".join(log.split("\n")[-2:]).strip()
     try:
         output = json.loads(process.stdout.decode("utf-8", "replace").splitlines()[-1])
     except (IndexError, ValueError):
-        return log, {}, f"TensorFlow does not start: {last}"
+        return log, {}, f"TensorFlow does not start: {last_lines}"
     if process.returncode:
-        return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last}"
+        return log, output, f"TensorFlow's loader ended with code {process.returncode}: {last_lines}"
     return log, output, "" if parse_attempts(log) else "TensorFlow's loader can't be called, or printed nothing"
 
 
@@ -116,15 +116,15 @@ def import_modules() -> None:
 
 
 def parse_attempts(log: str) -> dict[str, list[tuple[str, str]]]:
-    """Return the attempts of the loader for each name, in order."""
+    """Return the file names that the loader tried for each library, in order, with errors."""
     by_name: dict[str, list[tuple[str, str]]] = {}
     name = ""
     for line in log.splitlines():
         if line.startswith(MARK):
             name = line[len(MARK) :]
-        tried = TRIED.search(line)
-        if name and tried:
-            by_name.setdefault(name, []).append((tried["opened"] or tried["closed"], tried["words"] or ""))
+        attempt = TRIED.search(line)
+        if name and attempt:
+            by_name.setdefault(name, []).append((attempt["opened"] or attempt["closed"], attempt["words"] or ""))
     return by_name
 
 
@@ -136,7 +136,7 @@ def run_tensorflow() -> None:
     folders = (folder, folder.parent / "tensorflow_core", folder.parent.parent / "tensorflow_core")
     patterns = ("libtensorflow_framework.so.*", "libtensorflow_cc.so.*", "python/_pywrap_tensorflow_internal.so")
     paths = [path for directory in folders for pattern in patterns for path in sorted(directory.glob(pattern))]
-    loaded = [ctypes.CDLL(str(path)) for path in paths]
+    libraries = [ctypes.CDLL(str(path)) for path in paths]
     build = getattr(tf.sysconfig, "get_build_info", dict)  # from 2.3 on
     info = {
         "build": dict(build()),
@@ -144,7 +144,7 @@ def run_tensorflow() -> None:
     }
     print(json.dumps(info), flush=True)
     for name in NAMES:
-        function = find_function(loaded, name)
+        function = find_function(libraries, name)
         if function is not None:
             os.write(2, f"\n{MARK}{name}\n".encode())
             # the function writes an object to memory that the caller provides; its result is in the log

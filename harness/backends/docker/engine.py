@@ -41,7 +41,7 @@ class Engine:
     @cached_property
     def info(self) -> Mapping[str, Any]:
         """The output of `docker info`."""
-        with raise_as_sentences("describe itself"):
+        with raise_as_sentences("report its configuration"):
             return dict(self.api.info())
 
     @property
@@ -98,23 +98,23 @@ def find_address() -> str:
 def connect() -> Engine:
     """Return the engine that the `docker` command would use: DOCKER_HOST, the current context, or the usual socket.
 
-    Raises CannotRunHereError, with a list of the attempts, if no engine is running.
+    Raises CannotRunHereError, with the address, if no engine is running there.
     """
     import docker
 
-    endpoint, tried = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
+    endpoint, setting = os.environ.get("DOCKER_HOST", ""), "DOCKER_HOST"
     try:
-        endpoint, tried = _find_address()
+        endpoint, setting = _find_address()
         _check_listening(endpoint)
         engine = Engine(docker.from_env(timeout=get_timeout()).api, endpoint)
     except Exception as error:  # noqa: BLE001 - the SDK lets through whatever a socket or a broken file raises
-        where = f"{tried} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
+        place = f"{setting} ({endpoint})" if endpoint else f"the context {os.environ.get('DOCKER_CONTEXT')!r}"
         advice = "Start Docker Engine (`sudo systemctl start docker`) or Docker Desktop, or install one of them."
         if isinstance(_find_system_error(error), PermissionError):
             advice = "Give your user access to Docker Engine: `sudo usermod -aG docker $USER`, then log in again."
         elif os.environ.get("DOCKER_HOST"):
             advice += " Or unset DOCKER_HOST, which points to an engine other than this machine's usual one."
-        raise CannotRunHereError(f"Docker Engine does not answer at {where}: {_find_cause(error)}.", advice) from None
+        raise CannotRunHereError(f"Docker Engine does not answer at {place}: {_find_cause(error)}.", advice) from None
     weakref.finalize(engine, engine.api.close)
     return engine
 
@@ -128,13 +128,15 @@ def get_timeout() -> int:
 
 
 def is_late(error: BaseException) -> bool:
-    """Return whether an answer, or a part of it, arrived too late."""
+    """Return whether an error means that an answer, or part of an answer, arrived too late."""
     from requests.exceptions import ConnectionError as Broken
     from requests.exceptions import Timeout
 
     # if only the rest of an answer is late, the error contains urllib3's error
-    late = isinstance(error, Broken) and any(type(argument).__name__ == "ReadTimeoutError" for argument in error.args)
-    return late or isinstance(error, Timeout | TimeoutError)
+    has_partial_answer = isinstance(error, Broken) and any(
+        type(argument).__name__ == "ReadTimeoutError" for argument in error.args
+    )
+    return has_partial_answer or isinstance(error, Timeout | TimeoutError)
 
 
 def _find_address() -> tuple[str, str]:
@@ -142,9 +144,9 @@ def _find_address() -> tuple[str, str]:
     from docker.context import ContextAPI
     from docker.errors import DockerException
 
-    named = os.environ.get("DOCKER_HOST", "")
-    if named:
-        return named, "DOCKER_HOST"
+    host = os.environ.get("DOCKER_HOST", "")
+    if host:
+        return host, "DOCKER_HOST"
     context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
     if context is None:
         raise DockerException("this Docker context does not exist")
@@ -157,32 +159,32 @@ def _check_listening(address: str) -> None:
     The SDK would wrap this error, and leave its connection open.
     """
     if address.startswith("unix://"):
-        with socket.socket(socket.AF_UNIX) as door:
-            door.connect(address.removeprefix("unix://"))
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(address.removeprefix("unix://"))
 
 
 @contextmanager
 def raise_as_sentences(what: str) -> Iterator[None]:
-    """If the engine refuses or fails to do `what`, raise the SDK's error as a CannotRunHereError with a sentence."""
+    """Raise the SDK's errors in the block as CannotRunHereError. `what` continues "Docker Engine refused to"."""
     from docker.errors import APIError, DockerException
 
     try:
         yield
     except APIError as error:
-        words = error.explanation or str(error)
-        raise CannotRunHereError(f"Docker Engine refused to {what}: {words}") from error
+        explanation = error.explanation or str(error)
+        raise CannotRunHereError(f"Docker Engine refused to {what}: {explanation}") from error
     except (DockerException, OSError) as error:
         message = f"Docker Engine stopped answering during this request: {what}: {_find_cause(error)}."
         raise CannotRunHereError(message, "To check whether Docker Engine works again: docker info") from error
 
 
 def _find_system_error(error: BaseException) -> OSError | None:
-    """Return the system's error at the bottom of a chain of library errors."""
-    below = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
-    own = error if isinstance(error, OSError) and error.strerror else None
-    return next(filter(None, map(_find_system_error, below)), own)
+    """Return the operating system's error that caused a chain of library errors; None if there is none."""
+    causes = [cause for cause in (error.__cause__, error.__context__, *error.args) if isinstance(cause, Exception)]
+    own_error = error if isinstance(error, OSError) and error.strerror else None
+    return next(filter(None, map(_find_system_error, causes)), own_error)
 
 
 def _find_cause(error: BaseException) -> str:
-    root = _find_system_error(error)
-    return str(root.strerror if root is not None else error).rstrip(".")
+    system_error = _find_system_error(error)
+    return str(system_error.strerror if system_error is not None else error).rstrip(".")

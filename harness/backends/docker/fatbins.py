@@ -57,7 +57,7 @@ class Module(NamedTuple):
 def main(names: list[str]) -> None:
     """Print a summary of each file with GPU code."""
     summaries = {str(path): summarize_file(path) for name in names for path in list_files(Path(name))}
-    print(json.dumps({path: held for path, held in summaries.items() if held["modules"] or held["unread"]}))
+    print(json.dumps({path: summary for path, summary in summaries.items() if summary["modules"] or summary["unread"]}))
 
 
 def list_files(path: Path) -> list[Path]:
@@ -92,42 +92,44 @@ def find_modules(data: Any) -> Iterator[Module | None]:
     The magic number can also occur elsewhere, for example in code that searches for it. If the version or the header's
     length isn't valid, the number is skipped.
     """
-    at = data.find(MAGIC)
-    while at >= 0:
-        end = at + 1
-        if at + HEADER.size <= len(data):
-            _, version, length, size = HEADER.unpack_from(data, at)
+    offset = data.find(MAGIC)
+    while offset >= 0:
+        end = offset + 1
+        if offset + HEADER.size <= len(data):
+            _, version, length, size = HEADER.unpack_from(data, offset)
             if version == 1 and length == HEADER.size:
-                code = read_entries(data, at + length, at + length + size)
+                code = read_entries(data, offset + length, offset + length + size)
                 yield Module(code, length + size) if code else None
-                end = at + length + size if code else end
-        at = data.find(MAGIC, end)
+                end = offset + length + size if code else end
+        offset = data.find(MAGIC, end)
 
 
-def read_entries(data: Any, at: int, end: int) -> tuple[str, ...]:
-    """Return the code between two offsets; nothing if other data is between them."""
+def read_entries(data: Any, offset: int, end: int) -> tuple[str, ...]:
+    """Return the code of the entries between two offsets; empty if other data is between them."""
     code: list[str] = []
     ptx: dict[int, str] = {}
     if end > len(data):
         return ()
-    while at + SHORTEST <= end:
-        kind, _, length, size, architecture, flags = ENTRY.unpack_from(data, at)
-        if not SHORTEST <= length <= LONGEST or size > end - at - length:
+    while offset + SHORTEST <= end:
+        kind, _, length, size, architecture, flags = ENTRY.unpack_from(data, offset)
+        if not SHORTEST <= length <= LONGEST or size > end - offset - length:
             return ()
         if kind == PTX:
             ptx[len(code)] = find_ptx_version(
-                data[at + length : at + length + min(size, HEAD)], compressed=flags & COMPRESSED
+                data[offset + length : offset + length + min(size, HEAD)], compressed=flags & COMPRESSED
             )
         if kind in KINDS:  # CUDA's compilers also write other kinds, which aren't executable code
             code.append(f"{KINDS[kind]}_{architecture}")
-        at += length + size
-    machine = [parse_architecture(entry) for entry in code if entry.startswith("sm_")]
-    for place, ptx_version in ptx.items():
-        target = parse_architecture(code[place])
-        runs = any(own // 10 == target // 10 and own <= target for own in machine)
-        if ptx_version and machine and not runs:
-            code[place] += f":{ptx_version}"
-    return tuple(code) if at == end else ()
+        offset += length + size
+    machine_architectures = [parse_architecture(entry) for entry in code if entry.startswith("sm_")]
+    for index, ptx_version in ptx.items():
+        target = parse_architecture(code[index])
+        has_machine_code = any(
+            supported // 10 == target // 10 and supported <= target for supported in machine_architectures
+        )
+        if ptx_version and machine_architectures and not has_machine_code:
+            code[index] += f":{ptx_version}"
+    return tuple(code) if offset == end else ()
 
 
 def parse_architecture(code: str) -> int:
@@ -152,33 +154,33 @@ def decompress_block(start: bytes) -> bytes:
     The block consists of sequences: a byte with two lengths, literal bytes of the first length, and an offset back into
     the output, from which bytes of the second length plus four are copied ("LZ4 Block Format").
     """
-    out, at = bytearray(), 0
+    output, offset = bytearray(), 0
     try:
-        while at < len(start):
-            lengths = start[at]
-            plain, at = read_length(start, at + 1, lengths >> 4)
-            out += start[at : at + plain]
-            at += plain
-            back = start[at] | start[at + 1] << 8
-            copied, at = read_length(start, at + 2, lengths & 15)
-            for _ in range(copied + 4):
-                out.append(out[-back])
+        while offset < len(start):
+            lengths = start[offset]
+            literal_length, offset = read_length(start, offset + 1, lengths >> 4)
+            output += start[offset : offset + literal_length]
+            offset += literal_length
+            distance = start[offset] | start[offset + 1] << 8
+            copy_length, offset = read_length(start, offset + 2, lengths & 15)
+            for _ in range(copy_length + 4):
+                output.append(output[-distance])
     except IndexError:  # the data ends here, or isn't an LZ4 block
         pass
-    return bytes(out)
+    return bytes(output)
 
 
-def read_length(start: bytes, at: int, length: int) -> tuple[int, int]:
+def read_length(start: bytes, offset: int, length: int) -> tuple[int, int]:
     """Return a length, and the offset after it.
 
     If `length` is 15, the next bytes are added to it, up to and including the first byte below 255.
     """
-    more = length == 15
-    while more:
-        length += start[at]
-        more = start[at] == 255
-        at += 1
-    return length, at
+    has_more = length == 15
+    while has_more:
+        length += start[offset]
+        has_more = start[offset] == 255
+        offset += 1
+    return length, offset
 
 
 if __name__ == "__main__":

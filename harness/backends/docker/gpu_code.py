@@ -12,10 +12,10 @@ from pathlib import PurePath
 
 Code = Collection[str]
 
-#: The libraries of cuDNN that every use needs. In _ALIKE, each module has code for the same architectures. In _MIXED,
+#: The libraries that every use of cuDNN needs. In _UNIFORM, each module has code for the same architectures. In _MIXED,
 #: some modules are only for single architectures. The libraries with cuDNN's engines contain only such modules, and
 #: cuDNN searches them for an engine that runs on the GPU.
-_ALIKE = re.compile(r"libcudnn_(ops|adv)")
+_UNIFORM = re.compile(r"libcudnn_(ops|adv)")
 _MIXED = re.compile(r"libcudnn(_cnn\w*)?\.so")
 _CUBLAS = re.compile(r"libcublas(Lt)?\.so")
 
@@ -36,11 +36,13 @@ class LibraryCode:
 
 def describe_libraries(libraries: Mapping[str, Iterable[Code]]) -> LibraryCode:
     """Return the catalog's facts about the libraries of an image or of wheels, by path."""
-    named = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
-    cudnn = {path: modules for path, modules in named.items() if _matches(_ALIKE, path) or _matches(_MIXED, path)}
-    cublas = {path: modules for path, modules in named.items() if _matches(_CUBLAS, path)}
-    own = [code for path, modules in named.items() if not PurePath(path).name.startswith("libcu") for code in modules]
-    return LibraryCode(*_describe_wheel(own), _find_common_code(cudnn), _find_common_code(cublas))
+    by_path = {path: [frozenset(code) for code in modules] for path, modules in libraries.items()}
+    cudnn = {path: modules for path, modules in by_path.items() if _matches(_UNIFORM, path) or _matches(_MIXED, path)}
+    cublas = {path: modules for path, modules in by_path.items() if _matches(_CUBLAS, path)}
+    tensorflow_modules = [
+        code for path, modules in by_path.items() if not PurePath(path).name.startswith("libcu") for code in modules
+    ]
+    return LibraryCode(*_describe_wheel(tensorflow_modules), _find_common_code(cudnn), _find_common_code(cublas))
 
 
 def _matches(pattern: re.Pattern[str], path: str) -> bool:
@@ -53,7 +55,7 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
     An entry of `gpu_code` starts with `compute_` if a module also has PTX for the architecture, otherwise with `sm_`.
     """
     machine, ptx = (_find_architectures(frozenset().union(*modules), kind) for kind in ("sm", "ptx"))
-    alone = {
+    ptx_versions = {
         architecture: version
         for code in modules
         for architecture, version in _find_ptx_alone(code)
@@ -61,7 +63,7 @@ def _describe_wheel(modules: Sequence[frozenset[str]]) -> tuple[str, str]:
     }
     return (
         _join_words(f"{'compute' if architecture in ptx else 'sm'}_{architecture}" for architecture in machine),
-        _join_words(f"compute_{architecture} of PTX {version}" for architecture, version in alone.items()),
+        _join_words(f"compute_{architecture} of PTX {version}" for architecture, version in ptx_versions.items()),
     )
 
 
@@ -73,7 +75,7 @@ def _find_ptx_alone(code: Code) -> list[tuple[int, str]]:
 def _find_common_code(parts: Mapping[str, Sequence[frozenset[str]]]) -> str:
     """Return the machine code that all parts of a library contain."""
     part_codes = [
-        reduce(frozenset.intersection if _matches(_ALIKE, path) else frozenset.union, modules)
+        reduce(frozenset.intersection if _matches(_UNIFORM, path) else frozenset.union, modules)
         for path, modules in parts.items()
         if modules
     ]

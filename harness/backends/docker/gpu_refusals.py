@@ -67,7 +67,7 @@ REFUSALS = (
     Refusal(
         r"(/dev/nvidia-uvm[\w-]*)\"?: no such file",
         "{0} is missing: the driver's CUDA module hasn't been loaded since the machine started.",
-        "Load it",
+        "Load the module",
         "sudo nvidia-modprobe -u -c 0",
     ),
     Refusal(
@@ -113,20 +113,20 @@ REFUSALS = (
     Refusal(
         r"unknown or invalid runtime name: nvidia|[Uu]nknown runtime specified nvidia",
         "The nvidia runtime isn't registered in Docker Engine.",
-        "Register it",
+        "Register the runtime",
         CONFIGURE,
     ),
     Refusal(
         r"(?:exec: \"?|stat |fork/exec )(\S*nvidia-container-(?:runtime|toolkit|cli)[\w.-]*)\"?: "
         r"(?:executable file not found|no such file)",
         "{0} is missing, but Docker Engine is configured to use it.",
-        "Install it again",
+        "Install the NVIDIA Container Toolkit again",
         INSTALL,
     ),
     Refusal(
         r"couldn't find binary nvidia-container-cli",
         "NVIDIA's hook can't find nvidia-container-cli.",
-        "Install it",
+        "Install its package",
         "sudo apt-get install libnvidia-container-tools",
     ),
     Refusal(
@@ -138,7 +138,7 @@ REFUSALS = (
     Refusal(
         r"No help topic for '|flag provided but not defined",
         "The programs and the CDI specification of the NVIDIA Container Toolkit have different versions.",
-        "Install them again, and regenerate the specification",
+        "Install the toolkit again, and regenerate the specification",
         f"sudo apt-get install --reinstall nvidia-container-toolkit nvidia-container-toolkit-base && ({GENERATE})",
     ),
     Refusal(
@@ -177,7 +177,7 @@ REFUSALS = (
     Refusal(
         r"nvml error: driver not loaded",
         "The NVIDIA driver is not loaded.",
-        "Load it",
+        "Load the driver",
         "sudo modprobe nvidia && nvidia-smi",
     ),
     Refusal(
@@ -215,22 +215,22 @@ REFUSALS = (
     Refusal(
         r"cgroup subsystem devices not found",
         "NVIDIA's tools are older than version 1.8, and don't support control groups version 2.",
-        "Update them",
+        "Update the tools",
         "sudo apt-get install --only-upgrade nvidia-container-toolkit libnvidia-container-tools",
     ),
     Refusal(
         r"failed to add device rules|bpf_prog_(?:query|load|attach)|devices\.allow: (?:permission|operation not)",
         "NVIDIA's tools can't change control groups, for example because the engine is rootless or in a container.",
-        "Use CDI (--gpu-via cdi), which doesn't need them. If no other engine of this machine uses GPUs, you can also "
-        "disable the control groups",
+        "Use CDI (--gpu-via cdi), which doesn't change control groups. If no other engine of this machine uses GPUs, "
+        "you can also disable the control groups",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.no-cgroups",
         # without control groups, the containers of this engine couldn't open the GPUs
-        rootful="Use CDI (--gpu-via cdi), which doesn't need them",
+        rootful="Use CDI (--gpu-via cdi), which doesn't change control groups",
     ),
     Refusal(
         r"ldcache error: [^\n]*?(/\S*ldconfig[^\s:]*)",
         "NVIDIA's tools could not run {0} for the container.",
-        "Configure the ldconfig of this system",
+        "Configure the path of this system's ldconfig",
         "sudo nvidia-ctk config --in-place --set nvidia-container-cli.ldconfig=@/sbin/ldconfig",
     ),
     Refusal(

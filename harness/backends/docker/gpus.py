@@ -30,8 +30,8 @@ from harness.model.launch import Limits
 #: The engine's names of NVIDIA's runtime, and of its device driver for NVIDIA's GPUs.
 NVIDIA = "nvidia"
 
-#: If one of these programs is on an engine's PATH when the engine starts, it has that device driver. The second program
-#: counts from Docker 29 on.
+#: If one of these programs is on an engine's PATH when the engine starts, it has that device driver. Docker
+#: Engine recognizes the second program from version 29 on.
 HOOKS = ("nvidia-container-runtime-hook", "nvidia-cdi-hook")
 
 #: The usual folders of CDI specifications. An engine with CDI disabled doesn't report its folders.
@@ -40,13 +40,13 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 #: The GPUs' device node on WSL2.
 WSL_NODE = Path("/dev/dxg")
 
-_INSTALL = (
+_INSTALL_ADVICE = (
     f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. Install the NVIDIA driver "
     "and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
-    '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
+    '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
-_DESKTOP = (
+_DESKTOP_ADVICE = (
     "Use the WSL 2 backend of Docker Desktop, and update Docker Desktop and the NVIDIA driver of Windows. The NVIDIA "
     "Container Toolkit isn't needed"
 )
@@ -55,7 +55,7 @@ _DESKTOP = (
 _TRIAL_SECONDS = 120.0
 
 #: A script that prints the GPU devices of a container. It runs on the Python versions of all images.
-_TRIAL = """
+_TRIAL_SCRIPT = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
 nodes = [node for name in names for node in sorted(glob.glob("/dev/" + name))]
@@ -77,12 +77,12 @@ print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init})
 
 #: Errors of cuInit on a machine with a GPU (CUresult in cuda.h): the cause and what to do.
 _INIT_ERRORS = {
-    100: "CUDA finds no GPU. To see whether another program uses it exclusively: nvidia-smi -q -d COMPUTE",
+    100: "CUDA finds no GPU. To see whether another program uses the GPU exclusively: nvidia-smi -q -d COMPUTE",
     802: "The GPUs are connected by NVSwitch, and their fabric manager isn't running. To start it: sudo systemctl "
     "start nvidia-fabricmanager",
     803: "The driver's library and its kernel module have different versions. Restart the machine.",
-    804: "The image replaces the driver's library by one for newer CUDA, which this GPU doesn't support. Rebuild the "
-    "image, or update the driver.",
+    804: "The image replaces the driver's library with a library for newer CUDA, which this GPU doesn't support. "
+    "Rebuild the image, or update the driver.",
     999: "The driver can't start CUDA. Reload its module, or restart the machine: sudo rmmod nvidia_uvm && sudo "
     "modprobe nvidia_uvm",
 }
@@ -140,8 +140,8 @@ def list_methods(info: Mapping[str, Any], listed: Sequence[str] | None, *, hooke
 
 def find_host() -> GpuHost:
     """Return the GPUs of the engine's machine. They are unknown if this is another machine."""
-    where = find_address()
-    if where and not is_of_this_machine(where):
+    address = find_address()
+    if address and not is_of_this_machine(address):
         return GpuHost(absent="the engine is on another machine", is_here=False)
     from harness.machine.gpu.host import read  # noqa: PLC0415 - a machine without a GPU does without it
 
@@ -152,12 +152,12 @@ def find_host() -> GpuHost:
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
     info = engine.info
-    listed = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
+    device_names = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     hooked = engine.is_here and any(map(shutil.which, HOOKS))
     if _is_desktop(engine):
         # its virtual machine has the device driver, and doesn't see the folders of this machine
-        listed, hooked = [], True
-    accesses = list_methods(info, listed, hooked=hooked)
+        device_names, hooked = [], True
+    accesses = list_methods(info, device_names, hooked=hooked)
     if via is not None:
         # the engine doesn't report whether it has the device driver, so this method is always possible
         requested = [access for access in accesses if access.way is via] or [GpuAccess(via)] * (via is GpuWay.DRIVER)
@@ -172,12 +172,12 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
             "devices.",
             "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
         )
-    if _is_off(engine):
+    if _is_cdi_disabled(engine):
         raise _make_missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
         f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
         "missing.",
-        _INSTALL,
+        _INSTALL_ADVICE,
         GENERATE,
     )
 
@@ -193,7 +193,7 @@ def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
             "Install the package nvidia-container-toolkit, and register its runtime",
             CONFIGURE,
         )
-    if _is_off(engine):
+    if _is_cdi_disabled(engine):
         return GpuRefusedError(
             "Docker Engine can't give GPUs to containers through CDI, because CDI is disabled. CDI specifications "
             "exist.",
@@ -201,7 +201,9 @@ def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
             RESTART,
         )
     return GpuRefusedError(
-        f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.", _INSTALL, GENERATE
+        f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.",
+        _INSTALL_ADVICE,
+        GENERATE,
     )
 
 
@@ -209,7 +211,7 @@ def _is_desktop(engine: Engine) -> bool:
     return bool(engine.facts.system == "Docker Desktop")
 
 
-def _is_off(engine: Engine) -> bool:
+def _is_cdi_disabled(engine: Engine) -> bool:
     """Return whether CDI is disabled in this machine's engine, although CDI specifications describe the GPUs."""
     return engine.is_here and not engine.info.get("CDISpecDirs") and bool(list_device_names(CDI_FOLDERS))
 
@@ -219,19 +221,19 @@ def select_able(found: Sequence[GpuAccess], gpus: Sequence[str]) -> list[GpuAcce
 
     Raises GpuRefusedError if no method remains.
     """
-    able = [access for access in found if not access.list_unlisted(gpus)]
-    if able:
-        return able
-    first = found[0]
-    if first.names == (ALL,):
+    usable = [access for access in found if not access.list_unlisted(gpus)]
+    if usable:
+        return usable
+    preferred = found[0]
+    if preferred.names == (ALL,):
         raise GpuRefusedError(
-            f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none, as on WSL2.",
-            "Use --gpus all. If this isn't WSL2, describe each GPU to Docker",
+            f"--gpus {','.join(gpus)}: Docker Engine gives a container all GPUs or none. This is normal on WSL2.",
+            "Use --gpus all. If this machine doesn't use WSL2, generate a CDI specification of each GPU",
             GENERATE,
         )
     raise GpuRefusedError(
-        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(first.list_unlisted(gpus))}. It lists "
-        f"{', '.join(first.names)}.",
+        f"--gpus {','.join(gpus)}: Docker Engine lists no GPU {', '.join(preferred.list_unlisted(gpus))}. It lists "
+        f"{', '.join(preferred.names)}.",
         "Use one of these GPUs. If the GPUs or the driver have changed",
         GENERATE,
     )
@@ -250,8 +252,8 @@ def add_gpus(
     if way is GpuWay.CDI:
         request = DeviceRequest(driver="cdi", device_ids=[f"{KIND}={gpu}" for gpu in gpus])
     else:
-        which: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
-        request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **which)
+        selection: dict[str, Any] = {"count": -1} if ALL in gpus else {"device_ids": list(gpus)}
+        request = DeviceRequest(driver=NVIDIA, capabilities=[["gpu", *CAPABILITIES]], **selection)
     return replace(specification, devices=[request], groups=groups)
 
 
@@ -269,13 +271,13 @@ def find_groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
             node_stat = node.stat()
         except OSError:
             continue
-        everybody, members = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
-        is_open = node_stat.st_mode & everybody == everybody
+        everybody_bits, group_bits = stat.S_IROTH | stat.S_IWOTH, stat.S_IRGRP | stat.S_IWGRP
+        is_open = node_stat.st_mode & everybody_bits == everybody_bits
         # membership in group 0 would give more rights than access to these nodes
         if (
             stat.S_ISCHR(node_stat.st_mode)
             and not is_open
-            and node_stat.st_mode & members == members
+            and node_stat.st_mode & group_bits == group_bits
             and node_stat.st_gid
         ):
             group_ids.add(node_stat.st_gid)
@@ -290,7 +292,7 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     """
     specification = Specification(
         image=image,
-        command=("python", "-c", _TRIAL),
+        command=("python", "-c", _TRIAL_SCRIPT),
         environ={"NVIDIA_DISABLE_REQUIRE": "1"},  # other images may require another driver than this one
         labels={RUN_LABEL: run, CELL_LABEL: "gpus"},
         limits=Limits(seconds=_TRIAL_SECONDS),
@@ -299,14 +301,14 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, find_groups(engine))
     with (
-        _name_specification(engine, way, gpus),
+        _add_specification_path(engine, way, gpus),
         explain_refusals(gpus, rootless=bool(engine.facts.rootless)),
         create_container(engine, trial) as container,
     ):
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
-        last = join_lines(stderr.text().strip().rpartition("\n")[2])
-        return f"A test container with the GPUs failed ({ending}): {last}"
+        last_line = join_lines(stderr.text().strip().rpartition("\n")[2])
+        return f"A test container with the GPUs failed ({ending}): {last_line}"
     try:
         return describe_missing(parse_json(stdout.text()))
     except (ValueError, TypeError, KeyError):
@@ -314,13 +316,13 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
 
 
 @contextmanager
-def _name_specification(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
+def _add_specification_path(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
     """Add the path of the file to a refusal about a CDI specification. Several folders can contain specifications."""
     try:
         yield
     except GpuRefusedError as error:
         if _is_desktop(engine):
-            raise GpuRefusedError(error.sentence, _DESKTOP, words=error.words) from error
+            raise GpuRefusedError(error.sentence, _DESKTOP_ADVICE, words=error.words) from error
         folders = engine.info.get("CDISpecDirs") or () if engine.is_here and way is GpuWay.CDI else ()
         path = find_specification(map(Path, folders), gpus)
         if path is None or GENERATE not in error.command:
@@ -352,11 +354,11 @@ def describe_missing(seen: Mapping[str, Any]) -> str:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return _describe_closed(closed)
+        return _explain_closed_nodes(closed)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
-            "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and describe the GPUs "
-            f"again: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
+            "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and regenerate the "
+            f"CDI specification: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
         )
     return describe_init_error(init) if init else ""
 
@@ -366,18 +368,18 @@ def describe_init_error(error: int) -> str:
     return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
 
 
-def _describe_closed(closed: Mapping[str, Sequence[int]]) -> str:
-    """Return why the user of a container can't open the device nodes, by the first node, and what to do."""
-    number, mode = next(iter(closed.values()))
-    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(number, number)})."
-    if number == errno.EPERM:
+def _explain_closed_nodes(closed: Mapping[str, Sequence[int]]) -> str:
+    """Return why the user of a container can't open the device nodes, and what to do. The first node decides."""
+    code, mode = next(iter(closed.values()))
+    sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(code, code)})."
+    if code == errno.EPERM:
         # the permissions of a node give EACCES
         return (
-            f"{sentence} The control group of the containers doesn't allow it. To let NVIDIA's tools allow it, set "
+            f"{sentence} The control group of the containers doesn't allow access. To let NVIDIA's tools allow it, set "
             "no-cgroups = false, unless an engine is rootless: sudo nvidia-ctk config --in-place --set "
             "nvidia-container-cli.no-cgroups=false"
         )
-    if number != errno.EACCES:
+    if code != errno.EACCES:
         return f"{sentence} To check the driver: nvidia-smi"
     if mode & 0o006 == 0o006:
         return (
@@ -399,23 +401,24 @@ def choose_working(found: Sequence[GpuAccess], trial: Callable[[GpuAccess], str]
     """
     errors: list[GpuRefusedError] = []
     messages: list[str] = []
-    lacked: list[tuple[GpuAccess, str]] = []
+    incomplete_methods: list[tuple[GpuAccess, str]] = []
     for access in found:
         try:
-            lacks = trial(access)
+            missing = trial(access)
         except GpuRefusedError as error:
             errors.append(error)
             messages.append(f"Containers don't get GPUs through {access.way.words}. {error.sentence} {error.advice}")
             continue
-        if not lacks:
+        if not missing:
             messages += [
-                f"Through {way.way.words}, containers don't get all that CUDA needs. {why}" for way, why in lacked
+                f"Through {way.way.words}, containers don't get everything that CUDA needs. {reason}"
+                for way, reason in incomplete_methods
             ]
             return access, [*messages, f"Containers get GPUs through {access.way.words}."]
-        lacked.append((access, lacks))
-    if lacked:
-        first, lacks = lacked[0]
-        return first, [*messages, f"Containers get GPUs through {first.way.words}. {lacks}"]
+        incomplete_methods.append((access, missing))
+    if incomplete_methods:
+        best_method, missing = incomplete_methods[0]
+        return best_method, [*messages, f"Containers get GPUs through {best_method.way.words}. {missing}"]
     errors[0].message = "\n".join([errors[0].message, *messages[1:]])
     raise errors[0]
 
@@ -438,13 +441,13 @@ def read_device_names(path: Path) -> list[str]:
     if not isinstance(document, Mapping) or document.get("kind") != KIND:
         return []
     entries = document.get("devices")
-    named = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
-    return [str(name) for name in named if name is not None]
+    names = [entry.get("name") for entry in entries if isinstance(entry, Mapping)] if isinstance(entries, list) else []
+    return [str(name) for name in names if name is not None]
 
 
 def make_volume(engine: Engine, name: str) -> None:
     """Create the volume unless it exists."""
-    with raise_as_sentences("make a volume"):
+    with raise_as_sentences("create a volume"):
         engine.api.create_volume(name, labels={CODE_LABEL: CODE_VALUE})
 
 

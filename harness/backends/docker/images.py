@@ -35,7 +35,7 @@ from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 
 #: The largest number of builds at a time. With more, builds would wait for the disk, because they copy packages.
-_MOST_AT_A_TIME = 8
+_MAX_BUILDS = 8
 
 #: The assumed size in bytes of an image that adds a wheel to another image.
 OVERLAY_BYTES = 10**8
@@ -55,8 +55,8 @@ class Images:
     def any_for(self, device: Device) -> str:
         """Return the id of a harness image of any environment for a device; empty if the engine has none."""
         with raise_as_sentences("list images"):
-            listed = self._engine.api.images(filters={"reference": f"{recipe.get_registry()}harness/*:{device.value}"})
-        return str(listed[0]["Id"]) if listed else ""
+            images = self._engine.api.images(filters={"reference": f"{recipe.get_registry()}harness/*:{device.value}"})
+        return str(images[0]["Id"]) if images else ""
 
     def labels(self, requirement: Requirement) -> dict[str, str]:
         """Return the labels of an up-to-date image. The id of a base is empty if the engine doesn't have the base."""
@@ -68,17 +68,17 @@ class Images:
         names = {recipe.make_tag(requirement) for requirement in needed}
         names |= {base for requirement in needed for base in recipe.find_bases(self._root, requirement)}
         with raise_as_sentences("list images"):
-            listed = self._engine.api.images(filters={"reference": sorted(names)})
-        had = {name: _make_image(entry, entry) for entry in listed for name in entry.get("RepoTags") or ()}
+            summaries = self._engine.api.images(filters={"reference": sorted(names)})
+        images_by_tag = {name: _make_image(entry, entry) for entry in summaries for name in entry.get("RepoTags") or ()}
 
         def state(requirement: Requirement) -> KeptImage:
-            image = had.get(recipe.make_tag(requirement))
+            image = images_by_tag.get(recipe.make_tag(requirement))
             if image is None:
                 return KeptImage(ImageState.NOT_BUILT)
-            is_right = image.is_right(recipe.make_labels(self._root, requirement, had.get))
+            is_current = image.is_right(recipe.make_labels(self._root, requirement, images_by_tag.get))
             if requirement.base and state(requirement.base).state is not ImageState.BUILT:
-                is_right = False
-            return KeptImage(ImageState.BUILT if is_right else ImageState.OUTDATED, image.id, image.size_bytes)
+                is_current = False
+            return KeptImage(ImageState.BUILT if is_current else ImageState.OUTDATED, image.id, image.size_bytes)
 
         return [state(requirement) for requirement in requirements]
 
@@ -87,16 +87,16 @@ class Images:
         states = self.states(requirements) if requirements else []
         return [
             requirement
-            for requirement, kept in zip(requirements, states, strict=True)
-            if kept.state is not ImageState.BUILT
+            for requirement, image in zip(requirements, states, strict=True)
+            if image.state is not ImageState.BUILT
         ]
 
     def room(self, requirements: Sequence[Requirement]) -> CheckResult:
         """Check whether the disk has enough space for the images to build, if the disk is visible here."""
         missing = self.unprepared(requirements)
-        where = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
+        image_folder = str(self._engine.info.get("DockerRootDir", "")) if self._engine.is_here else ""
         try:
-            free = shutil.disk_usage(where).free if where else None
+            free = shutil.disk_usage(image_folder).free if image_folder else None
         except OSError:  # this process can't see the engine's folder
             free = None
         needed = sum(
@@ -104,7 +104,7 @@ class Images:
         )
         bases = self.unprepared(_find_bases(missing))
         needed += sum(ENVIRONMENT_BYTES[base.device] for base in bases if base not in missing)
-        return check_disk_space(free, needed, len(missing), where)
+        return check_disk_space(free, needed, len(missing), image_folder)
 
     def prepare(
         self,
@@ -119,27 +119,28 @@ class Images:
         builds continue. During builds, `meanwhile` is called with each environment whose image is available. Raises
         CannotRunHereError if there is no builder, or if no image is available at all.
         """
-        at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MOST_AT_A_TIME)
+        at_a_time = jobs or min(max(2, os.cpu_count() or 2), _MAX_BUILDS)
         missing = self.unprepared(requirements)
-        others = [other for other in requirements if other not in missing]
-        first = self.unprepared(_find_bases(missing))
-        failed = self._make(first, progress, at_a_time, others, None)
-        failed |= {target.name: words for target in missing if target.base and (words := failed.get(target.base.name))}
-        missing = [target for target in missing if target not in first and target.name not in failed]
-        failed |= self._make(missing, progress, at_a_time, others, meanwhile)
+        prepared = [other for other in requirements if other not in missing]
+        missing_bases = self.unprepared(_find_bases(missing))
+        errors = self._prepare_images(missing_bases, progress, at_a_time, prepared, None)
+        errors |= {target.name: text for target in missing if target.base and (text := errors.get(target.base.name))}
+        missing = [target for target in missing if target not in missing_bases and target.name not in errors]
+        errors |= self._prepare_images(missing, progress, at_a_time, prepared, meanwhile)
         images: dict[str, str] = {}
         unavailable: dict[str, UnavailableError] = {}
         for requirement in requirements:
             name = requirement.name
-            image = self.find(requirement) if name not in failed else None
+            image = self.find(requirement) if name not in errors else None
             if image is not None:
                 images[name] = image.id
             else:
-                unavailable[name] = self._unavailable(requirement, failed.get(name, "the build produced no image"))
+                reason = errors.get(name, "the build produced no image")
+                unavailable[name] = self._make_unavailable_error(requirement, reason)
         return Preparation(images, unavailable).refuse_nothing()
 
     def push(self, requirements: Iterable[Requirement], progress: Progress) -> None:
-        """Push images that the engine has to REGISTRY.
+        """Push images of the engine to the registry in REGISTRY.
 
         Raises UsageError if REGISTRY isn't set, and CannotRunHereError.
         """
@@ -176,9 +177,9 @@ class Images:
             raise CannotRunHereError(error.message, advice) from None
 
     def save(self, reference: str, path: Path) -> None:
-        """Write an image that the engine has to a file. Raises CannotRunHereError."""
-        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as out:
-            out.writelines(self._engine.api.get_image(reference))
+        """Write an image of the engine to a file. Raises CannotRunHereError."""
+        with raise_as_sentences(f"save {reference}"), replace_file(path) as part, part.open("wb") as file:
+            file.writelines(self._engine.api.get_image(reference))
 
     def load(self, path: Path, reference: str) -> None:
         """Load the image in a file into the engine.
@@ -191,22 +192,22 @@ class Images:
         if self._inspect(reference) is None:
             raise CannotRunHereError(f"{path} doesn't contain the image {reference}.")
 
-    def _unavailable(self, requirement: Requirement, words: str) -> UnavailableError:
-        """Return the error for an image that couldn't be built. `words` are the last lines of the builder."""
+    def _make_unavailable_error(self, requirement: Requirement, last_lines: str) -> UnavailableError:
+        """Return the error for an image that couldn't be built. `last_lines` are the last lines of the builder."""
         advice = [
             f"Docker Engine doesn't have the base image {base}. If you can reach a registry: docker pull "
             f"{base}\nOtherwise, run `harness images pack FOLDER` on a machine with access to a registry, then "
             "`harness images unpack FOLDER` here."
             for base in recipe.find_all_bases(self._root, requirement)
-            if base in words and self._inspect(base) is None
+            if base in last_lines and self._inspect(base) is None
         ]
         if requirement.device is Device.CPU:
             advice.append("--backend local doesn't need images.")
         return UnavailableError(
-            f"The image {recipe.make_tag(requirement)} could not be built:\n{words}", "\n".join(advice)
+            f"The image {recipe.make_tag(requirement)} could not be built:\n{last_lines}", "\n".join(advice)
         )
 
-    def _make(
+    def _prepare_images(
         self,
         requirements: list[Requirement],
         progress: Progress,
@@ -220,62 +221,62 @@ class Images:
         """
         if not requirements:
             return {}
-        builder, one_at_a_time = Builder(self._root), threading.Lock()
+        builder, progress_lock = Builder(self._root), threading.Lock()
 
-        def say(step: PreparationStep) -> None:
-            with one_at_a_time:
+        def report(step: PreparationStep) -> None:
+            with progress_lock:
                 if not builder.is_stopped:
                     progress(step)
 
         for queued in requirements:
-            say(PreparationStep(queued.name, "waiting", Stage.WAITING))
+            report(PreparationStep(queued.name, "waiting", Stage.WAITING))
         with ThreadPoolExecutor(jobs, thread_name_prefix="image") as pool:
-            futures = {pool.submit(self._one, target, builder, say): target for target in requirements}
+            futures = {pool.submit(self._prepare_image, target, builder, report): target for target in requirements}
 
             def is_making() -> bool:
                 return not all(future.done() for future in futures)
 
             try:
-                built = (
+                new_images = (
                     futures[future]
                     for future in as_completed(futures)
                     if not future.exception() and not future.result()
                 )
-                for requirement in chain(others, built):
+                for requirement in chain(others, new_images):
                     if meanwhile and is_making():
-                        meanwhile(requirement.environment.name, say, is_making)
+                        meanwhile(requirement.environment.name, report, is_making)
             except BaseException:
                 builder.stop()
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise
-        words = {target.name: future.result() for future, target in futures.items()}
-        return {name: message for name, message in words.items() if message}
+        errors = {target.name: future.result() for future, target in futures.items()}
+        return {name: message for name, message in errors.items() if message}
 
-    def _one(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
+    def _prepare_image(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> str:
         """Pull or build one image.
 
         Return an empty text if the image is then available, otherwise the builder's last lines.
         """
-        name, begun = requirement.name, monotonic()
+        name, start_time = requirement.name, monotonic()
         if recipe.get_registry() and self._pull(requirement, builder, say):
-            say(PreparationStep(name, f"pulled in {monotonic() - begun:.0f} s", Stage.READY))
+            say(PreparationStep(name, f"pulled in {monotonic() - start_time:.0f} s", Stage.READY))
             return ""
         check()
         if requirement.base:
             check_driver()
         say(PreparationStep(name, f"building {recipe.make_tag(requirement)}"))
-        with self._settings(requirement) as settings:
+        with self._make_settings(requirement) as settings:
             target = recipe.name_target(requirement.environment, requirement.device)
-            words = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
-        took = f"{monotonic() - begun:.0f} s"
-        if words:
-            say(PreparationStep(name, f"failed after {took}: {words.splitlines()[0].rstrip(':')}", Stage.FAILED))
+            error = builder.build(target, settings, lambda words: say(PreparationStep(name, words)))
+        duration = f"{monotonic() - start_time:.0f} s"
+        if error:
+            say(PreparationStep(name, f"failed after {duration}: {error.splitlines()[0].rstrip(':')}", Stage.FAILED))
         else:
-            say(PreparationStep(name, f"built in {took}", Stage.READY))
-        return words
+            say(PreparationStep(name, f"built in {duration}", Stage.READY))
+        return error
 
     @contextmanager
-    def _settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
+    def _make_settings(self, requirement: Requirement) -> Iterator[dict[str, str]]:
         """Yield the builder's settings. If a folder of packages is set, they name a folder with the needed files."""
         settings = recipe.make_settings(self._root, requirement)
         settings |= {f"labels.{label}": value for label, value in self.labels(requirement).items()}
@@ -283,8 +284,8 @@ class Images:
         if folder is None:
             yield settings
             return
-        with wheels.select_wheels(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as few:
-            yield settings | {"contexts.wheels": str(few)}
+        with wheels.select_wheels(folder, [requirement.lock.path, self._root / "images" / "uv.txt"]) as selected:
+            yield settings | {"contexts.wheels": str(selected)}
 
     def build_wheel(self, wheel: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source in a container without a network, into a folder. Raises CannotRunHereError."""
@@ -301,13 +302,13 @@ class Images:
         timer = threading.Timer(BUILD_SECONDS, builder.stop)
         timer.start()
         try:
-            words = builder.build("wheel", settings, lambda _: None, folder)
+            build_error = builder.build("wheel", settings, lambda _: None, folder)
         finally:
             timer.cancel()
         if builder.is_stopped:
-            words = f"it took longer than {BUILD_SECONDS} s"
-        if words:
-            raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{words}")
+            build_error = f"it took longer than {BUILD_SECONDS} s"
+        if build_error:
+            raise CannotRunHereError(f"The wheel of {wheel.package} could not be built:\n{build_error}")
 
     def _pull(self, requirement: Requirement, builder: Builder, say: Callable[[PreparationStep], None]) -> bool:
         """Pull the image from the registry; return whether it is available and up to date."""
@@ -320,18 +321,20 @@ class Images:
             return False
         return not self.unprepared([requirement])
 
-    def _transfer(self, way: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False) -> None:
+    def _transfer(
+        self, direction: Literal["pull", "push"], tag: str, is_stopped: Callable[[], bool] = lambda: False
+    ) -> None:
         """Pull or push an image, until the transfer has finished or `is_stopped` returns True.
 
         Raises CannotRunHereError with the message of the registry.
 
         Once an engine has started a transfer, it reports errors in its messages instead of the HTTP status.
         """
-        with raise_as_sentences(f"{way} {tag}"):
-            for message in getattr(self._engine.api, way)(tag, stream=True, decode=True):
+        with raise_as_sentences(f"{direction} {tag}"):
+            for message in getattr(self._engine.api, direction)(tag, stream=True, decode=True):
                 if "error" in message:
-                    words = join_lines(str(message["error"]))
-                    raise CannotRunHereError(f"Docker Engine refused to {way} {tag}: {words}")
+                    reason = join_lines(str(message["error"]))
+                    raise CannotRunHereError(f"Docker Engine refused to {direction} {tag}: {reason}")
                 if is_stopped():
                     return
 
@@ -370,8 +373,8 @@ def find_public_base(engine: Engine, image: str) -> str:
             digests = engine.api.inspect_image(base).get("RepoDigests") or [] if base else []  # type: ignore[no-untyped-call]
         except ImageNotFound:
             return ""
-    name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
-    return next((str(digest) for digest in digests if name and str(digest).startswith(f"{name}@sha256:")), "")
+    base_name = labels.get(recipe.FROM, "").partition(" ")[0].rpartition(":")[0]
+    return next((str(digest) for digest in digests if base_name and str(digest).startswith(f"{base_name}@sha256:")), "")
 
 
 def check_registry() -> None:

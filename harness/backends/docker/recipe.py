@@ -62,9 +62,9 @@ def find_bases(root: Path, requirement: Requirement) -> tuple[str, ...]:
     if requirement.base:
         return (make_tag(requirement.base),)
     stages = _read_stages(root, requirement)
-    first = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
-    with_cuda = requirement.device is Device.GPU and environment.cuda_image
-    return (first, environment.cuda_image) if with_cuda else (first,)
+    last_stage_base = environment.gpu_image or stages[-1].replace("${PYTHON}", environment.python)
+    copies_cuda = requirement.device is Device.GPU and environment.cuda_image
+    return (last_stage_base, environment.cuda_image) if copies_cuda else (last_stage_base,)
 
 
 def find_all_bases(root: Path, requirement: Requirement) -> list[str]:

@@ -18,15 +18,15 @@ def make_sbom(image: str, digest: str, found: Verification) -> str:
 
     hashes = [HashType(alg=HashAlgorithm.SHA_256, content=digest.removeprefix("sha256:"))]
     bom = Bom()
-    bom.metadata.component = whole = Component(
+    bom.metadata.component = image_component = Component(
         name=image, type=ComponentType.CONTAINER, version=digest, bom_ref=image, hashes=hashes
     )
     for kind, namespace, packages in (("pypi", None, found.installed), ("deb", "debian", found.system)):
         for name, version in packages.items():
             url = PackageURL(kind, namespace, name, version)
-            part = Component(name=name, type=ComponentType.LIBRARY, version=version, bom_ref=str(url), purl=url)
-            bom.components.add(part)
-            bom.register_dependency(whole, [part])
+            library = Component(name=name, type=ComponentType.LIBRARY, version=version, bom_ref=str(url), purl=url)
+            bom.components.add(library)
+            bom.register_dependency(image_component, [library])
     document = json.loads(JsonV1Dot6(bom).output_as_string())
     del document["serialNumber"], document["metadata"]["timestamp"]
     return json.dumps(document, indent=2) + "\n"

@@ -19,7 +19,7 @@ CELL_LABEL = "harness.cell"
 #: The label with a container's owner, because several users and machines can use one engine.
 OWNER_LABEL = "harness.owner"
 
-#: The folder in the images with a launch's files, in which the process starts.
+#: The folder in a container that has a launch's files. The process starts in this folder.
 FOLDER = "/harness"
 USER = "harness"
 UID = 1000
@@ -55,7 +55,7 @@ def make_options(engine: Engine, specification: Specification) -> dict[str, Any]
     from docker.types import LogConfig, Mount
 
     limits, priority = specification.limits, specification.priority
-    host = engine.api.create_host_config(
+    host_config = engine.api.create_host_config(
         init=True,
         network_mode="none",
         cap_drop=["ALL"],
@@ -84,7 +84,7 @@ def make_options(engine: Engine, specification: Specification) -> dict[str, Any]
         "labels": {OWNER_LABEL: get_owner(), **specification.labels},
         "user": specification.user,
         "working_dir": FOLDER,
-        "host_config": host,
+        "host_config": host_config,
         # the input is closed with the connection, so if harness is killed, no process waits for a word forever
         "stdin_open": specification.takes_words,
     }

@@ -58,7 +58,7 @@ class LocalBackend(RegisteredBackend):
     def __init__(self, root: Path, run: str) -> None:
         self._root = root
         self._run = run
-        self._prior: Collection[int] = ()
+        self._priority_cpus: Collection[int] = ()
         self._gpus: Sequence[str] = ()
         self._supply = cache(find_supply)
         self._started: set[str] = set()  # the folders of compiled code in which a launch has succeeded
@@ -73,7 +73,7 @@ class LocalBackend(RegisteredBackend):
         return [requirement for requirement in requirements if not self.environments.is_ready(requirement)]
 
     def check(self) -> str:
-        """Return a description; this backend works everywhere."""
+        """Return a description of the backend, which works everywhere."""
         return "local environments"
 
     @cached_property
@@ -92,9 +92,9 @@ class LocalBackend(RegisteredBackend):
             )
         error = find_driver_error()
         if error:
-            where = "in this container" if host.detect_container() else "on this machine"
+            location = "in this container" if host.detect_container() else "on this machine"
             raise CannotRunHereError(
-                f"--gpu: the NVIDIA driver is missing {where}: {error}.",
+                f"--gpu: the NVIDIA driver is missing {location}: {error}.",
                 "Give the job's container a GPU (docker run --gpus all)."
                 if host.detect_container()
                 else "Install the driver. To check the driver, run: nvidia-smi",
@@ -122,14 +122,14 @@ class LocalBackend(RegisteredBackend):
         self.environments.build_wheel(recipe, folder)
 
     def give_priority(self, cpus: Collection[int]) -> list[str]:
-        """Give launches on these CPUs the lowest nice value, if this process may set it and other CPUs are left."""
+        """Give launches on these CPUs the lowest nice value, if this process may set it and other CPUs remain."""
         if len(cpus) < (os.cpu_count() or 1) and niceness.can_lower():
-            self._prior = tuple(cpus)
+            self._priority_cpus = tuple(cpus)
         return []
 
     def facts(self) -> BackendFacts:
-        """Return facts for run.json: there is no engine, and several limits aren't enforced."""
-        inside, quota = host.detect_container(), read_quota(Path("/"))[1]
+        """Return the facts for run.json: there is no engine, and this backend can't enforce several limits."""
+        container, quota = host.detect_container(), read_quota(Path("/"))[1]
         uncontrolled = [
             "" if cpus.can_pin() else "CPU pinning, which this system forbids",
             "" if quota is None else f"CPU time (a quota of {format_plain(quota)} CPUs)",
@@ -139,8 +139,8 @@ class LocalBackend(RegisteredBackend):
         ]
         return BackendFacts(
             self.name,
-            engine=f"none: virtual environments{f' in a {inside} container' if inside else ''}",
-            priority=f"nice value {niceness.LOWEST}" if self._prior else "",
+            engine=f"none: virtual environments{f' in a {container} container' if container else ''}",
+            priority=f"nice value {niceness.LOWEST}" if self._priority_cpus else "",
             gpus_by="the driver of this machine" if self._gpus else "",
             uncontrolled=[*filter(None, uncontrolled)],
             more={"pinning": "CPU affinity"} if cpus.can_pin() else {},
@@ -167,37 +167,43 @@ class LocalBackend(RegisteredBackend):
     @contextmanager
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield a launch in a new folder, which is removed afterwards."""
-        python = self._python(requirement)
+        python = self._get_python(requirement)
         self.environments.check(requirement)
-        limits, gpus, code = job.limits, self.gpu_host.select(job.limits.gpus) if job.limits.gpus else [], ""
+        limits, gpus, cache_name = job.limits, self.gpu_host.select(job.limits.gpus) if job.limits.gpus else [], ""
         with (
-            self._scratch(worker.collect_files(job, die_with_parent=True)) as folder,
+            self._create_scratch_folder(worker.collect_files(job, die_with_parent=True)) as folder,
             _open_artifacts(folder) as artifacts,
         ):
             command, variables = [str(python), *worker.ARGUMENTS], _make_variables(python, folder, job)
             if limits.gpus:
-                code = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
-                limits = compiled_code.allow_first_start(limits, requirement, gpus, code, self._started)
-                first = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
-                packages, saved = self.environments.packages(requirement), _get_code_folder()
-                (saved / code).mkdir(parents=True, exist_ok=True)
-                copied = str(saved / first) if first in self._started and first != code else ""
-                own = {**compiled_code.make_environ(str(saved / code), copied), **variables}
-                variables = cuda.make_variables(packages, limits.gpus, self.gpu_host, own)
+                cache_name = compiled_code.name_cache(requirement.lock.sha256, job.files, gpus)
+                limits = compiled_code.allow_first_start(limits, requirement, gpus, cache_name, self._started)
+                first_name = compiled_code.name_cache(requirement.lock.sha256, {}, gpus)
+                packages, cache_folder = self.environments.packages(requirement), _get_code_folder()
+                (cache_folder / cache_name).mkdir(parents=True, exist_ok=True)
+                has_first = first_name in self._started and first_name != cache_name
+                first_cache = str(cache_folder / first_name) if has_first else ""
+                cache_variables = compiled_code.make_environ(str(cache_folder / cache_name), first_cache)
+                variables = cuda.make_variables(packages, limits.gpus, self.gpu_host, {**cache_variables, **variables})
 
             def conclude(events: Events, ending: worker.Ending, stderr: Tail) -> Outcome:
                 image = requirement.lock.sha256
-                left = read_folder(artifacts)
+                saved_files = read_folder(artifacts)
                 _, quota = read_quota(Path("/"))
-                ended = worker.make_outcome(
-                    events, ending, stderr, image=image, artifacts=left, cards=gpus, quota=quota
+                outcome = worker.make_outcome(
+                    events, ending, stderr, image=image, artifacts=saved_files, cards=gpus, quota=quota
                 )
-                if code and ended.status is Status.OK:
-                    self._started.add(code)
-                return ended
+                if cache_name and outcome.status is Status.OK:
+                    self._started.add(cache_name)
+                return outcome
 
             process = LocalProcess(
-                command, folder, variables, limits, takes_words=worker.is_waiting_for_words(job), prior=self._prior
+                command,
+                folder,
+                variables,
+                limits,
+                takes_words=worker.is_waiting_for_words(job),
+                prior=self._priority_cpus,
             )
             with closing(process):
                 yield worker.HeldLaunch(process, job, limits.seconds, conclude)
@@ -205,7 +211,7 @@ class LocalBackend(RegisteredBackend):
     def verify(self, requirement: Requirement) -> Verification:
         """Compare the installed packages of the environment with the lock."""
         process = subprocess.run(
-            [self._python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
+            [self._get_python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
         if process.returncode:
             name = requirement.environment.name
@@ -214,12 +220,12 @@ class LocalBackend(RegisteredBackend):
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running. Their processes ended when harness ended."""
-        every = (
+        ended_runs = (
             path
             for path in _get_scratch_folder("").glob("*")
             if path.is_dir() and not is_held(get_run_lock_path(path.name))
         )
-        parents = [_get_scratch_folder(run)] if run else list(every)
+        parents = [_get_scratch_folder(run)] if run else list(ended_runs)
         count = 0
         for parent in parents:
             count += sum(1 for _ in parent.glob("*"))
@@ -236,7 +242,7 @@ class LocalBackend(RegisteredBackend):
         _remove(_get_code_folder())
         return len(names)
 
-    def _python(self, requirement: Requirement) -> Path:
+    def _get_python(self, requirement: Requirement) -> Path:
         if not self.environments.is_ready(requirement):
             raise CannotRunHereError(
                 f"The environment {requirement.environment.name} is missing.",
@@ -245,13 +251,13 @@ class LocalBackend(RegisteredBackend):
         return self.environments.python(requirement)
 
     @contextmanager
-    def _scratch(self, files: Mapping[str, bytes]) -> Iterator[Path]:
+    def _create_scratch_folder(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         """Yield a new folder with the files of a launch."""
         parent = _get_scratch_folder(self._run)
         try:
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
-            _fill(folder, files)
+            _write_files(folder, files)
         except OSError as error:
             raise CannotRunHereError(
                 f"The folder {parent} cannot be written: {error.strerror}.",
@@ -273,7 +279,7 @@ def _remove(folder: Path) -> None:
         subprocess.run(["rm", "-rf", "--", folder], stderr=subprocess.DEVNULL, check=False)
 
 
-def _fill(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

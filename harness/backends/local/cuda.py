@@ -10,7 +10,7 @@ from harness.model.gpu import GpuHost
 
 
 def link_profiler(packages: Path) -> None:
-    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries. It first tries a name with CUDA's version."""
+    """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version."""
     for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
         library.with_name("libcupti.so").symlink_to(library.name)
 
@@ -20,12 +20,12 @@ def make_variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapp
 
     `packages` is the folder of NVIDIA's packages. `own` contains the other variables of the launch, which are kept.
     """
-    compiler, chosen = packages / "cuda_nvcc", list_visible(gpus, host)
+    compiler, visible_gpus = packages / "cuda_nvcc", list_visible(gpus, host)
     return {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         **own,
         "PATH": os.pathsep.join([str(compiler / "bin"), own.get("PATH", os.defpath)]),
         "LD_LIBRARY_PATH": os.pathsep.join([*map(str, sorted(packages.glob("*/lib"))), *find_driver_folders()]),
         "XLA_FLAGS": f"--xla_gpu_cuda_data_dir={compiler} {own.get('XLA_FLAGS', '')}".rstrip(),
-        **({} if chosen is None else {"CUDA_VISIBLE_DEVICES": chosen}),
+        **({} if visible_gpus is None else {"CUDA_VISIBLE_DEVICES": visible_gpus}),
     }

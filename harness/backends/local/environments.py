@@ -40,8 +40,8 @@ class Environments:
         """Return the environment's folder. Its name depends on the lock, the Python version and the install scripts."""
         names = ["install.sh", *(["overlay.sh"] if requirement.base else [])]
         recipe = b"".join((self.root / "images" / name).read_bytes() for name in names)
-        what = f"{requirement.lock.sha256} {requirement.environment.python} "
-        key = sha256(what.encode() + recipe).hexdigest()[:16]
+        contents = f"{requirement.lock.sha256} {requirement.environment.python} "
+        key = sha256(contents.encode() + recipe).hexdigest()[:16]
         return get_cache_dir() / "environments" / f"{requirement.environment.name}-{key}"
 
     def python(self, requirement: Requirement) -> Path:
@@ -83,11 +83,11 @@ class Environments:
         if self.is_ready(requirement):
             return
         folder, name = self.folder(requirement), requirement.name
-        python = self._interpreter(requirement.environment.python)
+        python = self._find_interpreter(requirement.environment.python)
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            lock, busy = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
-            with hold_lock(lock, busy, waiting=lambda words: progress(PreparationStep(name, words))):
+            lock, lock_message = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
+            with hold_lock(lock, lock_message, waiting=lambda words: progress(PreparationStep(name, words))):
                 if self.is_ready(requirement):
                     progress(PreparationStep(name, "installed by another process", Stage.READY))
                     return
@@ -106,7 +106,7 @@ class Environments:
                 "To use another folder, set HARNESS_CACHE_DIR.",
             ) from None
 
-    def _interpreter(self, version: str) -> Path:
+    def _find_interpreter(self, version: str) -> Path:
         try:
             if version not in self.missing:
                 return self.find_python(version)
@@ -122,26 +122,26 @@ class Environments:
         if environment.wheel:
             steps.append(["overlay.sh", str(folder), str(get_wheel_path(environment.wheel)), *environment.replaced])
         for script, *arguments in steps:
-            code, printed = self._run(script, arguments)
+            code, output = self._run(script, arguments)
             if code:
                 raise UnavailableError(
-                    f"The environment {environment.name} could not be installed:\n{get_last_lines(printed)}",
+                    f"The environment {environment.name} could not be installed:\n{get_last_lines(output)}",
                     "To measure without a local environment, pass --backend docker.",
                 )
 
     def build_wheel(self, recipe: WheelRecipe, folder: Path) -> None:
         """Build a wheel from a source into a folder, with this user's rights. Raises CannotRunHereError."""
-        with TemporaryDirectory() as place:
-            python = str(self._interpreter(recipe.python))
+        with TemporaryDirectory() as environment_folder:
+            python = str(self._find_interpreter(recipe.python))
             steps = [
-                ["install.sh", python, str(recipe.lock), place],
-                ["build.sh", place, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
+                ["install.sh", python, str(recipe.lock), environment_folder],
+                ["build.sh", environment_folder, str(recipe.files), str(folder), recipe.version, str(recipe.instant)],
             ]
             for script, *arguments in steps:
-                code, printed = self._run(script, arguments, wheels.BUILD_SECONDS)
+                code, output = self._run(script, arguments, wheels.BUILD_SECONDS)
                 if code:
-                    words = get_last_lines(printed, 15)
-                    raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{words}")
+                    last_lines = get_last_lines(output, 15)
+                    raise CannotRunHereError(f"The wheel of {recipe.package} could not be built:\n{last_lines}")
 
     def _run(self, script: str, arguments: Sequence[str], seconds: float | None = None) -> tuple[int, str]:
         """Run a script in images/, for at most `seconds` if given. Returns its exit code and its output."""
@@ -157,13 +157,13 @@ def _hash_files(folder: Path) -> str:
             for entry in sorted(entries, key=lambda child: child.name):
                 if entry.path == str(folder / _MARKER):
                     continue
-                seen = entry.stat(follow_symlinks=False)
-                kind, size, link = seen.st_mode, seen.st_size, ""
+                entry_stat = entry.stat(follow_symlinks=False)
+                kind, size, link = entry_stat.st_mode, entry_stat.st_size, ""
                 if entry.is_symlink():
                     link = str(Path(entry.path).readlink())
                 is_folder = entry.is_dir(follow_symlinks=False)
                 # leave out the size and the time of a folder, because temporary files of the installer change them
-                fields = (entry.path, kind) if is_folder else (entry.path, kind, size, seen.st_mtime_ns, link)
+                fields = (entry.path, kind) if is_folder else (entry.path, kind, size, entry_stat.st_mtime_ns, link)
                 state.update(repr(fields).encode("utf-8", "surrogateescape"))
                 if is_folder:
                     add(entry.path)

@@ -19,13 +19,13 @@ from harness.machine.cpus import run_on_cpus
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
-_CHUNK = 64 * 1024
+_CHUNK_BYTES = 64 * 1024
 
 #: The largest number of bytes to read from a pipe without waiting. It is more than a pipe holds.
-_REST = 1024**2
+_DRAIN_BYTES = 1024**2
 
 #: Seconds between checks whether a process has ended, on systems without file descriptors for processes.
-_LOOK = 0.05
+_POLL_SECONDS = 0.05
 
 
 #: The option of prctl(2) that makes this process the parent of its descendants' orphans.
@@ -35,18 +35,18 @@ _PR_SET_CHILD_SUBREAPER = 36
 _ORPHANS_SECONDS = 5.0
 
 #: The largest number of attempts to move all threads of a process, because a script can always move its threads back.
-_MOVES = 100
+_MAX_MOVES = 100
 
 #: Tolerance in seconds for the start times of processes, which the kernel reports in steps of 10 ms.
-_TICK = 0.02
+_TICK_SECONDS = 0.02
 
 
 @dataclass
 class _Started:
     """The started processes that haven't been waited for, and the time (`_read_clock`) when the first one started."""
 
-    alive: set[int] = field(default_factory=set)
-    since: float = 0.0
+    pids: set[int] = field(default_factory=set)
+    first_start: float = 0.0
 
 
 _STARTED = _Started()
@@ -63,7 +63,7 @@ def _read_clock() -> float:
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
-def _start_time(pid: int) -> float:
+def _read_start_time(pid: int) -> float:
     """Return the start time of a process, on the clock of `_read_clock`. Raises OSError if it doesn't exist."""
     # the second field is the command's name in parentheses, with any characters; the 22nd is the start time
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
@@ -76,21 +76,22 @@ def _end_orphans() -> None:
     These processes are new children of this process in other sessions. This process's other children are in its own
     session, which a process in another session can't enter.
     """
-    if _STARTED.alive:
+    if _STARTED.pids:
         return
-    until, own, begun = time.monotonic() + _ORPHANS_SECONDS, os.getsid(0), _STARTED.since - _TICK
-    while time.monotonic() < until:
-        left = []
+    deadline, own_session = time.monotonic() + _ORPHANS_SECONDS, os.getsid(0)
+    first_start = _STARTED.first_start - _TICK_SECONDS
+    while time.monotonic() < deadline:
+        orphans = []
         for child in psutil.Process().children():
             with contextlib.suppress(OSError):
-                if os.getsid(child.pid) != own and _start_time(child.pid) >= begun:
-                    left.append(child.pid)
-        if not left:
+                if os.getsid(child.pid) != own_session and _read_start_time(child.pid) >= first_start:
+                    orphans.append(child.pid)
+        if not orphans:
             return
-        for pid in left:
+        for pid in orphans:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        for pid in left:
+        for pid in orphans:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, 0)
 
@@ -116,22 +117,22 @@ class LocalProcess:
         self._variables = dict(variables)
         self._limits = limits
         self._takes_words = takes_words
-        self._prior = set(prior)
+        self._priority_cpus = set(prior)
         self._process: subprocess.Popen[bytes] | None = None
         self._readers: list[tuple[int, Read]] = []
-        self._passed = False
+        self._is_timed_out = False
 
     def start(self, stdout: Read, stderr: Read) -> None:
         """Start the command. Raises CannotRunHereError if it may not run on its CPUs."""
         _become_subreaper()
-        if not _STARTED.alive:
-            _STARTED.since = _read_clock()
+        if not _STARTED.pids:
+            _STARTED.first_start = _read_clock()
         with contextlib.ExitStack() as stack:
             try:
                 stack.enter_context(run_on_cpus(self._limits.cpus or ()))
             except OSError as error:
                 raise _make_refusal(self._limits.cpus or (), error) from None
-            if self._is_prior(self._limits.cpus or ()):
+            if self._has_priority(self._limits.cpus or ()):
                 stack.enter_context(niceness.run_at_nice_value(niceness.LOWEST))
             self._process = subprocess.Popen(
                 self._command,
@@ -143,20 +144,22 @@ class LocalProcess:
                 bufsize=0,
                 start_new_session=True,
             )
-        _STARTED.alive.add(self._process.pid)
+        _STARTED.pids.add(self._process.pid)
         pipes = [(self._process.stdout, stdout), (self._process.stderr, stderr)]
-        self._readers = [(pipe.fileno(), read) for pipe, read in pipes if pipe is not None]
+        self._readers = [(pipe.fileno(), reader) for pipe, reader in pipes if pipe is not None]
 
     def move(self, cpus: Collection[int]) -> None:
-        """Move all threads of the process and its children to these CPUs. Raises CannotRunHereError if it may not.
+        """Move all threads of the process and its children to these CPUs.
 
-        A new thread inherits the CPUs of the thread that starts it. So when all existing threads have moved, none
+        Raises CannotRunHereError if the process may not run on them.
+
+        A new thread inherits the CPUs of the thread that starts it. So if all existing threads have moved, no thread
         remains on other CPUs.
         """
-        nice = niceness.LOWEST if self._is_prior(cpus) else None
+        nice = niceness.LOWEST if self._has_priority(cpus) else None
         try:
-            for _ in range(_MOVES):
-                root = psutil.Process(self._started.pid)
+            for _ in range(_MAX_MOVES):
+                root = psutil.Process(self._started_process.pid)
                 if not sum(
                     _move_threads(process.pid, set(cpus), nice) for process in (root, *root.children(recursive=True))
                 ):
@@ -172,55 +175,55 @@ class LocalProcess:
         The end of the output isn't the end of the process: the process may have closed its streams, and its children
         may keep the streams open after its end.
         """
-        pid, until = self._started.pid, time.monotonic() + seconds
+        pid, deadline = self._started_process.pid, time.monotonic() + seconds
         with contextlib.ExitStack() as stack:
             selector = stack.enter_context(selectors.DefaultSelector())
-            for pipe, read in self._readers:
-                selector.register(pipe, selectors.EVENT_READ, read)
-            watched = hasattr(os, "pidfd_open")
-            if watched:
-                end = os.pidfd_open(pid)
-                stack.callback(os.close, end)
-                selector.register(end, selectors.EVENT_READ)
-            while (left := until - time.monotonic()) > 0:
-                for key, _ in selector.select(left if watched else min(left, _LOOK)):
+            for pipe, reader in self._readers:
+                selector.register(pipe, selectors.EVENT_READ, reader)
+            has_pidfd = hasattr(os, "pidfd_open")
+            if has_pidfd:
+                pidfd = os.pidfd_open(pid)
+                stack.callback(os.close, pidfd)
+                selector.register(pidfd, selectors.EVENT_READ)
+            while (remaining := deadline - time.monotonic()) > 0:
+                for key, _ in selector.select(remaining if has_pidfd else min(remaining, _POLL_SECONDS)):
                     if key.data is None:
                         return False
-                    chunk = os.read(key.fd, _CHUNK)
+                    chunk = os.read(key.fd, _CHUNK_BYTES)
                     if not chunk:
                         selector.unregister(key.fd)
                     elif key.data(chunk):
                         return True
-                if not watched and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+                if not has_pidfd and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
                     return False
-        self._passed = True
+        self._is_timed_out = True
         return False
 
     def catch_up(self) -> None:
         """Read the output that is in its pipes, without waiting."""
-        for pipe, read in self._readers:
-            _drain(pipe, read)
+        for pipe, reader in self._readers:
+            _drain(pipe, reader)
 
     def send(self, word: str) -> None:
         """Write a line to its standard input. If the process has ended, this does nothing."""
-        stdin = self._started.stdin
+        stdin = self._started_process.stdin
         if stdin is not None:
             with contextlib.suppress(BrokenPipeError):
                 stdin.write(f"{word}\n".encode())
 
     def end(self) -> Ending:
         """Kill its whole process group, and return how the process itself ended."""
-        with self._started as process:
+        with self._started_process as process:
             # kill the group before waiting for the process, because after that, another process may get its number
             if process.returncode is None:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
             code = process.wait()
-            _STARTED.alive.discard(process.pid)
+            _STARTED.pids.discard(process.pid)
             _end_orphans()
             self.catch_up()
             self._readers = []
-        if self._passed:
+        if self._is_timed_out:
             return Ending(seconds=self._limits.seconds)
         return Ending(signal=-code) if code < 0 else Ending(code)
 
@@ -229,11 +232,11 @@ class LocalProcess:
         if self._process is not None:
             self.end()
 
-    def _is_prior(self, cpus: Collection[int]) -> bool:
-        return bool(cpus) and set(cpus) <= self._prior
+    def _has_priority(self, cpus: Collection[int]) -> bool:
+        return bool(cpus) and set(cpus) <= self._priority_cpus
 
     @property
-    def _started(self) -> subprocess.Popen[bytes]:
+    def _started_process(self) -> subprocess.Popen[bytes]:
         if self._process is None:
             raise RuntimeError("The process was not started.")
         return self._process
@@ -261,10 +264,10 @@ def _make_refusal(cpus: Collection[int], error: OSError) -> CannotRunHereError:
     return CannotRunHereError(f"This process isn't allowed to run on the CPUs {numbers}: {error.strerror}.")
 
 
-def _drain(pipe: int, read: Read) -> None:
+def _drain(pipe: int, reader: Read) -> None:
     os.set_blocking(pipe, False)
-    left = _REST
+    remaining = _DRAIN_BYTES
     with contextlib.suppress(BlockingIOError):
-        while left > 0 and (chunk := os.read(pipe, _CHUNK)):
-            left -= len(chunk)
-            read(chunk)
+        while remaining > 0 and (chunk := os.read(pipe, _CHUNK_BYTES)):
+            remaining -= len(chunk)
+            reader(chunk)

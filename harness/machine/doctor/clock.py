@@ -19,7 +19,7 @@ BLOCK_SECONDS = 0.05
 #: The smallest number of blocks. A line goes through two points exactly, so a deviation needs three.
 FEWEST_BLOCKS = 3
 # The size of the table in a block of work. With its numbers, the table is about as large as the cache of a core.
-_TABLE = 2**15
+_TABLE_SIZE = 2**15
 
 #: Below this score, the system is stable: launches of one cell on one core differ by 1 to 2 % anyway.
 QUIET_PERCENT = 1.0
@@ -48,7 +48,7 @@ COST_SECONDS = 1e-6
 COARSE_SECONDS = 50e-6
 #: Number of timed batches of clock readings.
 BATCHES = 10
-#: Number of clock steps, of which the smallest counts. The coarsest timer has steps of 10 ms.
+#: Number of measured clock steps. The smallest step counts. The coarsest timer has steps of 10 ms.
 STEPS = 100
 
 
@@ -57,7 +57,7 @@ class Noise:
     """Variability of block times.
 
     - `score_percent`: 100 × the standard deviation of the natural logarithms of the block times, with n - 1. It is the
-      variability of a sample of 50 ms in %, while the work is constant.
+      variability, in %, of samples of 50 ms with constant work.
     - `cv_percent`: 100 × standard deviation / mean of the times.
     - `p99`, `longest`: relative to the median. `median_seconds`: in seconds.
     - `drift_percent`: 100 × the slope of a least-squares line through the logarithms × its length. It is positive if
@@ -81,22 +81,22 @@ class Noise:
 
 def do_work(size: int) -> int:
     """Do the usual work of an interpreter: integers, a loop, a table. Return a result that depends on `size` only."""
-    table = [0] * _TABLE
+    table = [0] * _TABLE_SIZE
     value = 1
     for index in range(size):
-        value = (value * 1103515245 + 12345 + table[index % _TABLE]) & 0x7FFFFFFF
-        table[value % _TABLE] = value
+        value = (value * 1103515245 + 12345 + table[index % _TABLE_SIZE]) & 0x7FFFFFFF
+        table[value % _TABLE_SIZE] = value
     return value
 
 
 def calibrate(clock: Clock, work: Work = do_work) -> int:
     """Return the size of the work in one block. While this function runs, the CPU reaches its frequency."""
     size = 1024
-    while (taken := _time(work, size, clock)) < BLOCK_SECONDS / 2:
+    while (elapsed := _time_work(work, size, clock)) < BLOCK_SECONDS / 2:
         size *= 2
     # use the shortest of several times: if interference made this time longer, every block would be too short
-    taken = min([taken, *(_time(work, size, clock) for _ in range(8))])
-    return max(1, round(size * BLOCK_SECONDS / taken))
+    elapsed = min([elapsed, *(_time_work(work, size, clock) for _ in range(8))])
+    return max(1, round(size * BLOCK_SECONDS / elapsed))
 
 
 def time_blocks(seconds: float, size: int, clock: Clock, work: Work = do_work) -> list[float]:
@@ -104,14 +104,14 @@ def time_blocks(seconds: float, size: int, clock: Clock, work: Work = do_work) -
     end = clock() + seconds
     blocks: list[float] = []
     while clock() < end or len(blocks) < FEWEST_BLOCKS:
-        blocks.append(_time(work, size, clock))
+        blocks.append(_time_work(work, size, clock))
     return blocks
 
 
-def _time(work: Work, size: int, clock: Clock) -> float:
-    begun = clock()
+def _time_work(work: Work, size: int, clock: Clock) -> float:
+    start = clock()
     work(size)
-    return clock() - begun
+    return clock() - start
 
 
 def summarize_noise(blocks: Sequence[float]) -> Noise:
@@ -134,25 +134,25 @@ def summarize_noise(blocks: Sequence[float]) -> Noise:
 def _compute_drift(logs: Sequence[float]) -> tuple[float, float]:
     """Return the rise of the least-squares line through the logarithms, and its slope in standard errors."""
     slope, start = statistics.linear_regression(range(len(logs)), logs)
-    squares = math.fsum((log - start - slope * place) ** 2 for place, log in enumerate(logs))
+    squared_residuals = math.fsum((log - start - slope * index) ** 2 for index, log in enumerate(logs))
     # n times the variance of 0 … n-1
-    spread = (len(logs) ** 3 - len(logs)) / 12.0
-    error = math.sqrt(squares / (len(logs) - 2) / spread)
+    index_variation = (len(logs) ** 3 - len(logs)) / 12.0
+    error = math.sqrt(squared_residuals / (len(logs) - 2) / index_variation)
     return slope * (len(logs) - 1), slope / error if error else math.copysign(math.inf, slope) if slope else 0.0
 
 
-def check_noise(found: Noise) -> CheckResult:
+def check_noise(noise: Noise) -> CheckResult:
     """Check how much the times of the same work vary."""
-    facts = asdict(found)
+    facts = asdict(noise)
     del facts["drift_errors"], facts["drift_percent"]
-    block = _format_milliseconds(found.median_seconds)
-    value = f"varies by {format_number(found.score_percent)} % over {found.blocks} blocks of {block}"
-    if found.blocks >= 100:
-        value += f"; 1 % of the blocks take at least {format_plain(found.p99, 3)}× as long as the median"
+    block = _format_milliseconds(noise.median_seconds)
+    value = f"varies by {format_number(noise.score_percent)} % over {noise.blocks} blocks of {block}"
+    if noise.blocks >= 100:
+        value += f"; 1 % of the blocks take at least {format_plain(noise.p99, 3)}× as long as the median"
     return make_result(
         "noise",
-        found.level,
-        f"{value}; the longest one takes {format_plain(found.longest, 3)}×",
+        noise.level,
+        f"{value}; the longest block takes {format_plain(noise.longest, 3)}×",
         facts,
         advice="Follow the advice of the checks below, then run harness doctor again. To compensate for the remaining "
         "noise, measure more rounds.",
@@ -160,24 +160,24 @@ def check_noise(found: Noise) -> CheckResult:
     )
 
 
-def check_drift(found: Noise) -> CheckResult:
+def check_drift(noise: Noise) -> CheckResult:
     """Check whether the CPU became slower or faster during the check."""
-    shown = abs(found.drift_errors) >= DRIFT_ERRORS and found.blocks >= DRIFT_BLOCKS
+    is_significant = abs(noise.drift_errors) >= DRIFT_ERRORS and noise.blocks >= DRIFT_BLOCKS
     value = (
-        f"none beyond the noise ({'+' if found.drift_percent >= 0.0 else ''}{format_plain(found.drift_percent, 2)} %)"
+        f"none beyond the noise ({'+' if noise.drift_percent >= 0.0 else ''}{format_plain(noise.drift_percent, 2)} %)"
     )
-    if shown:
-        direction = "slower" if found.drift_percent > 0 else "faster"
-        value = f"{format_number(abs(found.drift_percent))} % {direction} from the first block to the last block"
+    if is_significant:
+        direction = "slower" if noise.drift_percent > 0 else "faster"
+        value = f"{format_number(abs(noise.drift_percent))} % {direction} from the first block to the last block"
     return make_result(
         "drift",
-        grade(abs(found.drift_percent) if shown else 0.0, DRIFT_PERCENT, NOISY_PERCENT),
+        grade(abs(noise.drift_percent) if is_significant else 0.0, DRIFT_PERCENT, NOISY_PERCENT),
         value,
         {
-            "percent": found.drift_percent,
+            "percent": noise.drift_percent,
             # JSON has no infinity
-            "errors": found.drift_errors if math.isfinite(found.drift_errors) else None,
-            "shown": shown,
+            "errors": noise.drift_errors if math.isfinite(noise.drift_errors) else None,
+            "shown": is_significant,
         },
         advice="Other processes started or ended, or the CPU changed its frequency. End these processes, let the "
         "CPU warm up or cool down, or fix its frequency (see governor and turbo).",
@@ -194,30 +194,30 @@ class Gaps:
 
 def measure_gaps(seconds: float, clock: Clock) -> Gaps:
     """Read the clock without a break for `seconds`. Return every pause between two readings that is too long."""
-    begun = before = clock()
+    start = previous = clock()
     pauses = []
-    while before - begun < seconds:
-        now = clock()
-        if now - before >= GAP_SECONDS:
-            pauses.append(now - before)
-        before = now
-    return Gaps(before - begun, tuple(pauses))
+    while previous - start < seconds:
+        current = clock()
+        if current - previous >= GAP_SECONDS:
+            pauses.append(current - previous)
+        previous = current
+    return Gaps(previous - start, tuple(pauses))
 
 
-def check_interruptions(found: Gaps) -> CheckResult:
+def check_interruptions(gaps: Gaps) -> CheckResult:
     """Check how often, how long, and for which share of the time the CPU ran other work."""
-    lost = 100 * sum(found.pauses) / found.seconds
-    per_second, longest = len(found.pauses) / found.seconds, max(found.pauses, default=0.0)
+    lost_percent = 100 * sum(gaps.pauses) / gaps.seconds
+    per_second, longest = len(gaps.pauses) / gaps.seconds, max(gaps.pauses, default=0.0)
     value = (
         f"{format_number(per_second)} interruptions of 0.1 ms or longer per second; "
-        f"together they take {format_number(lost)} % of "
+        f"together they take {format_number(lost_percent)} % of "
         f"the time, and the longest took {_format_milliseconds(longest)}"
     )
     return make_result(
         "interruptions",
-        grade(lost, LOST_WARN, LOST_BAD),
-        value if found.pauses else "none of 0.1 ms or longer",
-        {"per_second": per_second, "lost_percent": lost, "longest_seconds": longest},
+        grade(lost_percent, LOST_WARN, LOST_BAD),
+        value if gaps.pauses else "none of 0.1 ms or longer",
+        {"per_second": per_second, "lost_percent": lost_percent, "longest_seconds": longest},
         advice="Other work interrupts this CPU: see the checks steal and other load, or try another CPU (--cpus 0-0 is "
         "CPU 0).",
     )
@@ -240,40 +240,40 @@ def read_timer(root: Path, clock: Clock, calls: int = 10_000) -> Timer:
 
 
 def _measure_cost(clock: Clock, calls: int) -> float:
-    begun = clock()
+    start = clock()
     for _ in range(calls):
         clock()
-    return (clock() - begun) / calls
+    return (clock() - start) / calls
 
 
 def _measure_step(clock: Clock) -> float:
-    before = clock()
-    while (after := clock()) == before:
+    first_reading = clock()
+    while (next_reading := clock()) == first_reading:
         pass
-    return after - before
+    return next_reading - first_reading
 
 
-def check_timer(found: Timer) -> CheckResult:
+def check_timer(timer: Timer) -> CheckResult:
     """Check whether the timer of all measurements is fast and has a high resolution."""
-    level = Level.GOOD if found.source else Level.UNKNOWN
-    if found.source in SLOW_CLOCKS or found.cost > COST_SECONDS:
+    level = Level.GOOD if timer.source else Level.UNKNOWN
+    if timer.source in SLOW_CLOCKS or timer.cost > COST_SECONDS:
         level = Level.WARN
-    if found.resolution > COARSE_SECONDS:
+    if timer.resolution > COARSE_SECONDS:
         level = Level.BAD
-    source = found.source or f"clock source: {NOT_SHOWN}"
+    source = timer.source or f"clock source: {NOT_SHOWN}"
     return make_result(
         "timer",
         level,
-        f"{source}; one reading takes {found.cost * 1e9:.0f} ns, and the smallest step is "
-        f"{format_plain(found.resolution * 1e9, 2)} ns",
+        f"{source}; one reading takes {timer.cost * 1e9:.0f} ns, and the smallest step is "
+        f"{format_plain(timer.resolution * 1e9, 2)} ns",
         {
-            "source": found.source,
-            "cost_seconds": found.cost,
-            "resolution_seconds": found.resolution,
+            "source": timer.source,
+            "cost_seconds": timer.cost,
+            "resolution_seconds": timer.resolution,
             "slow": level in (Level.WARN, Level.BAD),
         },
-        advice="The kernel does not trust the CPU's own counter, or reads it slowly. The reason is in the log of "
-        "the kernel:",
+        advice="The kernel does not trust the CPU's own counter, or reads it slowly. The reason is in the kernel "
+        "log:",
         command="sudo dmesg | grep -iE 'tsc|clocksource'",
     )
 

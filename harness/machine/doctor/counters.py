@@ -20,7 +20,7 @@ from harness.machine.topology import Topology
 CPUS = "sys/devices/system/cpu"
 
 #: Bytes per page in psutil's count of swapped pages.
-_PAGE = 4096
+_PAGE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,5 +159,5 @@ def read_memory() -> Memory | None:
         return None
     # if the kernel doesn't count swapped pages, psutil warns and returns 0
     is_counted = not any("'sin'" in str(warning.message) for warning in caught)
-    pages = (swap.sin + swap.sout) // _PAGE if is_counted else None
+    pages = (swap.sin + swap.sout) // _PAGE_BYTES if is_counted else None
     return Memory(memory.total, memory.available, swap.total, swap.used, pages)

@@ -18,7 +18,7 @@ WORK_SHARE = 0.75
 #: The name of each level of the score, and its consequence.
 _GRADES = {
     Level.GOOD: ("quiet", "Differences of a few percent can be measured here."),
-    Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or remove noise."),
+    Level.WARN: ("usable", "To see differences of a few percent, measure more rounds or reduce noise."),
     Level.BAD: (
         "noisy",
         f"This exceeds the margin of {format_plain(100.0 * MARGIN)} %, below which harness reports no difference. "
@@ -55,12 +55,12 @@ class Diagnosis:
     def headline(self, *, pinned: bool) -> str:
         """Describe the score in a sentence. `pinned`: a launch runs only on these CPUs."""
         place = self.period.place
-        where = describe(place.cpus, place.topology, place.allowed)
+        cpu_description = describe(place.cpus, place.topology, place.allowed)
         if not pinned:
-            where = f"the machine's {len(place.cpus)} CPUs"
+            cpu_description = f"the machine's {len(place.cpus)} CPUs"
         return (
             f"{self.grade.capitalize()}: the same {BLOCK_SECONDS * 1000:.0f} ms of work, timed repeatedly, varies "
-            f"by {format_number(self.noise.score_percent)} % on {where}. {_GRADES[self.noise.level][1]}"
+            f"by {format_number(self.noise.score_percent)} % on {cpu_description}. {_GRADES[self.noise.level][1]}"
         )
 
 

@@ -39,8 +39,8 @@ def check_docker(
 
     `mend` is the advice of that error.
     """
-    old = _is_older(version, OLDEST_DOCKER) and not is_podman
-    level = Level.WARN if old or is_podman else Level.GOOD
+    is_outdated = _is_older(version, OLDEST_DOCKER) and not is_podman
+    level = Level.WARN if is_outdated or is_podman else Level.GOOD
     parts = [version or f"version: {NOT_SHOWN}", f"API {api}" if api else "", where]
     advice = (
         "Docker Engine before version 20.10 can't limit CPUs and memory on current kernels (cgroup version 2). "
@@ -55,28 +55,28 @@ def check_docker(
             f"{mend} Without Docker, launches run in local environments: on GPUs only from TensorFlow 2.5 on, with "
             "access to the network, and with your rights."
         ).lstrip()
-    facts = {"version": version, "api": api, "where": where, "error": error, "old": old}
+    facts = {"version": version, "api": api, "where": where, "error": error, "old": is_outdated}
     return make_result("Docker", level, ", ".join(filter(None, parts)), facts, advice=advice)
 
 
-def check_buildx(said: str | None) -> CheckResult:
-    """Check the builder. `said` is the output of `docker buildx version`, or None if it is missing."""
-    match = re.search(r"\bv?(\d+\.\d+\.\d+)", said or "")
+def check_buildx(output: str | None) -> CheckResult:
+    """Check the builder. `output` is the output of `docker buildx version`, or None if it is missing."""
+    match = re.search(r"\bv?(\d+\.\d+\.\d+)", output or "")
     version = match[1] if match else ""
-    old = _is_older(version, OLDEST_BUILDX)
+    is_outdated = _is_older(version, OLDEST_BUILDX)
     level = Level.GOOD if version else Level.UNKNOWN
     value = version or "of an unknown version"
     advice = "docker-bake.hcl needs buildx 0.11 or newer. Update buildx."
-    if said is None:
+    if output is None:
         value = "not installed"
         advice = (
             "buildx builds the images. Install buildx together with the docker command (Debian: docker-cli and "
             "docker-buildx)."
         )
-    if said is None or old:
+    if output is None or is_outdated:
         level = Level.WARN
     return make_result(
-        "buildx", level, value, {"version": version, "found": said is not None, "old": old}, advice=advice
+        "buildx", level, value, {"version": version, "found": output is not None, "old": is_outdated}, advice=advice
     )
 
 
@@ -134,8 +134,8 @@ def check_gpu_access(
         level = Level.GOOD if told == [f"Containers get GPUs through {way}."] else Level.WARN
         value, advice = f"containers get GPUs through {way}, as a test container showed", " ".join(told)
     else:
-        untried = ", but this was not tested, because no image is available" if wanted else ""
-        level, value = Level.GOOD, f"containers may get GPUs through {way}{untried}"
+        note = ", but this was not tested, because no image is available" if wanted else ""
+        level, value = Level.GOOD, f"containers may get GPUs through {way}{note}"
     return make_result(
         "GPU access", level, value, {"way": way, "tried": bool(told), "error": error}, advice=advice, command=command
     )
@@ -146,21 +146,21 @@ def check_gpu(card: Gpu) -> CheckResult:
     value = f"{card.name}, compute capability {format_version(card.capability)}, {format_gibibytes(card.memory_bytes)}"
     advice, command = [], f"sudo nvidia-smi -i {card.index} -mig 0"
     if card.is_partitioned:
-        parts = format_instances(card) or "none yet, so that nothing can run on it"
+        parts = format_instances(card) or "none yet, so nothing can run on it"
         value += f", divided into instances (MIG): {parts}"
         advice = [
             "An instance is a part of a GPU, and work on the other parts slows it down. Measure on whole GPUs, or pass "
             "the UUID of an instance (--gpus MIG-…)."
         ]
     if card.processes:
-        using = [
+        descriptions = [
             f"{process.name or 'a process'} (process {process.pid})"
             + (f" {process.memory_bytes / 2**20:.0f} MiB" if process.memory_bytes else "")
             for process in card.processes
         ]
-        value += f"; used by {', '.join(using)}"
-        end = "End the processes that use this GPU, or choose another GPU (--gpus)."
-        advice, command = [end, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
+        value += f"; used by {', '.join(descriptions)}"
+        action = "End the processes that use this GPU, or choose another GPU (--gpus)."
+        advice, command = [action, "The report marks launches that share their GPU.", *advice], "nvidia-smi"
     return make_result(
         f"GPU {card.index}",
         Level.WARN if card.processes or card.is_partitioned else Level.GOOD,
@@ -228,11 +228,11 @@ def _check_clocks(card: Gpu) -> CheckResult | None:
     # the clocks of Pascal, of older GPUs and of MIG instances can't be locked
     if card.capability < VOLTA or card.is_partitioned:
         return None
-    most = card.settings.sm_clock_most_mhz
+    highest_mhz = card.settings.sm_clock_most_mhz
     return _make_setting_result(
         card,
         "clocks",
-        f"{f'up to {most} MHz; ' if most else ''}the driver doesn't report whether the clocks are locked",
+        f"{f'up to {highest_mhz} MHz; ' if highest_mhz else ''}the driver doesn't report whether the clocks are locked",
         "Unlocked clocks depend on heat and power, so they can differ between launches. `harness matrix --gpu "
         "--lock-clocks base` locks them for a run, and needs root. To lock the clocks yourself, until you run "
         "`nvidia-smi --reset-gpu-clocks`:",
@@ -241,44 +241,44 @@ def _check_clocks(card: Gpu) -> CheckResult | None:
 
 
 def _check_power_limit(card: Gpu) -> CheckResult | None:
-    limit, usual = card.settings.power_limit_watts, card.settings.power_limit_default_watts
-    if limit is None or usual is None or limit >= usual:
+    limit, default = card.settings.power_limit_watts, card.settings.power_limit_default_watts
+    if limit is None or default is None or limit >= default:
         return None
     return _make_setting_result(
         card,
         "power limit",
-        f"{format_plain(limit)} W of {format_plain(usual)} W",
+        f"{format_plain(limit)} W of {format_plain(default)} W",
         "The power limit was lowered, so under heavy load, this GPU runs at lower clocks than other GPUs of the "
         "same model.",
-        command=f"sudo nvidia-smi -i {card.index} -pl {format_plain(usual)}",
+        command=f"sudo nvidia-smi -i {card.index} -pl {format_plain(default)}",
     )
 
 
 def _check_ecc(card: Gpu) -> CheckResult | None:
-    now, later = card.settings.ecc, card.settings.ecc_pending
-    if now is None or later is None or now is later:
+    current, pending = card.settings.ecc, card.settings.ecc_pending
+    if current is None or pending is None or current is pending:
         return None
-    words = {True: "on", False: "off"}
+    names = {True: "on", False: "off"}
     return _make_setting_result(
         card,
         "ECC",
-        f"{words[now]}, and {words[later]} after the next start of the machine",
+        f"{names[current]}, and {names[pending]} after the next start of the machine",
         "Runs before and after the next start would differ in memory size and speed. To apply the change now:",
         command=f"sudo nvidia-smi -i {card.index} --gpu-reset",
     )
 
 
 def _check_link(card: Gpu) -> CheckResult | None:
-    set_so = card.settings
-    narrow = set_so.pcie_width and set_so.pcie_width_most and set_so.pcie_width < set_so.pcie_width_most
-    slow = (
-        set_so.pcie_generation and set_so.pcie_generation_most and set_so.pcie_generation < set_so.pcie_generation_most
+    link = card.settings
+    is_narrow = link.pcie_width and link.pcie_width_most and link.pcie_width < link.pcie_width_most
+    is_slow = (
+        link.pcie_generation and link.pcie_generation_most and link.pcie_generation < link.pcie_generation_most
     )
-    if not narrow and not slow:
+    if not is_narrow and not is_slow:
         return None
     limits = [
-        f"{set_so.pcie_width} of {set_so.pcie_width_most} lanes" if narrow else "",
-        f"generation {set_so.pcie_generation} of {set_so.pcie_generation_most}" if slow else "",
+        f"{link.pcie_width} of {link.pcie_width_most} lanes" if is_narrow else "",
+        f"generation {link.pcie_generation} of {link.pcie_generation_most}" if is_slow else "",
     ]
     return _make_setting_result(
         card,
@@ -323,6 +323,6 @@ _SETTINGS: Sequence[Callable[[Gpu], CheckResult | None]] = (
 )
 
 
-def _is_older(version: str, than: tuple[int, int]) -> bool:
+def _is_older(version: str, minimum: tuple[int, int]) -> bool:
     match = re.match(r"(\d+)\.(\d+)", version)
-    return match is not None and (int(match[1]), int(match[2])) < than
+    return match is not None and (int(match[1]), int(match[2])) < minimum

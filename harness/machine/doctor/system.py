@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Percentages of steal time. One tick in 20 s is 0.05 %, so a lower value can't be distinguished from 0.
 STEAL_WARN_PERCENT, STEAL_BAD_PERCENT = 0.2, 1.0
 
-#: Other processes' use of the measured CPUs, in CPUs. Ticks are too coarse for values below the first one.
+#: Other processes' use of the measured CPUs, in CPUs. Ticks are too coarse for values below 0.02.
 HERE_WARN, HERE_BAD = 0.02, 0.05
 #: Other processes' use of the whole machine, in CPUs. From 0.1 on, it affects shared caches and the frequency.
 MACHINE_WARN = 0.1
@@ -45,12 +45,12 @@ SHORT = 0.1
 def check_steal(period: Period) -> CheckResult:
     """Check the share of CPU time that the hypervisor gave to other machines.
 
-    If it has reported none since the machine started, it may not report steal time at all.
+    If the hypervisor has reported none since the machine started, it may not report steal time at all.
     """
-    spent = period.ticks(period.place.cpus)
-    if spent is None or spent.total <= 0:
+    used_ticks = period.ticks(period.place.cpus)
+    if used_ticks is None or used_ticks.total <= 0:
         return make_result("steal", Level.UNKNOWN, None, {"percent": None, "reported": None})
-    percent = 100 * spent.stolen / spent.total
+    percent = 100 * used_ticks.stolen / used_ticks.total
     level = Level.UNKNOWN
     value = "none, and none since the machine started, but this hypervisor may not report steal time"
     reported = any(ticks.stolen for ticks in period.after.ticks.values()) or period.place.topology.virtual is False
@@ -79,62 +79,62 @@ def compute_shares(period: Period) -> dict["psutil.Process", float]:
 
 def find_busiest(period: Period) -> list[dict[str, Any]]:
     """Return the busiest other processes: number, name, percent of one CPU."""
-    used = compute_shares(period)
-    first = sorted(used, key=lambda process: (-used[process], process.pid))[:NAMED]
+    shares = compute_shares(period)
+    busiest = sorted(shares, key=lambda process: (-shares[process], process.pid))[:NAMED]
     return [
-        {"pid": process.pid, "name": period.after.processes[process].name, "percent": used[process]}
-        for process in first
-        if used[process] >= FEWEST_PERCENT
+        {"pid": process.pid, "name": period.after.processes[process].name, "percent": shares[process]}
+        for process in busiest
+        if shares[process] >= FEWEST_PERCENT
     ]
 
 
 def _count_cpus_used_by_others(period: Period, cpus: Collection[int]) -> float | None:
     """Return how many of these CPUs other processes kept busy, or None if one CPU can't be read."""
-    spent = period.ticks(cpus)
-    if spent is None:
+    ticks = period.ticks(cpus)
+    if ticks is None:
         return None
-    own = period.after.own - period.before.own
-    return max(0.0, (spent.busy / os.sysconf("SC_CLK_TCK") - own) / period.seconds)
+    own_seconds = period.after.own - period.before.own
+    return max(0.0, (ticks.busy / os.sysconf("SC_CLK_TCK") - own_seconds) / period.seconds)
 
 
 def check_other_load(period: Period) -> CheckResult:
     """Check other processes' use of the whole machine, and of the measured CPUs and their siblings."""
-    place, count, named = period.place, len(period.after.ticks), find_busiest(period)
-    others = _count_cpus_used_by_others(period, period.after.ticks.keys())
-    here = _count_cpus_used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
+    place, count, busiest = period.place, len(period.after.ticks), find_busiest(period)
+    used_cpus = _count_cpus_used_by_others(period, period.after.ticks.keys())
+    used_here = _count_cpus_used_by_others(period, {*place.cpus, *place.topology.others(place.cpus)})
     level = Level.GOOD
-    if others is None or here is None:
+    if used_cpus is None or used_here is None:
         level = Level.UNKNOWN
-    elif here >= HERE_BAD or others >= MACHINE_BAD * count:
+    elif used_here >= HERE_BAD or used_cpus >= MACHINE_BAD * count:
         level = Level.BAD
-    elif here >= HERE_WARN or others >= MACHINE_WARN:
+    elif used_here >= HERE_WARN or used_cpus >= MACHINE_WARN:
         level = Level.WARN
     # the sum misses processes that have ended, and processes in other containers
-    seen = sum(compute_shares(period).values()) / 100
-    unseen = others is not None and others >= MACHINE_WARN and seen < others / 2
-    used = NOT_SHOWN if others is None else f"other processes use {others:.2f} of {count} CPUs"
-    if others is not None and here is not None:
-        used += f", including {here:.2f} where launches run"
+    visible_cpus = sum(compute_shares(period).values()) / 100
+    is_mostly_unseen = used_cpus is not None and used_cpus >= MACHINE_WARN and visible_cpus < used_cpus / 2
+    description = NOT_SHOWN if used_cpus is None else f"other processes use {used_cpus:.2f} of {count} CPUs"
+    if used_cpus is not None and used_here is not None:
+        description += f", including {used_here:.2f} where launches run"
     parts = [
-        used,
+        description,
         "" if period.load is None else f"load average before: {period.load:.2f}",
-        ", ".join(f"{process['name']} (process {process['pid']}) {process['percent']:.0f} %" for process in named),
-        "mostly by processes that have ended or aren't visible" if unseen else "",
+        ", ".join(f"{process['name']} (process {process['pid']}) {process['percent']:.0f} %" for process in busiest),
+        "mostly by processes that have ended or aren't visible" if is_mostly_unseen else "",
     ]
     facts = {
-        "others": others,
-        "here": here,
+        "others": used_cpus,
+        "here": used_here,
         "cpus": count,
         "average": period.load,
-        "busiest": named,
-        "mostly_unseen": unseen,
+        "busiest": busiest,
+        "mostly_unseen": is_mostly_unseen,
     }
     return make_result(
         "other load",
         level,
         "; ".join(filter(None, parts)),
         facts,
-        advice=f"End {'the processes that are named here' if named else 'other processes'}, or wait until they end. "
+        advice=f"End {'the processes that are named here' if busiest else 'other processes'}, or wait until they end. "
         "Processes in containers and of other users count, too.",
         command="top -o %CPU",
     )
@@ -143,33 +143,36 @@ def check_other_load(period: Period) -> CheckResult:
 def check_smt(period: Period) -> CheckResult:
     """Check whether the measured CPUs have their own physical cores. In a virtual machine, this is unknown."""
     place = period.place
-    chosen, topology = tuple(sorted(place.cpus)), place.topology
-    cores = len({topology.cpu(cpu).siblings for cpu in chosen})
-    shared = sorted(find_shared_siblings(chosen, topology, place.allowed))
+    cpus, topology = tuple(sorted(place.cpus)), place.topology
+    cores = len({topology.cpu(cpu).siblings for cpu in cpus})
+    shared_siblings = sorted(find_shared_siblings(cpus, topology, place.allowed))
     level = Level.GOOD if topology.known and topology.virtual is False else Level.UNKNOWN
-    if topology.known and (shared or cores < len(chosen)):
+    if topology.known and (shared_siblings or cores < len(cpus)):
         level = Level.WARN
-    where = describe(chosen, topology, place.allowed)
+    cpu_description = describe(cpus, topology, place.allowed)
     note = "; the hypervisor may put two of its CPUs on one physical core" if topology.virtual else ""
     if not topology.known:
         note = f"; which CPUs share a core: {NOT_SHOWN}"
     elif topology.virtual is None:
         note = f"; whether this is a virtual machine: {NOT_SHOWN}"
-    advice = "Work on the other CPU of a core slows this one down. Let this process use whole cores, or turn SMT off."
-    if not shared:
+    advice = (
+        "Work on the other CPU of a core slows the measured CPU down. Let this process use whole cores, or turn SMT "
+        "off."
+    )
+    if not shared_siblings:
         advice = f"Some of these CPUs share a core. Use {counted(cores, 'CPU')} at most, or turn SMT off."
     return make_result(
         "SMT",
         level,
-        where + note,
+        cpu_description + note,
         {
-            "where": where,
+            "where": cpu_description,
             "known": topology.known,
             "virtual": topology.virtual,
-            "shared_with": shared,
-            "kept_idle": sorted(find_idle_siblings(chosen, topology, place.allowed)),
+            "shared_with": shared_siblings,
+            "kept_idle": sorted(find_idle_siblings(cpus, topology, place.allowed)),
             "cores": cores,
-            "cpus": len(chosen),
+            "cpus": len(cpus),
         },
         advice=advice,
         # in a virtual machine, only the host can change this
@@ -203,12 +206,12 @@ def check_turbo(period: Period) -> CheckResult:
     for switch, value_on in (("intel_pstate/no_turbo", 0), ("cpufreq/boost", 1)):
         value = sysfs.read_integer(period.place.root / CPUS / switch)
         if value is not None:
-            on = value == value_on
+            is_on = value == value_on
             return make_result(
                 "turbo",
-                Level.WARN if on else Level.GOOD,
-                "on" if on else "off",
-                {"on": on, "switch": switch},
+                Level.WARN if is_on else Level.GOOD,
+                "on" if is_on else "off",
+                {"on": is_on, "switch": switch},
                 advice="The frequency depends on heat and on how many cores are busy. To measure small differences, "
                 "turn turbo off.",
                 command=f"echo {1 - value_on} | sudo tee /{CPUS}/{switch}",
@@ -294,11 +297,11 @@ def check_memory(period: Period) -> CheckResult:
     else:
         level = Level.UNKNOWN if pages is None and after.swap_total else Level.GOOD
     value = f"{format_gibibytes(after.available)} of {format_gibibytes(after.total)} available"
-    swapped = f"; {pages} pages swapped during the check" if pages else ""
+    swap_text = f"; {pages} pages swapped during the check" if pages else ""
     return make_result(
         "memory",
         level,
-        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swapped}",
+        f"{value}, {format_gibibytes(after.swap_used)} swapped out{swap_text}",
         {
             "total": after.total,
             "available": after.available,

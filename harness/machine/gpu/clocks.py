@@ -21,7 +21,7 @@ from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import BASE_CLOCK, Gpu
 
 #: The file with an id that changes whenever the machine starts. After a start, no clock is locked.
-_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 
 def get_mark_path() -> Path:
@@ -48,13 +48,13 @@ def lock_clocks(cards: Sequence[Gpu], clock: str, library: Any = None) -> Iterat
             "sudo nvidia-smi --lock-gpu-clocks=tdp,tdp",
         )
     # also unlock at exit, because a second Ctrl-C may interrupt `finally`
-    again = atexit.register(unlock, library)
+    exit_handler = atexit.register(unlock, library)
     try:
         _lock(cards, clock, library)
         yield
     finally:
         unlock(library)
-        atexit.unregister(again)
+        atexit.unregister(exit_handler)
 
 
 def unlock(library: Any = None) -> int:
@@ -87,7 +87,7 @@ def _read_marked() -> list[str]:
         if path.is_symlink() or path.stat().st_uid not in (0, os.geteuid()):
             return []
         document = parse_json(path.read_text(encoding="utf-8"))
-        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.read_text(_BOOT) else []
+        return [str(uuid) for uuid in document["uuids"]] if document["boot"] == sysfs.read_text(_BOOT_ID_FILE) else []
     except (OSError, ValueError, KeyError, TypeError):
         return []
 
@@ -100,11 +100,11 @@ def _write(uuids: Sequence[str]) -> None:
             # create a new file (O_EXCL), so that a link of another user isn't followed
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
             with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"boot": sysfs.read_text(_BOOT), "uuids": list(uuids)}, file)
+                json.dump({"boot": sysfs.read_text(_BOOT_ID_FILE), "uuids": list(uuids)}, file)
     except OSError as error:
         raise CannotRunHereError(
             f"--lock-clocks: the file {path}, which records the locked clocks, cannot be written: {error.strerror}.",
-            f"Remove it: sudo rm {path}",
+            f"Remove this file: sudo rm {path}",
         ) from None
 
 
@@ -147,14 +147,14 @@ def _check(nvml: Any, card: Gpu, handle: Any, clock: str) -> None:
     """Raise UsageError for a clock that the GPU doesn't support, and CannotRunHereError for a divided GPU."""
     if card.is_partitioned:
         raise CannotRunHereError(
-            f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG): their clocks cannot be "
+            f"--lock-clocks: GPU {card.index} ({card.name}) is divided into instances (MIG), whose clocks cannot be "
             "locked.",
             f"Omit --lock-clocks, or disable MIG on the GPU: sudo nvidia-smi -i {card.index} -mig 0",
         )
-    least, most = _read_range(nvml, card, handle)
-    if clock != BASE_CLOCK and most and not least <= int(clock) <= most:
+    lowest, highest = _read_range(nvml, card, handle)
+    if clock != BASE_CLOCK and highest and not lowest <= int(clock) <= highest:
         raise UsageError(
-            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) supports clocks from {least} to {most} MHz.",
+            f"--lock-clocks {clock}: GPU {card.index} ({card.name}) supports clocks from {lowest} to {highest} MHz.",
             f"Use a clock in this range, or --lock-clocks {BASE_CLOCK}.",
         )
 
@@ -168,23 +168,23 @@ def _read_range(nvml: Any, card: Gpu, handle: Any) -> tuple[int, int]:
 
 
 def _make_refusal(nvml: Any, card: Gpu, clock: str, error: Exception) -> Exception:
-    which, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
+    gpu_name, code = f"GPU {card.index} ({card.name})", getattr(error, "value", None)
     pair = "tdp,tdp" if clock == BASE_CLOCK else f"{clock},{clock}"
     if code == nvml.NVML_ERROR_NO_PERMISSION:
         return CannotRunHereError(
-            f"--lock-clocks: NVIDIA's driver lets only root lock the clocks of {which}.",
+            f"--lock-clocks: NVIDIA's driver lets only root lock the clocks of {gpu_name}.",
             "Run the command as root, or lock the clocks yourself and omit --lock-clocks: "
             f"sudo nvidia-smi -i {card.index} --lock-gpu-clocks={pair}\n"
             f"After the run: sudo nvidia-smi -i {card.index} --reset-gpu-clocks",
         )
     if code in (nvml.NVML_ERROR_NOT_SUPPORTED, nvml.NVML_ERROR_FUNCTION_NOT_FOUND):
         return CannotRunHereError(
-            f"--lock-clocks: the clocks of {which} cannot be locked: that needs a GPU of the Volta generation or "
-            f"later, and a driver that supports it.",
+            f"--lock-clocks: the clocks of {gpu_name} cannot be locked. Locking needs a GPU of the Volta generation "
+            f"or later, and a driver that supports it.",
             "Omit --lock-clocks.",
         )
     if code == nvml.NVML_ERROR_INVALID_ARGUMENT:
         return UsageError(
-            f"--lock-clocks {clock}: {which} doesn't support this clock.", f"Use --lock-clocks {BASE_CLOCK}."
+            f"--lock-clocks {clock}: {gpu_name} doesn't support this clock.", f"Use --lock-clocks {BASE_CLOCK}."
         )
-    return CannotRunHereError(f"--lock-clocks: the driver does not lock the clocks of {which}: {error}.")
+    return CannotRunHereError(f"--lock-clocks: the driver does not lock the clocks of {gpu_name}: {error}.")

@@ -1,7 +1,6 @@
 """GPUs of this machine and their driver, read through NVIDIA's management library.
 
-Every function here takes the module `pynvml` of the package `nvidia-ml-py` as its argument `library`. Tests pass a
-fake.
+The argument `library` of a function is the module `pynvml` of the package `nvidia-ml-py`, or a fake in tests.
 """
 
 import contextlib
@@ -19,7 +18,7 @@ DRIVER = "libcuda.so.1"
 
 
 #: The advice for a driver that was updated but not reloaded.
-_RELOAD = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
+_RELOAD_ADVICE = "Restart the machine or, if nothing uses the GPU, reload the kernel modules of the NVIDIA driver."
 
 
 class LibraryUnavailableError(Exception):
@@ -41,7 +40,7 @@ def open_library(library: Any = None) -> Iterator[Any]:
         library.nvmlInit()
     except library.NVMLError as error:
         is_mixed = getattr(error, "value", None) == library.NVML_ERROR_LIB_RM_VERSION_MISMATCH
-        raise LibraryUnavailableError(_explain_error(library, error), _RELOAD if is_mixed else "") from None
+        raise LibraryUnavailableError(_explain_error(library, error), _RELOAD_ADVICE if is_mixed else "") from None
     try:
         yield library
     finally:
@@ -158,7 +157,7 @@ def _read_gpu(nvml: Any, index: int) -> Gpu | None:
         name=str(call_library(nvml, nvml.nvmlDeviceGetName, handle) or "GPU"),
         capability=(int(capability[0]), int(capability[1])),
         memory_bytes=_read_memory(nvml, handle),
-        processes=[_process(nvml, process) for process in list_processes(nvml, handle) or ()],
+        processes=[_read_process(nvml, process) for process in list_processes(nvml, handle) or ()],
         is_partitioned=bool(mig and mig[0]),
         instances=_read_instances(nvml, handle, index) if mig and mig[0] else (),
         pci=format_pci_address(str(pci.busId)) if pci is not None else "",
@@ -173,18 +172,19 @@ def _read_memory(nvml: Any, handle: Any) -> int:
 
 def _read_instances(nvml: Any, handle: Any, index: int) -> list[Instance]:
     """Return the instances of a divided GPU, whose indices may have gaps."""
-    most = call_library(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    places = (
-        (place, call_library(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, place)) for place in range(most)
+    count = call_library(nvml, nvml.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    handles = (
+        (number, call_library(nvml, nvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, number))
+        for number in range(count)
     )
     return [
         Instance(
-            index=f"{index}:{place}",
+            index=f"{index}:{number}",
             uuid=str(call_library(nvml, nvml.nvmlDeviceGetUUID, instance) or ""),
             name=str(call_library(nvml, nvml.nvmlDeviceGetName, instance) or "MIG"),
             memory_bytes=_read_memory(nvml, instance),
         )
-        for place, instance in places
+        for number, instance in handles
         if instance is not None
     ]
 
@@ -197,13 +197,13 @@ def _read_settings(nvml: Any, handle: Any) -> Settings:
         return None if state is None else state == nvml.NVML_FEATURE_ENABLED
 
     ecc = ask(nvml.nvmlDeviceGetEccMode) or (None, None)
-    least, most = ask(nvml.nvmlDeviceGetPowerManagementLimitConstraints) or (None, None)
+    lowest_limit, highest_limit = ask(nvml.nvmlDeviceGetPowerManagementLimitConstraints) or (None, None)
     return Settings(
         persistence=is_on(ask(nvml.nvmlDeviceGetPersistenceMode)),
         power_limit_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementLimit)),
         power_limit_default_watts=_convert_to_watts(ask(nvml.nvmlDeviceGetPowerManagementDefaultLimit)),
-        power_limit_least_watts=_convert_to_watts(least),
-        power_limit_most_watts=_convert_to_watts(most),
+        power_limit_least_watts=_convert_to_watts(lowest_limit),
+        power_limit_most_watts=_convert_to_watts(highest_limit),
         sm_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_SM),
         memory_clock_most_mhz=ask(nvml.nvmlDeviceGetMaxClockInfo, nvml.NVML_CLOCK_MEM),
         application_sm_clock_mhz=ask(nvml.nvmlDeviceGetApplicationsClock, nvml.NVML_CLOCK_SM),
@@ -234,7 +234,7 @@ def _convert_to_watts(milliwatts: int | None) -> float | None:
     return None if milliwatts is None else milliwatts / 1000
 
 
-def _process(nvml: Any, process: Any) -> GpuProcess:
+def _read_process(nvml: Any, process: Any) -> GpuProcess:
     # leave out the path and the arguments, because they are private
     name = str(call_library(nvml, nvml.nvmlSystemGetProcessName, process.pid) or "").split(" ")[0].rsplit("/", 1)[-1]
     return GpuProcess(pid=process.pid, name=make_printable(name), memory_bytes=process.usedGpuMemory)

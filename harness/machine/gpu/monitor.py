@@ -87,23 +87,23 @@ class Instant:
 
 def read(library: Any, handle: Any) -> Reading:
     """Read one GPU."""
-    lost = False
+    has_lost_gpu = False
 
     def ask(function: Callable[..., Any], *arguments: Any) -> Any:
-        nonlocal lost
+        nonlocal has_lost_gpu
         try:
             return function(handle, *arguments)
         except (library.NVMLError, library.NVMLLibraryMismatchError) as error:
-            lost = lost or is_loss(library, error)
+            has_lost_gpu = has_lost_gpu or is_loss(library, error)
             return None
 
-    use = ask(library.nvmlDeviceGetUtilizationRates)
+    utilization = ask(library.nvmlDeviceGetUtilizationRates)
     memory = ask(library.nvmlDeviceGetMemoryInfo)
     milliwatts = ask(library.nvmlDeviceGetPowerUsage)
     millijoules = ask(library.nvmlDeviceGetTotalEnergyConsumption)
     return Reading(
-        utilization=None if use is None else use.gpu,
-        memory_utilization=None if use is None else use.memory,
+        utilization=None if utilization is None else utilization.gpu,
+        memory_utilization=None if utilization is None else utilization.memory,
         memory_used=None if memory is None else memory.used,
         sm_clock=ask(library.nvmlDeviceGetClockInfo, library.NVML_CLOCK_SM),
         memory_clock=ask(library.nvmlDeviceGetClockInfo, library.NVML_CLOCK_MEM),
@@ -111,7 +111,7 @@ def read(library: Any, handle: Any) -> Reading:
         power=None if milliwatts is None else milliwatts / 1000,
         reasons=ask(library.nvmlDeviceGetCurrentClocksThrottleReasons),
         energy=None if millijoules is None else millijoules / 1000,
-        is_lost=lost,
+        is_lost=has_lost_gpu,
     )
 
 
@@ -122,16 +122,16 @@ def summarize_readings(instants: Sequence[Instant], window: tuple[float, float] 
     the numbers cover all instants, and `gpu_steady` is 0. Several GPUs are combined: memory and power are added, the
     highest temperature counts, and an instant is throttled if one of the GPUs is.
     """
-    inside = [instant for instant in instants if window and window[0] <= instant.time <= window[1]]
-    chosen = inside or instants
-    if not chosen:
+    steady_instants = [instant for instant in instants if window and window[0] <= instant.time <= window[1]]
+    selected = steady_instants or instants
+    if not selected:
         return {}
-    readings = {"gpu_samples": float(len(chosen)), "gpu_steady": float(bool(inside))}
-    for name, field, across, over in _NUMBERS:
-        values = [value for instant in chosen if (value := _combine(instant, field, across)) is not None]
+    readings = {"gpu_samples": float(len(selected)), "gpu_steady": float(bool(steady_instants))}
+    for name, field, combine_gpus, combine_instants in _NUMBERS:
+        values = [value for instant in selected if (value := _combine_values(instant, field, combine_gpus)) is not None]
         if values:
-            readings[name] = float(over(values))
-    return readings | _compute_throttled_shares(chosen) | _compute_energy(instants, window)
+            readings[name] = float(combine_instants(values))
+    return readings | _compute_throttled_shares(selected) | _compute_energy(instants, window)
 
 
 def _compute_energy(instants: Sequence[Instant], window: tuple[float, float] | None) -> dict[str, float]:
@@ -149,20 +149,20 @@ def _compute_energy(instants: Sequence[Instant], window: tuple[float, float] | N
         return {}
     if window[0] < counters[0][0] or window[1] > counters[-1][0]:
         return {}
-    begun, ended = (_interpolate(counters, time) for time in window)
-    return {"gpu_energy_joules": ended - begun} if ended >= begun else {}
+    start_joules, end_joules = (_interpolate(counters, time) for time in window)
+    return {"gpu_energy_joules": end_joules - start_joules} if end_joules >= start_joules else {}
 
 
 def _interpolate(points: Sequence[tuple[float, float]], time: float) -> float:
     """Interpolate the value at a time between the points, which are in order of time."""
-    place = max(1, bisect_left(points, time, key=lambda point: point[0]))
-    (before, low), (after, high) = points[place - 1], points[place]
-    return low + (high - low) * (time - before) / (after - before) if after > before else high
+    index = max(1, bisect_left(points, time, key=lambda point: point[0]))
+    (start, low), (end, high) = points[index - 1], points[index]
+    return low + (high - low) * (time - start) / (end - start) if end > start else high
 
 
-def _combine(instant: Instant, field: str, across: Summary) -> float | None:
+def _combine_values(instant: Instant, field: str, combine_gpus: Summary) -> float | None:
     values = [value for card in instant.cards if (value := getattr(card, field)) is not None]
-    return across(values) if values else None
+    return combine_gpus(values) if values else None
 
 
 def _compute_throttled_shares(instants: Sequence[Instant]) -> dict[str, float]:
@@ -176,8 +176,8 @@ def _compute_throttled_shares(instants: Sequence[Instant]) -> dict[str, float]:
         return sum(any(bits & mask for bits in cards) for cards in readings) / len(readings)
 
     by_reason = {f"gpu_{name}_share": share(bit) for name, bit in REASONS.items()}
-    slowed = sum(bit for name, bit in REASONS.items() if name != "power_cap")
-    return {"gpu_throttled_share": share(slowed), **{name: value for name, value in by_reason.items() if value}}
+    slowdown_bits = sum(bit for name, bit in REASONS.items() if name != "power_cap")
+    return {"gpu_throttled_share": share(slowdown_bits), **{name: value for name, value in by_reason.items() if value}}
 
 
 #: A function that returns the id of a process's container: empty outside containers, and None if it isn't known.
@@ -190,10 +190,10 @@ def count_foreign(before: Collection[int], now: Collection[int], container_of: C
     A process is foreign if it doesn't belong to the launch. The launch is one container, so new processes outside
     containers and each additional container are foreign. A new process in an unknown container isn't counted.
     """
-    old = {pid for pid in now if pid in before}
-    homes = [home for pid in now if pid not in old and (home := container_of(pid)) is not None]
-    containers = {home for home in homes if home}
-    return len(old) + homes.count("") + max(0, len(containers) - 1)
+    earlier = {pid for pid in now if pid in before}
+    ids = [identity for pid in now if pid not in earlier and (identity := container_of(pid)) is not None]
+    containers = {identity for identity in ids if identity}
+    return len(earlier) + ids.count("") + max(0, len(containers) - 1)
 
 
 def container_of(pid: int, root: Path = Path("/")) -> str | None:
@@ -204,7 +204,7 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
     host's process numbers. It is also None for this process's children, such as launches without a container.
     """
     try:
-        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_own(pid, root):
+        if (root / "proc/self/ns/pid").stat().st_ino != _FIRST_NAMESPACE or _is_descendant(pid, root):
             return None
         text = (root / f"proc/{pid}/cgroup").read_text(encoding="utf-8", errors="replace")
         match = re.search(r"[0-9a-f]{64}", text)
@@ -213,13 +213,13 @@ def container_of(pid: int, root: Path = Path("/")) -> str | None:
         status = (root / f"proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
         # the process's number in each of its namespaces, the outermost first
         numbers = re.search(r"^NSpid:\t(.+)$", status, re.MULTILINE)
-        nested = numbers is not None and len(numbers[1].split()) > 1
-        return str((root / f"proc/{pid}/ns/pid").readlink()) if nested else ""
+        is_nested = numbers is not None and len(numbers[1].split()) > 1
+        return str((root / f"proc/{pid}/ns/pid").readlink()) if is_nested else ""
     except OSError:
         return None
 
 
-def _is_own(pid: int, root: Path) -> bool:
+def _is_descendant(pid: int, root: Path) -> bool:
     """Return whether a process is a descendant of this process."""
     while pid > 1 and pid != os.getpid():
         # the name of the program, in parentheses, can contain any characters
@@ -246,12 +246,12 @@ class GpuMonitor:
 
     def __post_init__(self) -> None:
         self._stack = ExitStack()
-        self._done = threading.Event()
+        self._stop_event = threading.Event()
         self._thread: threading.Thread | None = None
         self._handles: list[Any] = []
         self._instants: list[Instant] = []
-        self._before: set[int] = set()
-        self._foreign: int | None = None
+        self._earlier_processes: set[int] = set()
+        self._foreign_count: int | None = None
         self._is_lost = False
         self._cpu_seconds = 0.0
 
@@ -267,13 +267,13 @@ class GpuMonitor:
                 self._is_lost = self._is_lost or is_loss(nvml, error)
         if self._is_lost or not self._handles:
             return self
-        self._before = self._processes(nvml) or set()
+        self._earlier_processes = self._read_processes(nvml) or set()
         self._thread = threading.Thread(target=self._run, args=(nvml,), name="gpu watch", daemon=True)
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._done.set()
+        self._stop_event.set()
         if self._thread is not None:
             self._thread.join(PATIENCE)
             if self._thread.is_alive():  # the thread still uses the library, and closing it now would cause a crash
@@ -293,24 +293,24 @@ class GpuMonitor:
         readings = summarize_readings(self._instants, window)
         if not readings:
             return {}
-        if self._foreign is not None:
-            readings["gpu_foreign_processes"] = float(self._foreign)
+        if self._foreign_count is not None:
+            readings["gpu_foreign_processes"] = float(self._foreign_count)
         return {**readings, "gpu_watch_cpu_seconds": self._cpu_seconds}
 
     def _run(self, nvml: Any) -> None:
-        for taken in itertools.count():
+        for index in itertools.count():
             self._instants.append(Instant(self.clock(), [read(nvml, handle) for handle in self._handles]))
             if any(card.is_lost for card in self._instants[-1].cards):
                 self._is_lost = True  # stop reading: the GPU doesn't come back, and each reading could take long
                 return
-            if taken % PROCESSES_EVERY == 0 and (now := self._processes(nvml)) is not None:
-                others = count_foreign(self._before, now, self.container_of)
-                self._foreign = max(others, self._foreign or 0)
+            if index % PROCESSES_EVERY == 0 and (now := self._read_processes(nvml)) is not None:
+                foreign = count_foreign(self._earlier_processes, now, self.container_of)
+                self._foreign_count = max(foreign, self._foreign_count or 0)
             self._cpu_seconds = time.thread_time()
-            if self._done.wait(self.every):
+            if self._stop_event.wait(self.every):
                 return
 
-    def _processes(self, nvml: Any) -> set[int] | None:
+    def _read_processes(self, nvml: Any) -> set[int] | None:
         """Return the processes that compute on these GPUs, or None if no GPU reports them."""
-        lists = [listed for handle in self._handles if (listed := list_processes(nvml, handle)) is not None]
+        lists = [processes for handle in self._handles if (processes := list_processes(nvml, handle)) is not None]
         return {process.pid for entries in lists for process in entries} if lists else None

@@ -24,10 +24,10 @@ def parse_requested(gpu: bool, gpus: str) -> tuple[str, ...]:
     if gpus.strip() == ALL:
         return (ALL,)
     names = [name.strip() for name in gpus.split(",")]
-    wrong = [name for name in names if not _NAME.fullmatch(name)]
-    if wrong:
+    invalid = [name for name in names if not _NAME.fullmatch(name)]
+    if invalid:
         raise UsageError(
-            f"--gpus {gpus}: {wrong[0]!r} isn't a GPU.",
+            f"--gpus {gpus}: {invalid[0]!r} isn't a GPU number or UUID.",
             "Pass numbers or UUIDs as `nvidia-smi -L` shows them, such as 0,1, or `all`. For a MIG instance, pass its "
             "UUID, or 0:1.",
         )
@@ -53,8 +53,8 @@ def resolve_names(names: Sequence[str], host: GpuHost, *, typed: bool) -> tuple[
         return tuple(names)
     if typed and len(select_gpus(names, host)) < len(host.cards):
         raise CannotRunHereError(
-            f"--gpus {','.join(names)}: as on WSL2, containers get all of this machine's {len(host.cards)} GPUs or "
-            f"none, and TensorFlow uses the first one.",
+            f"--gpus {','.join(names)}: containers get all of this machine's {len(host.cards)} GPUs or none, which "
+            f"is normal on WSL2. TensorFlow uses the first GPU.",
             "Use --gpus all. The GPU of each launch is recorded in launches.jsonl (`gpus`).",
         )
     return (ALL,)
@@ -72,28 +72,28 @@ def select_gpus(names: Sequence[str], host: GpuHost) -> list[Gpu]:
         return []
     all_names = {name for card in host.cards for name in card.names}
     # a driver may hide the names of instances that the engine knows
-    untold = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
+    hidden = [str(card.index) for card in host.cards if card.is_partitioned and not card.instances]
     missing = [
         name
         for name in names
-        if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in untold
+        if name not in {ALL, *all_names} and not name.startswith("MIG-") and name.partition(":")[0] not in hidden
     ]
     if missing or not host.cards:
-        has = "; ".join(f"{card.index}: {card.name}{_describe_divided(card)}" for card in host.cards) or "none"
+        available = "; ".join(f"{card.index}: {card.name}{_describe_divided(card)}" for card in host.cards) or "none"
         raise CannotRunHereError(
             f"--gpus {','.join(names)}: GPU {', '.join(missing) or 'not found'} isn't on this machine. The machine "
-            f"has the GPUs {has}."
+            f"has the GPUs {available}."
             if missing
             else f"--gpus {','.join(names)}: no GPU was found on this machine.",
             "To list the GPUs: harness doctor --gpu",
         )
     for card in host.cards:
         if card.is_partitioned and {str(card.index), card.uuid, ALL} & set(names):
-            one = next((instance.index for instance in card.instances), "MIG-…")
+            example = next((instance.index for instance in card.instances), "MIG-…")
             raise CannotRunHereError(
                 f"--gpus {','.join(names)}: GPU {card.index} ({card.name}) is divided into instances (MIG), and a "
                 f"launch gets one of them. The instances: {format_instances(card) or 'none yet'}.",
-                f"Select an instance (--gpus {one}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
+                f"Select an instance (--gpus {example}, or its UUID), or disable MIG: sudo nvidia-smi -i {card.index} "
                 f"-mig 0",
             )
     return host.select(names)
@@ -151,8 +151,8 @@ def describe_gpus(chosen: Sequence[Gpu], host: GpuHost) -> list[str]:
     if host.absent:
         return [f"GPU: unknown ({host.absent}), so harness can't check which environments run on it"]
     texts = [f"GPU {card.index}: {card.name}, compute capability {format_version(card.capability)}" for card in chosen]
-    together = host.all_or_none and len(chosen) > 1
-    return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if together else [])]
+    shares_all = host.all_or_none and len(chosen) > 1
+    return [*texts, *(["Containers get all of these GPUs, and TensorFlow uses the first one."] if shares_all else [])]
 
 
 def list_sharing(chosen: Sequence[Gpu]) -> list[str]:
@@ -160,7 +160,7 @@ def list_sharing(chosen: Sequence[Gpu]) -> list[str]:
     sentences = []
     for card in chosen:
         for process in card.processes:
-            who = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
-            which = f"GPU {card.index} ({card.name})"
-            sentences.append(f"{which} is also used by {who}. The report marks launches that share this GPU.")
+            user = f"{process.name} (process {process.pid})" if process.name else f"process {process.pid}"
+            gpu_name = f"GPU {card.index} ({card.name})"
+            sentences.append(f"{gpu_name} is also used by {user}. The report marks launches that share this GPU.")
     return sentences

@@ -137,7 +137,7 @@ def test_the_gpu_code_that_was_read_takes_a_line():
             {},
             {"tensorflow_cc": [["sm_70", "sm_80", "ptx_80"], ["sm_70", "ptx_80:7.1"]]},
             "The libraries of TensorFlow contain this PTX without machine code compute_80 of PTX 7.1; "
-            "`ptx_alone` in docker-bake.hcl is not given.",
+            "`ptx_alone` in docker-bake.hcl is not set.",
         ),
         (
             {"ptx_alone": "compute_80 of PTX 7.1"},

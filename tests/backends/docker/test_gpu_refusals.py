@@ -243,7 +243,7 @@ TOLD = [
             "attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not permitted"
         ),
         "can't change control groups",
-        "Use CDI (--gpu-via cdi), which doesn't need them.",
+        "Use CDI (--gpu-via cdi), which doesn't change control groups.",
     ),
     (
         OLD.format(
@@ -251,7 +251,7 @@ TOLD = [
             "permission denied"
         ),
         "can't change control groups",
-        "Use CDI (--gpu-via cdi), which doesn't need them.",
+        "Use CDI (--gpu-via cdi), which doesn't change control groups.",
     ),
     (
         HOOK.format("nvidia-container-cli: container error: cgroup subsystem devices not found"),

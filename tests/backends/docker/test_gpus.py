@@ -247,7 +247,7 @@ def test_a_way_by_which_a_container_lacks_something_is_the_last_resort():
     taken, told = choose_working(ALL_WAYS, trial({CDI: "It lacks a node.", RUNTIME: STALE, DRIVER: ""}))
     assert taken.way is DRIVER
     assert told[-2:] == [
-        "Through CDI, containers don't get all that CUDA needs. It lacks a node.",
+        "Through CDI, containers don't get everything that CUDA needs. It lacks a node.",
         "Containers get GPUs through the engine's device driver.",
     ]
     taken, told = choose_working(

@@ -179,7 +179,7 @@ def test_a_cpu_that_is_not_there_is_a_sentence_when_a_launch_is_moved(local, req
 def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, made):
     with pytest.raises(KeyboardInterrupt), local.hold(requirement, in_turns(job(TAKES_TURNS))) as held:
         interrupt_between_turns(held)
-    assert not _runs(held._process._started.pid)
+    assert not _runs(held._process._started_process.pid)
     assert not (made[0] / "scratch" / "test-run").exists()
 
 

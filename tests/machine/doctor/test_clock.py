@@ -81,7 +81,7 @@ def test_the_score_is_said_with_the_blocks_that_it_is_of(score: float, level: st
     assert check.value == (
         f"varies by {score:.2g} % over 150 blocks of 50 ms; 1 % of the blocks take at least 1.2× as long as the "
         "median; "
-        "the longest one takes 3×"
+        "the longest block takes 3×"
     )
     assert "median" not in doctor.check_noise(Noise(score, score, 1.2, 3.0, 0.0, 0.0, 0.05, 99)).value
     assert bool(check.advice) == bool(check.command) == (level != "good")

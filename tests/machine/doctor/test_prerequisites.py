@@ -160,7 +160,7 @@ def test_a_gpu_is_good_unless_it_is_shared() -> None:
 def test_a_part_of_a_gpu_is_shared_with_the_other_parts() -> None:
     parts = check_gpu(replace(CARD, is_partitioned=True))
     assert parts.level == "warn"
-    assert parts.value.endswith("divided into instances (MIG): none yet, so that nothing can run on it")
+    assert parts.value.endswith("divided into instances (MIG): none yet, so nothing can run on it")
     assert "whole GPUs" in parts.advice
     assert parts.command == "sudo nvidia-smi -i 1 -mig 0"
     both = check_gpu(replace(CARD, is_partitioned=True, processes=[GpuProcess(7)]))

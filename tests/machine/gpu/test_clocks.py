@@ -165,7 +165,7 @@ def test_what_a_killed_run_left_is_unlocked_by_the_next_run_which_locks_nothing(
 def test_after_a_new_start_of_the_machine_nothing_is_locked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     left(["GPU-one"])
     (tmp_path / "boot_id").write_text("another start")
-    monkeypatch.setattr(clocks, "_BOOT", tmp_path / "boot_id")
+    monkeypatch.setattr(clocks, "_BOOT_ID_FILE", tmp_path / "boot_id")
     assert clocks.unlock(Library([], starts=AssertionError("the library was opened"))) == 0
 
 
