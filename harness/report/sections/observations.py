@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from harness.analysis.behaviour import Behaviour, Said
+from harness.analysis.behaviour import Behaviour, ObservationEntry
 from harness.analysis.observations import Observed, observations
 from harness.analysis.results import Results
 from harness.model.scenario import ENVIRONMENT, Cell
@@ -115,7 +115,7 @@ def _list_with_times(results: Results, behaviour: Behaviour, caption: str) -> It
     yield from list_in_full(shown, lines)
 
 
-def _value(entry: Said) -> "SeenValue":
+def _value(entry: ObservationEntry) -> "SeenValue":
     if isinstance(entry, Observed):
         shown = format_seen(entry)
         return SeenValue(f"varies: {shown}" if entry.varies else shown, stands_out=entry.varies)
