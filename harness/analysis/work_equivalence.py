@@ -123,7 +123,7 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
         difference = max(
             (_compute_difference(value, other_value, tolerance) for value, other_value in pairs), default=0.0
         )
-        return f"{name} differs by {format_plain(difference, 2)}" if difference > 0.0 else ""
+        return f"{name}: difference of {format_plain(difference, 2)}" if difference > 0.0 else ""
     if are_lists:
         return next(
             filter(

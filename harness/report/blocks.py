@@ -195,7 +195,7 @@ class Section:
     anchor: str
     blocks: Sequence[Block]
 
-    def blocks(self, where: Where) -> "Section | None":
+    def shown(self, where: Where) -> "Section | None":
         """Return the section with the blocks that these outputs show; None if it would contain only headings."""
         blocks = list(_drop_empty_headings(_select_shown(self.blocks, where)))
         return replace(self, blocks=blocks) if blocks else None

@@ -20,13 +20,13 @@ from harness.report import format, names
 #: Shown instead of a verdict.
 NO_VERDICT = "no verdict"
 
-#: Which intervals decide the verdicts, if several are judged together.
+#: The sentences about the intervals that decide verdicts, if several verdicts are judged together.
 HOLM = (
-    "The verdicts use Holm's procedure, whose intervals are narrower than the shown ones. So a verdict can be clear "
+    "The verdicts use Holm's procedure, whose intervals are narrower than those shown here. So a verdict can be clear "
     "although the shown interval crosses the margin. The remarks then show the interval that decided it."
 )
 
-_UNSETTLED = (
+_INCONCLUSIVE = (
     *(NO_VERDICT, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK),
     *(ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK, ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED),
 )
@@ -72,17 +72,17 @@ class ComparisonLine:
 def list_lines(table: ScenarioTable) -> list[ComparisonLine]:
     """Return the table's comparisons, in the order of its rows and of its columns."""
     return [
-        ComparisonLine(head.comparison, table, row, names.name_comparison(table, head), value.compared)
+        ComparisonLine(column.comparison, table, row, names.name_comparison(table, column), value.compared)
         for row in table.rows
-        for head, value in table.values(row)
-        if head.comparison and value.compared
+        for column, value in table.values(row)
+        if column.comparison and value.compared
     ]
 
 
-def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
+def sort_by_size(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Sort comparisons: clear verdicts first, different work last, and otherwise by the ratio's distance from 1."""
     return sorted(
-        compared,
+        lines,
         key=lambda line: (
             line.compared.verdict is Verdict.DIFFERENT_WORK,
             not is_settled(line.verdict),
@@ -93,7 +93,7 @@ def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
 
 def is_settled(verdict: str) -> bool:
     """Return whether a verdict, or the outcome of a claim, is conclusive."""
-    return verdict not in _UNSETTLED
+    return verdict not in _INCONCLUSIVE
 
 
 def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
@@ -139,7 +139,7 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
 
 
 def format_decided_ratio(ratio: Estimate, deciding: Deciding | None) -> str:
-    """Return a ratio with its interval, and with the interval that decides its verdict if that is another one.
+    """Return a ratio with its interval, and also with the interval that decides its verdict, if they differ.
 
     For example, `1.22× (1.02 to 1.46; decided by its 99.3 % interval: 1.04 to 1.43)`.
     """

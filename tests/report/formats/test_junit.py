@@ -100,7 +100,7 @@ def test_what_became_of_a_comparison() -> None:
     [
         # unclear, with what would settle it
         (0.0103, 5, (1, 1), [": unclear, "]),
-        (0.01, 5, (6, 5), [": different work; size: 1 apart (tf1.14, tf2.0)"]),
+        (0.01, 5, (6, 5), [": different work; size: difference of 1 (tf1.14, tf2.0)"]),
         (0.01, 2, (1, 1), [": no verdict, ", "; too few rounds"]),
     ],
 )
