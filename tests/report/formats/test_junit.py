@@ -149,4 +149,4 @@ def test_a_claim_passes_whatever_its_answer_is_and_tells_it(seconds: float | Non
     SCHEMA.validate(text)
     case = cases(text)["T#33487: fit takes three times as long in eager mode"]
     assert outcome(case) == expected
-    assert "".join(case.itertext()).strip().startswith("T#33487 says: fit takes three times")
+    assert "".join(case.itertext()).strip().startswith("T#33487 reports: fit takes three times")

@@ -256,7 +256,9 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals():
         1:3
     ]
     assert table.lines[0].entries[0].text == "eager"
-    assert under.words == "Verdicts that a narrower interval than the shown one decides: eager: 1.25 to 2.50."
+    assert under.words == (
+        "Verdicts that are decided by a narrower interval than the one in the table: eager: 1.25 to 2.50."
+    )
 
 
 def test_pythons_are_told_where_they_differ():
