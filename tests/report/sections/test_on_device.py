@@ -114,7 +114,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new,
 
 def test_two_cells_are_named_in_the_answer():
     (said,) = on_device.list_warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
-    assert said.startswith("In tf2.0 graph, kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of such")
+    assert said.startswith("In tf2.0 graph, kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of")
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():

@@ -547,7 +547,10 @@ def test_growth_of_which_rows_differ_in_sign_is_told_from_less_to_more():
     def finding(value):
         return Finding(None, Difference(value, 5), None, None)
 
-    told = [summary._bytes([finding(value) for value in values]) for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))]
+    told = [
+        summary._format_byte_range([finding(value) for value in values])
+        for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))
+    ]
     assert told == ["5.00 B less to 120 B more", "7.00 B less", "3.00 B to 40.0 B more"]
 
 
