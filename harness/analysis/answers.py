@@ -33,11 +33,11 @@ class Finding:
     @property
     def deciding(self) -> Deciding | None:
         """The interval of the ratio that decides the verdict, if the shown interval alone would be unclear."""
-        deciding = self.compared.deciding
-        if deciding is None or self.ratio == self.compared.ratio:
-            return deciding
-        inverse_interval = replace(self.compared.ratio, interval=deciding.interval).inverse.interval
-        return Deciding(inverse_interval, deciding.level) if inverse_interval else None
+        interval_of_ratio = self.compared.deciding
+        if interval_of_ratio is None or self.ratio == self.compared.ratio:
+            return interval_of_ratio
+        inverse_interval = replace(self.compared.ratio, interval=interval_of_ratio.interval).inverse.interval
+        return Deciding(inverse_interval, interval_of_ratio.level) if inverse_interval else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,14 +128,14 @@ def _make_answer(table: ScenarioTable, entry: Comparison, index: int, column: Sc
             )
     sides = (column.side, column.other) if is_about_cell else (column.other, column.side)
     subject, base = (side.values for side in sides)
-    differing = [axis for axis in subject if subject[axis] != base[axis]]
+    differing_axes = [axis for axis in subject if subject[axis] != base[axis]]
     return Answer(
         table=table,
         comparison=entry,
         subject=subject[entry.along],
         base=base[entry.along],
-        context={axis: subject[axis] for axis in (ENVIRONMENT, *table.column_axes) if axis not in differing},
-        subject_has=[subject[axis] for axis in differing if axis != entry.along],
-        base_has=[base[axis] for axis in differing if axis != entry.along],
+        context={axis: subject[axis] for axis in (ENVIRONMENT, *table.column_axes) if axis not in differing_axes},
+        subject_has=[subject[axis] for axis in differing_axes if axis != entry.along],
+        base_has=[base[axis] for axis in differing_axes if axis != entry.along],
         findings=sorted(findings, key=lambda finding: finding.ratio.value),
     )

@@ -70,9 +70,9 @@ class Attribution:
 
     @property
     def displayed_effects(self) -> list[Effect]:
-        """The effects that reports show: all except the interactions in `omitted`."""
-        omitted = {id(effect) for effect in self.left}
-        return [effect for effect in self.effects if id(effect) not in omitted]
+        """The effects that reports show: all except the interactions in `omitted_ids`."""
+        omitted_ids = {id(effect) for effect in self.left}
+        return [effect for effect in self.effects if id(effect) not in omitted_ids]
 
     @property
     def left(self) -> list[Effect]:
@@ -103,11 +103,11 @@ def _attribute_effects(
     devices = {device, *map(Device, table.scenario.axes.get(DEVICE, ()))}
     measured = [cell for cell, value in values if cell.device in devices and value.estimate]
     needed_rounds = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
-    excluded = _find_different_work(table)
+    excluded_cells = _find_different_work(table)
     usable = {
         cell: {ENVIRONMENT: cell.environment, **cell.axes}
         for cell in measured
-        if cell not in excluded and cell not in lookup.trends and len(lookup.series[cell]) >= needed_rounds
+        if cell not in excluded_cells and cell not in lookup.trends and len(lookup.series[cell]) >= needed_rounds
     }
     axes = _find_levels(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
@@ -118,21 +118,21 @@ def _attribute_effects(
     rounds = sorted(set.intersection(*(set(lookup.series[cell]) for cell in cells)))
     if not rounds or not _were_measured_together(cells, rounds, lookup):
         return None
-    varying = {axis: levels for axis, levels in factorial.items() if len(levels) > 1}
+    varying_levels = {axis: levels for axis, levels in factorial.items() if len(levels) > 1}
     logs = np.log([[lookup.series[cell][number] for cell in cells] for number in rounds])
-    log_array = logs.reshape(len(rounds), *(len(levels) for levels in varying.values()))
+    log_array = logs.reshape(len(rounds), *(len(levels) for levels in varying_levels.values()))
     contention = _find_contention(lookup, cells, rounds, log_array.shape)
     return Attribution(
         scenario=table.scenario,
         device=device,
-        axes=varying,
-        held={axis: factorial[axis][0] for axis in factorial if axis not in varying and len(axes[axis]) > 1},
+        axes=varying_levels,
+        held={axis: factorial[axis][0] for axis in factorial if axis not in varying_levels and len(axes[axis]) > 1},
         cells=len(cells),
         of=len(measured),
         rounds=len(rounds),
         effects=effects(
             log_array,
-            varying,
+            varying_levels,
             run.plan.margin,
             lookup.control_of(cells[0]),
             share=min(lookup.look(cell).share for cell in cells),

@@ -200,18 +200,20 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     """Collect the data of each cell from the stored launches and the plan."""
     unavailable = {entry.cell: entry for entry in run.plan.unavailable}
     numbers: dict[Cell, list[Launch]] = defaultdict(list)
-    lost: dict[Cell, list[Launch]] = defaultdict(list)
+    lost_launches: dict[Cell, list[Launch]] = defaultdict(list)
     observed: dict[Cell, list[Launch]] = defaultdict(list)
     counted = select_counted(run.plan, launches)
     for launch in counted:
-        (numbers if has_mean(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+        (numbers if has_mean(launch) else observed if launch.only_observed else lost_launches)[launch.cell].append(
+            launch
+        )
     machines = {group.name: group.machine for group in run.plan.groups}
     by_machine: dict[str, list[Launch]] = defaultdict(list)
     for launch in counted:
         by_machine[machines.get(launch.group, "")].append(launch)
     first_launches = pilots(launches)
     scatters = _launch_variances(run, numbers)
-    separate = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
+    control_scatters = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
     for cell, pilot in first_launches.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
@@ -219,14 +221,14 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
         cells=dict.fromkeys([*run.plan.cells, *unavailable]),
         series=series(counted),
         numbers=dict(numbers),
-        lost=dict(lost),
+        lost=dict(lost_launches),
         pilots=first_launches,
         observed=dict(observed),
         unavailable=unavailable,
         controls={
             machine: group_control
             for machine, on_machine in by_machine.items()
-            if (group_control := control(on_machine, separate))
+            if (group_control := control(on_machine, control_scatters))
         },
         references=references(counted),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},

@@ -31,7 +31,7 @@ def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int
     """
     unique_cells = list(dict.fromkeys(cells))
     boxes: list[Box] = []
-    uncovered = 0
+    uncovered_count = 0
     all_cells = list(universe)
     for scenario in dict.fromkeys(cell.scenario for cell in unique_cells):
         points = {cell: _make_point(cell) for cell in all_cells if cell.scenario == scenario}
@@ -42,8 +42,8 @@ def cover_with_boxes(cells: Iterable[Cell], universe: Iterable[Cell], limit: int
             boxes.append(Box(scenario, _name_values(sides, points.values()), len(covered_cells)))
             for cell in covered_cells:
                 del remaining_cells[cell]
-        uncovered += len(remaining_cells)
-    return boxes, uncovered
+        uncovered_count += len(remaining_cells)
+    return boxes, uncovered_count
 
 
 def _make_point(cell: Cell) -> _Point:

@@ -205,11 +205,11 @@ def _judge_scenario(run: Run, scenario: Scenario, get_lookup: Callable[[str], Lo
         }
     releases = {environment.name: environment.release for environment in run.environments}
     for number, claim in enumerate(checked_claims):
-        at, *elsewhere = places_by_claim[number]
+        claimed_place, *elsewhere = places_by_claim[number]
         planned_cells = get_lookup(claim.of).cells
         elsewhere = [place for place in elsewhere if all(cell in planned_cells for cell in place.cells)]
-        if elsewhere or all(cell in planned_cells for cell in at.cells):
-            yield ClaimResult(scenario, claim, at, elsewhere, *_find_fix(at, elsewhere, releases))
+        if elsewhere or all(cell in planned_cells for cell in claimed_place.cells):
+            yield ClaimResult(scenario, claim, claimed_place, elsewhere, *_find_fix(claimed_place, elsewhere, releases))
 
 
 def _name_environments(claim: Claim, run: Run) -> Claim:
@@ -242,15 +242,15 @@ def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
 
 
 def _find_fix(
-    at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
+    claimed_place: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
 ) -> tuple[ClaimPlace, ClaimPlace] | tuple[None, None]:
     """Return the release that fixed the problem, and the newest earlier release that has the problem.
 
     The first is the oldest later release such that no measured release from it onward has the problem. Releases without
     an outcome are ignored. The result is (None, None) if the problem wasn't fixed.
     """
-    claimed_release = releases.get(at.environment)
-    if claimed_release is None or not at.outcome.holds:
+    claimed_release = releases.get(claimed_place.environment)
+    if claimed_release is None or not claimed_place.outcome.holds:
         return None, None
     without_outcome = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
     later_places = [
@@ -262,7 +262,7 @@ def _find_fix(
     fixed_places = list(takewhile(lambda place: place.outcome.is_gone, reversed(later_places)))
     if not fixed_places:
         return None, None
-    earlier_places = [at, *later_places[: len(later_places) - len(fixed_places)]]
+    earlier_places = [claimed_place, *later_places[: len(later_places) - len(fixed_places)]]
     return fixed_places[-1], next(place for place in reversed(earlier_places) if place.outcome.holds)
 
 
@@ -398,10 +398,10 @@ class _Family:
         if estimate.interval.low > SHARE * claim.range[0]:  # only the upper bound is still unclear
             upper_limit = claim.range[1] / SHARE
             distances = means([[value - (upper_limit if claim.bytes else math.log(upper_limit)) for value in values]])
-        settling = None if reason else self._compute_settling(worse, distances, alpha)
+        rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
-        return ClaimPlace(worse, None, outcome, estimate, level, reason, settling, upper_bound)
+        return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
 
     def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the further rounds that would show on which side of a bound an absolute value is.
@@ -409,8 +409,8 @@ class _Family:
         `distances` has the distance of the value above the bound.
         """
         levels = np.full_like(distances.mean, alpha)
-        (settling,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
-        return settling
+        (rounds_needed,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
+        return rounds_needed
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half_width: float | None = None) -> Estimate:

@@ -130,24 +130,26 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
-    alone, contention = _compute_sequential_ratios(family, lookup), _find_contention_errors(family, lookup)
+    sequential_ratios, contention = _compute_sequential_ratios(family, lookup), _find_contention_errors(family, lookup)
     # the two errors are independent of each other, so both may act in the same direction
-    bias = contention + _compute_bias(alone)
+    bias = contention + _compute_bias(sequential_ratios)
     is_withheld = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
-    judged = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
-    outcomes = judgements(logs, judged, [len(pair.logs) for pair in family], is_withheld)
+    judged_family = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
+    outcomes = judgements(logs, judged_family, [len(pair.logs) for pair in family], is_withheld)
     within_error = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     outcomes = [
         _withhold_verdict(outcome) if is_within_error else outcome
         for outcome, is_within_error in zip(outcomes, within_error, strict=True)
     ]
     cells = [pair.cell for pair in family]
-    rounds_needed = settlings(logs, judged.alpha, log_margin, cells, lookup, shown=1.0 - judged.levels, bias=bias)
+    rounds_needed = settlings(
+        logs, judged_family.alpha, log_margin, cells, lookup, shown=1.0 - judged_family.levels, bias=bias
+    )
     results = (
-        replace(_make_compared(pair, judgement, lookup, settling), alone=sequential, contention=error)
-        for pair, judgement, settling, sequential, error in zip(
-            family, outcomes, rounds_needed, alone, contention.tolist(), strict=True
+        replace(_make_compared(pair, judgement, lookup, needed), alone=sequential, contention=error)
+        for pair, judgement, needed, sequential, error in zip(
+            family, outcomes, rounds_needed, sequential_ratios, contention.tolist(), strict=True
         )
     )
     return [
@@ -174,9 +176,16 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
     family = [pair for pair in candidates if pair and pair.judged]
     logs = means([pair.logs for pair in family])
     growth_margins = np.array([_compute_growth_margin(pair, lookup) for pair in family])
-    judged = judge(logs, growth_margins, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64))
+    judged_family = judge(
+        logs, growth_margins, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64)
+    )
     rounds_needed = settlings(
-        logs, judged.alpha, growth_margins, [pair.cell for pair in family], lookup, shown=1.0 - judged.levels
+        logs,
+        judged_family.alpha,
+        growth_margins,
+        [pair.cell for pair in family],
+        lookup,
+        shown=1.0 - judged_family.levels,
     )
     results = iter(
         _make_compared(
@@ -186,18 +195,18 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
                 level,
                 conclusion,
                 withheld,
-                deciding if conclusion else None,
+                interval if conclusion else None,
             ),
             lookup,
-            settling,
+            needed,
         )
-        for pair, mean, half_width, level, verdict, deciding, settling, margin in zip(
+        for pair, mean, half_width, level, verdict, interval, needed, margin in zip(
             family,
             logs.mean.tolist(),
-            judged.half.tolist(),
-            judged.levels.tolist(),
-            judged.verdicts,
-            list_deciding(logs, judged, float),
+            judged_family.half.tolist(),
+            judged_family.levels.tolist(),
+            judged_family.verdicts,
+            list_deciding(logs, judged_family, float),
             rounds_needed,
             growth_margins.tolist(),
             strict=True,
@@ -288,8 +297,8 @@ def _compute_growth_margin(pair: _Pair, lookup: Lookup) -> float:
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
-def _make_unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    level = 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
+def _make_unjudged_growth(pair: _Pair, family_size: int, lookup: Lookup) -> Compared:
+    level = 1.0 - compute_shown_alpha(family_size) * lookup.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
     return _make_compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
@@ -317,21 +326,21 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
 
 
 def open_widths(
-    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, settled: Mapping[str, float]
+    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, group_shares: Mapping[str, float]
 ) -> list[float | None]:
     """Return the widths of `half_widths_of`, with 0 for each comparison whose verdict is already clear.
 
-    `margin` is a share: 0.03 for 3 %. `settled` contains, by group, the share of the level that a look may use now
+    `margin` is a share: 0.03 for 3 %. `group_shares` contains, by group, the share of the level that a look may use now
     (analysis/looks.py). A verdict is clear if the interval at 1 - 0.05 · share / m doesn't include the margin, and the
     control doesn't withhold the verdict.
     """
     halves = half_widths_of(pairs, lookup)
-    if not any(settled.values()):
+    if not any(group_shares.values()):
         return halves
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
-    shares = np.array([settled[lookup.groups[pair.cell]] for pair in family], np.float64)
+    shares = np.array([group_shares[lookup.groups[pair.cell]] for pair in family], np.float64)
     bias = _find_contention_errors(family, lookup) + _compute_bias(_compute_sequential_ratios(family, lookup))
     is_settled = _find_conclusive(logs, margins(logs.rounds, log_margin), bias, shares)
     is_withheld = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
@@ -374,9 +383,12 @@ def _find_contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
     return np.array([lookup.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
-def _compute_bias(alone: Sequence[Estimate | None]) -> Floats:
+def _compute_bias(sequential_ratios: Sequence[Estimate | None]) -> Floats:
     return np.array(
-        [abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0 for estimate in alone],
+        [
+            abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0
+            for estimate in sequential_ratios
+        ],
         np.float64,
     )
 
@@ -394,11 +406,11 @@ def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bi
     It is lower for a comparison whose verdict became clear before its interval was narrow.
     """
     looks = [lookup.look(pair.cell) for pair in family]
-    share, settled, narrow = (
+    share, settled_shares, widths = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
     )
-    early_shares = share * settled
-    is_wide = half_widths(logs, share * compute_shown_alpha(len(family))) > narrow
+    early_shares = share * settled_shares
+    is_wide = half_widths(logs, share * compute_shown_alpha(len(family))) > widths
     is_early = is_wide & _find_conclusive(logs, log_margins, bias, early_shares)
     return np.where(is_early, early_shares, share)
 
@@ -430,9 +442,9 @@ def _moderate_logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
-def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    """Return a comparison without a verdict. Its interval has the level of the intervals of the `judged` pairs."""
-    n, level = len(pair.logs), 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
+def _compare_unjudged(pair: _Pair, family_size: int, lookup: Lookup) -> Compared:
+    """Return a comparison without a verdict. Its interval has the level of the intervals of the `family_size` pairs."""
+    n, level = len(pair.logs), 1.0 - compute_shown_alpha(family_size) * lookup.look(pair.cell).share
     half_width = float(half_widths(_moderate_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
     reason = Withheld.TREND if pair.lacks_common_steps else Withheld.FEW_ROUNDS
     return _make_compared(
@@ -442,7 +454,9 @@ def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
     )
 
 
-def _make_compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: RoundsNeeded | None = None) -> Compared:
+def _make_compared(
+    pair: _Pair, judgement: Judgement, lookup: Lookup, rounds_needed: RoundsNeeded | None = None
+) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,
@@ -451,7 +465,7 @@ def _make_compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: 
         verdict=judgement.verdict,
         withheld=judgement.withheld,
         deciding=judgement.deciding,
-        settling=settling if judgement.verdict is Verdict.UNCLEAR else None,
+        settling=rounds_needed if judgement.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
         pythons=lookup.pythons(pair.cell.environment, pair.other.environment),
         steps=pair.steps,

@@ -59,14 +59,14 @@ def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:
     return any(group_control.beyond(margin) for group_control in controls if group_control)
 
 
-def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
+def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
     """Return the control, computed from the launches that count; None if no round has both results of a control cell.
 
     In a round with several blocks, one block has both launches of the control cell. The other blocks contain the
     control cell once, for comparisons with the cells in the block. `scatters` contains the variances of each group from
     `separate_control`. Without them, a group's variance isn't moderated.
     """
-    with_mean = [launch for launch in counting if has_mean(launch)]
+    with_mean = [launch for launch in counted_launches if has_mean(launch)]
     log_means = {
         _make_key(launch): math.log(compute_mean(launch)) for launch in with_mean if launch.role is Role.MEASURE
     }

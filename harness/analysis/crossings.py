@@ -122,13 +122,13 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
 
     certain_intervals = [interval(size_range) for size_range in ranges if size_range.sign]
     is_certain = any(size in certain_interval for certain_interval in certain_intervals for size in tested_sizes)
-    crossings, unclear = [], []
+    crossings, unclear_intervals = [], []
     for unclear_range in (size_range for size_range in ranges if size_range.sign == 0):
         inner_roots = [root for root in roots if unclear_range.low <= root[0] <= unclear_range.high]
         opens_low, opens_high = unclear_range.low <= start, unclear_range.high >= end
         # after an even number of zeros, the mean is on the same side again; an interval of all sizes shows nothing
         if len(inner_roots) % 2 == 0 or (opens_low and opens_high) or not is_certain:
-            unclear.append(interval(unclear_range))
+            unclear_intervals.append(interval(unclear_range))
             continue
         position, rises = inner_roots[len(inner_roots) // 2]
         crossings.append(
@@ -144,7 +144,7 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
         crossings=crossings,
         above=[interval(size_range) for size_range in ranges if size_range.sign > 0],
         below=[interval(size_range) for size_range in ranges if size_range.sign < 0],
-        unclear=unclear,
+        unclear=unclear_intervals,
     )
 
 
@@ -179,11 +179,11 @@ def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> li
     low, high = float(ends[0]), float(ends[1])
     positions = [low, *(low + cut * (high - low) for cut in cuts), high]
     ranges = []
-    for (start, stop), (first, last) in zip(pairwise(positions), pairwise([0.0, *cuts, 1.0]), strict=True):
-        distance = 0.5 * (first + last) - origin
-        rejected = rounds == 1 or constant + distance * (linear + distance * square) > 0.0
+    for (start, stop), (start_share, stop_share) in zip(pairwise(positions), pairwise([0.0, *cuts, 1.0]), strict=True):
+        distance = 0.5 * (start_share + stop_share) - origin
+        is_rejected = rounds == 1 or constant + distance * (linear + distance * square) > 0.0
         value = mean + distance * rise
-        ranges.append(_SizeRange(start, stop, int(math.copysign(1.0, value)) if rejected and value else 0))
+        ranges.append(_SizeRange(start, stop, int(math.copysign(1.0, value)) if is_rejected and value else 0))
     return [size_range for size_range in ranges if size_range.low < size_range.high]
 
 
@@ -214,14 +214,14 @@ def _merge_ranges(ranges: Sequence[_SizeRange]) -> list[_SizeRange]:
 
 def _find_sign_changes(positions: Floats, mean: Floats) -> list[tuple[float, bool]]:
     """Return the places where the piecewise linear mean changes its sign, in order, and whether it rises there."""
-    nonzero = [index for index in range(len(mean)) if mean[index] != 0.0]
+    nonzero_indexes = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []
-    for left, right in pairwise(nonzero):
-        if (mean[left] > 0.0) != (mean[right] > 0.0):
+    for left_index, right_index in pairwise(nonzero_indexes):
+        if (mean[left_index] > 0.0) != (mean[right_index] > 0.0):
             # use the same operations as in `_test_segment`, so that both get exactly the same place
-            (share,) = _find_zeros(float(mean[left]), float(mean[right]) - float(mean[left]))
-            low, high = float(positions[left]), float(positions[right])
+            (share,) = _find_zeros(float(mean[left_index]), float(mean[right_index]) - float(mean[left_index]))
+            low, high = float(positions[left_index]), float(positions[right_index])
             # if the mean is exactly 0 in between, the line crosses there
-            position = float(positions[left + 1]) if right > left + 1 else low + share * (high - low)
-            roots.append((position, bool(mean[right] > 0.0)))
+            position = float(positions[left_index + 1]) if right_index > left_index + 1 else low + share * (high - low)
+            roots.append((position, bool(mean[right_index] > 0.0)))
     return roots

@@ -286,12 +286,12 @@ class Used:
     beside: bool = False
 
 
-def compare_faults(used: Used, step: Spread | None) -> float:
+def compare_faults(usage: Used, step: Spread | None) -> float:
     """Return how much the time of page faults differs between a cell's launches; 0 if unknown.
 
     It is the range from p10 to p90 in seconds, as a share of the time per step.
     """
-    faults = used.resources.get(FAULTS)
+    faults = usage.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
 

@@ -137,8 +137,8 @@ def _log_beta(a: Floats, b: Floats) -> Floats:
     large, small = np.maximum(a, b), np.minimum(a, b)
     correction = small - (large - 0.5) * np.log1p(small / large) - small * np.log(large + small)
     correction = correction + _stirling(large) - _stirling(large + small)
-    exact = _map_values(math.lgamma, large) - _map_values(math.lgamma, large + small)
-    return _map_values(math.lgamma, small) + np.where(large > 100.0, correction, exact)
+    exact_value = _map_values(math.lgamma, large) - _map_values(math.lgamma, large + small)
+    return _map_values(math.lgamma, small) + np.where(large > 100.0, correction, exact_value)
 
 
 def _stirling(x: Floats) -> Floats:

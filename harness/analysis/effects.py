@@ -203,15 +203,17 @@ def _estimate_parts(
     estimates = [Estimate.from_log(mean, rounds, half) for mean, half in zip(means.tolist(), halves, strict=True)]
     return [
         Parts(
-            alone.value,
-            with_second.value,
-            together.value,
-            alone.interval,
-            with_second.interval,
-            together.interval,
+            first_factor.value,
+            factor_with_second.value,
+            joint_factor.value,
+            first_factor.interval,
+            factor_with_second.interval,
+            joint_factor.interval,
             level,
         )
-        for alone, with_second, together in zip(estimates[::3], estimates[1::3], estimates[2::3], strict=True)
+        for first_factor, factor_with_second, joint_factor in zip(
+            estimates[::3], estimates[1::3], estimates[2::3], strict=True
+        )
     ]
 
 
@@ -223,9 +225,11 @@ def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
     values, sizes = [], []
     for first_axis, second_axis in combinations(range(1, logs.ndim), 2):
         means = logs.mean(axis=tuple(axis for axis in range(1, logs.ndim) if axis not in (first_axis, second_axis)))
-        neither, first = means[:, :1, :1], means[:, 1:, :1]
-        second, both = means[:, :1, 1:], means[:, 1:, 1:]
-        factors = np.stack(np.broadcast_arrays(first - neither, both - second, both - neither), axis=-1)
+        without_both, with_first = means[:, :1, :1], means[:, 1:, :1]
+        with_second, with_both = means[:, :1, 1:], means[:, 1:, 1:]
+        factors = np.stack(
+            np.broadcast_arrays(with_first - without_both, with_both - with_second, with_both - without_both), axis=-1
+        )
         values.append(factors.reshape(len(logs), -1))
         sizes.append(np.full(values[-1].shape[1], 2.0 * means[0].size / logs[0].size))
     return np.concatenate(values, axis=1), np.concatenate(sizes)

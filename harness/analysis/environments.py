@@ -42,8 +42,8 @@ def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str
 
     `device` matters only in a run on both devices.
     """
-    if recorded := run.pins.get(name_on(environment, device, run.pins)):
-        return recorded
+    if recorded_pins := run.pins.get(name_on(environment, device, run.pins)):
+        return recorded_pins
     entry = next((candidate for candidate in run.environments if candidate.name == environment), None)
     return versions(entry) if entry else {}
 

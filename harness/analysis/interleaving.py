@@ -69,23 +69,25 @@ class Interleaving:
     waiting: Waiting | None
 
 
-def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Interleaving | None:
+def describe_interleaving(
+    launches: Sequence[Launch], sequential_ratios: Sequence[NonInterleavedRatio]
+) -> Interleaving | None:
     """Describe the interleaving of the launches that count. Return None if no launch was interleaved."""
-    interleaved = [launch for launch in launches if launch.places]
-    if not interleaved:
+    interleaved_launches = [launch for launch in launches if launch.places]
+    if not interleaved_launches:
         return None
-    by_block = _group_interleaved(interleaved)
+    by_block = _group_interleaved(interleaved_launches)
     blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for launch in interleaved:
+    for launch in interleaved_launches:
         blocks[launch.group, launch.round].add(launch.block)
     return Interleaving(
-        launches=len(interleaved),
-        others=len(launches) - len(interleaved),
-        turns=sorted({len(launch.samples) for launch in interleaved}),
+        launches=len(interleaved_launches),
+        others=len(launches) - len(interleaved_launches),
+        turns=sorted({len(launch.samples) for launch in interleaved_launches}),
         alive=max(map(len, by_block.values())),
         blocks=max(map(len, blocks.values())),
-        alone=alone,
-        waiting=_find_waiting_cell(interleaved),
+        alone=sequential_ratios,
+        waiting=_find_waiting_cell(interleaved_launches),
     )
 
 
@@ -148,15 +150,15 @@ def _compute_shift(launch: Launch) -> float | None:
     """
     steps = sum(sample.steps for sample in launch.alone)
     sequential_seconds = [sample.seconds for sample in launch.alone]
-    interleaved = compute_mean(launch)
+    interleaved_mean = compute_mean(launch)
     if compute_subtracted_share(launch):
         # the contention of the sequential samples isn't known separately
         cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.samples]
         sequential_cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.alone]
         if all(cpu_seconds) and all(sequential_cpu_seconds):
-            sequential_seconds, interleaved = sequential_cpu_seconds, math.fsum(cpu_seconds) / launch.steps
+            sequential_seconds, interleaved_mean = sequential_cpu_seconds, math.fsum(cpu_seconds) / launch.steps
     seconds = math.fsum(sequential_seconds)
-    return math.log(seconds / steps / interleaved) if steps and seconds > 0.0 else None
+    return math.log(seconds / steps / interleaved_mean) if steps and seconds > 0.0 else None
 
 
 def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:

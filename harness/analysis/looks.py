@@ -96,6 +96,6 @@ def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
         first_rounds = min((count for count in earlier_rounds if count >= FEWEST_JUDGED), default=0)
         by_group[name] = Look(share, first=first_rounds)
         if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
-            narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
-            by_group[name] = Look(share, compute_settling_share(stop.rounds), narrow, first_rounds)
+            width = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
+            by_group[name] = Look(share, compute_settling_share(stop.rounds), width, first_rounds)
     return by_group

@@ -92,8 +92,10 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     # the normal equations without the factor that has more labels: cells × cells if there are hundreds of rounds
     counts_by_pair = np.zeros((counts.size, short_labels.max() + 1))
     np.add.at(counts_by_pair, (long_labels, short_labels), 1.0)
-    reduced = np.diag(counts_by_pair.sum(axis=0)) - counts_by_pair.T @ (counts_by_pair / counts[:, None])
-    solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(short_labels, remove_effect(centered)), rcond=None)
+    reduced_matrix = np.diag(counts_by_pair.sum(axis=0)) - counts_by_pair.T @ (counts_by_pair / counts[:, None])
+    solution, _, rank, _ = np.linalg.lstsq(
+        reduced_matrix, np.bincount(short_labels, remove_effect(centered)), rcond=None
+    )
     freedom = float(centered.size - counts.size - rank)
     return remove_effect(centered - solution[short_labels]), freedom
 
@@ -169,7 +171,7 @@ def moderate(
     lent_freedom = np.minimum(other_freedom, _prior_freedom(variances, expected, freedom, other_freedom > 0.0))
     largest_freedom = np.maximum(lent_freedom, np.minimum(other_freedom, LENT))
     # a variance may be small by chance, so it is at least the value with the largest weight of the prior
-    moderated = np.maximum(
+    moderated_variances = np.maximum(
         *((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent_freedom, largest_freedom))
     )
     # compare a variance with the residual of the other launches, because its own part would hide how large it is
@@ -181,7 +183,7 @@ def moderate(
     is_unlikely = probability < (REJECTED if variances.size > 1 else REJECTED_ALONE)
     return replace(
         logs,
-        variance=weights * np.where(is_unlikely, np.maximum(variances, moderated), moderated),
+        variance=weights * np.where(is_unlikely, np.maximum(variances, moderated_variances), moderated_variances),
         freedom=freedom + np.where(is_unlikely, 0.0, lent_freedom),
     )
 

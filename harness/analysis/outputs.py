@@ -73,7 +73,7 @@ def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> l
 def _read_outputs(cell: Cell, lookup: Lookup) -> list[_Output]:
     pilot = lookup.pilots.get(cell)
     launches: Sequence[Launch] = lookup.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
-    return [printed for launch in launches if (printed := _read(launch.observations.get(OUTPUT)))]
+    return [output for launch in launches if (output := _read(launch.observations.get(OUTPUT)))]
 
 
 def _read(observation: Any) -> _Output | None:
@@ -88,22 +88,22 @@ def _read(observation: Any) -> _Output | None:
 
 def compare(cell: Cell, other: Cell, outputs: Sequence[_Output], other_outputs: Sequence[_Output]) -> OutputComparison:
     """Return the comparison of two cells' outputs. Each cell has at least one output."""
-    if len({printed.sha256 for printed in [*outputs, *other_outputs]}) == 1:
+    if len({output.sha256 for output in [*outputs, *other_outputs]}) == 1:
         return OutputComparison(cell, other, OutputMatch.SAME)
     varying_line = 0
-    for number in range(1, max(len(printed.lines) for printed in [*outputs, *other_outputs]) + 1):
-        lines, other_lines = ({printed.line(number) for printed in side} for side in (outputs, other_outputs))
+    for number in range(1, max(len(output.lines) for output in [*outputs, *other_outputs]) + 1):
+        lines, other_lines = ({output.line(number) for output in side} for side in (outputs, other_outputs))
         if len(lines) == len(other_lines) == 1:
             if lines != other_lines:
                 return OutputComparison(cell, other, OutputMatch.DIFFERS, number, (lines.pop(), other_lines.pop()))
         elif not varying_line:
             varying_line = number
     if varying_line:
-        side = outputs if len({printed.line(varying_line) for printed in outputs}) > 1 else other_outputs
-        texts = list(dict.fromkeys(printed.line(varying_line) for printed in side))
+        side = outputs if len({output.line(varying_line) for output in outputs}) > 1 else other_outputs
+        texts = list(dict.fromkeys(output.line(varying_line) for output in side))
         return OutputComparison(cell, other, OutputMatch.VARIES, varying_line, (texts[0], texts[1]))
     # a line of this length may have been cut off, so the rest of it may differ
-    shortest_output = min((printed.lines for printed in [*outputs, *other_outputs]), key=len)
+    shortest_output = min((output.lines for output in [*outputs, *other_outputs]), key=len)
     first_incomplete = next(
         (number for number, line in enumerate(shortest_output, 1) if len(line) >= CHARACTERS), 1 + len(shortest_output)
     )

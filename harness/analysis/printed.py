@@ -93,11 +93,16 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
         (later_value > value) - (later_value < value) for launch_pairs in pairs for value, later_value in launch_pairs
     )
     deviation = math.sqrt(sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, series)))
-    first, last = (statistics.median(_average_quarter(numbers, end) for numbers in series) for end in (False, True))
-    if net_rises < max(DEVIATIONS * deviation, TAU * sum(map(len, pairs))) or not 0.0 < first * FACTOR <= last:
+    first_mean, last_mean = (
+        statistics.median(_average_quarter(numbers, end) for numbers in series) for end in (False, True)
+    )
+    if (
+        net_rises < max(DEVIATIONS * deviation, TAU * sum(map(len, pairs)))
+        or not 0.0 < first_mean * FACTOR <= last_mean
+    ):
         return None
     count = statistics.median_low(len(values(quantity, launch)) for launch in launches if values(quantity, launch))
-    return PrintedGrowth(first, last, count)
+    return PrintedGrowth(first_mean, last_mean, count)
 
 
 def _average_values(numbers: Sequence[float]) -> Sequence[float]:

@@ -154,14 +154,14 @@ def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
     total = profile.own
     times = {}
     for label, functions in grouped.items():
-        own = sum(function.own for function in functions)
+        own_seconds = sum(function.own for function in functions)
         cumulative = min(total, sum(function.cumulative for function in functions))
         times[label] = FunctionTime(
             name=label,
             calls=sum(function.calls for function in functions),
-            own=own,
+            own=own_seconds,
             cumulative=cumulative,
-            own_share=_share(own, total),
+            own_share=_share(own_seconds, total),
             cumulative_share=_share(cumulative, total),
         )
     return times
@@ -181,18 +181,20 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
     reaches. The result shows which functions the rule classifies wrongly.
     """
     calls: dict[tuple[str, int, str], int] = defaultdict(int)
-    own: dict[tuple[str, int, str], float] = defaultdict(float)
+    own_seconds: dict[tuple[str, int, str], float] = defaultdict(float)
     for function in (*first.functions, *steady.functions):
         calls[function[:3]] += function.calls
-        own[function[:3]] += function.own
+        own_seconds[function[:3]] += function.own
     names = {function[:3]: name(function) for function in first.functions}
     steady_functions = {function[:3] for function in steady.functions}
-    total = sum(own.values())
+    total = sum(own_seconds.values())
     classes = []
     for kind in FunctionClass:
         members = [key for key, count in calls.items() if _classify(count, steady.calls) is kind]
-        build_functions = sorted((key for key in members if key not in steady_functions), key=lambda key: -own[key])
-        seconds = sum(own[key] for key in members)
+        build_functions = sorted(
+            (key for key in members if key not in steady_functions), key=lambda key: -own_seconds[key]
+        )
+        seconds = sum(own_seconds[key] for key in members)
         classes.append(
             ClassifiedFunctions(
                 kind=kind,
@@ -200,7 +202,7 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
                 own=seconds,
                 share=_share(seconds, total),
                 building=len(build_functions),
-                building_own=sum(own[key] for key in build_functions),
+                building_own=sum(own_seconds[key] for key in build_functions),
                 examples=list(dict.fromkeys(names[key] for key in build_functions))[:examples],
             )
         )
@@ -278,14 +280,14 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def list_frames(root: Node, least: float) -> list[Frame]:
-    """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `least`.
+def list_frames(root: Node, min_width: float) -> list[Frame]:
+    """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `min_width`.
 
     Slower functions are farther to the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []
-    return list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, least))
+    return list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, min_width))
 
 
 def compute_depth(frames: Sequence[Frame]) -> int:

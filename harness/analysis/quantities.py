@@ -93,10 +93,10 @@ def _list_single_steps(launch: Launch, clock: Clock) -> list[float]:
     return [length for length in seconds if length]
 
 
-def _convert_number(recorded: object) -> float | None:
+def _convert_number(observation: object) -> float | None:
     # an integer in JSON may be larger than any float
-    if isinstance(recorded, int | float) and not isinstance(recorded, bool) and abs(recorded) < 1e300:
-        return float(recorded)
+    if isinstance(observation, int | float) and not isinstance(observation, bool) and abs(observation) < 1e300:
+        return float(observation)
     return None
 
 
@@ -115,13 +115,13 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
     all_launches = list(launches)
     if quantity.startswith(PRINTED):
         names = {launch.cell.scenario for launch in all_launches}
-        mixed = {
+        mixed_scenarios = {
             name
             for name in names
             if unit_of(quantity, [entry for entry in all_launches if entry.cell.scenario == name]) is None
         }
         return [
-            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed)
+            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed_scenarios)
             for launch in all_launches
         ]
     return [
@@ -129,13 +129,13 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
     ]
 
 
-def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
-    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed`.
+def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed_names: Container[str]) -> Launch:
+    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed_names`.
 
     In these scenarios, only some launches print the number with a unit.
     """
     converted = _replace_samples(launch, quantity, clock)
-    if converted.status is not Status.OK or launch.cell.scenario not in mixed:
+    if converted.status is not Status.OK or launch.cell.scenario not in mixed_names:
         return converted
     name = quantity.removeprefix(PRINTED)
     return replace(

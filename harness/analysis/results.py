@@ -173,9 +173,11 @@ class Results:
         compared = {
             (comparison.cell, comparison.other): comparison.alone for value in values if (comparison := value.compared)
         }
-        alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
+        sequential_ratios = [
+            NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift
+        ]
         counted = [launch for launches in self.found.numbers.values() for launch in launches]
-        return describe_interleaving(counted, alone)
+        return describe_interleaving(counted, sequential_ratios)
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:

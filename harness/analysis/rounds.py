@@ -110,17 +110,17 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     return counted
 
 
-def series(launches: Sequence[Launch], known: References | None = None) -> dict[Cell, Series]:
+def series(launches: Sequence[Launch], known_references: References | None = None) -> dict[Cell, Series]:
     """Return each cell's launch mean in every round in which it has a result, in seconds per step.
 
     If a cell was launched more than once in a round, as the control cell usually is, the geometric mean of its launches
     is used. If a round of a group has several blocks, each block has the control cell. Interference is the same for all
     cells of a block, but differs between blocks, and the control cell shows this difference. So the log c of a launch
     mean is corrected: c - (mean log of the control cell in the block) + (mean of these means over all blocks). After
-    that, cells of different blocks can be compared as if they had been in one block. `known` contains the control
-    cell's results of rounds in which `launches` don't include the control cell.
+    that, cells of different blocks can be compared as if they had been in one block. `known_references` contains the
+    control cell's results of rounds in which `launches` don't include the control cell.
     """
-    control_logs = {**(known or {}), **references(launches)}
+    control_logs = {**(known_references or {}), **references(launches)}
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if has_mean(launch):
@@ -233,16 +233,16 @@ def _compute_timed_part(launch: Launch) -> _TimedPart | None:
     ):
         return None
     if waited_seconds is None:
-        contended = taken = _compute_unaccounted_share(seconds, other_seconds, off_seconds)
+        contended_share = subtracted_share = _compute_unaccounted_share(seconds, other_seconds, off_seconds)
     else:
         ready_seconds = min(waited_seconds + stolen_seconds, off_seconds)
         # if ticks don't show other processes, allow them half of the ticks' possible error (two standard deviations)
-        contended = min(ready_seconds, other_seconds + (tick_error if is_certain else tick_error / 2.0)) / seconds
+        contended_share = min(ready_seconds, other_seconds + (tick_error if is_certain else tick_error / 2.0)) / seconds
         if has_quota:
-            taken, contended = ready_seconds / seconds, contended if is_certain else 0.0
+            subtracted_share, contended_share = ready_seconds / seconds, contended_share if is_certain else 0.0
         else:
-            taken = contended
-    return _TimedPart(taken, contended, has_quota) if taken > OWN_SHARE else None
+            subtracted_share = contended_share
+    return _TimedPart(subtracted_share, contended_share, has_quota) if subtracted_share > OWN_SHARE else None
 
 
 def _is_always_running(launch: Launch) -> bool:

@@ -98,11 +98,11 @@ def _collect_facts(
     `environments` maps names to an environment and a device.
     """
     sampling, limits, open_length = run.plan.sampling, run.plan.limits, "as the pilot determines"
-    omitted = frozenset() if run.backend.is_remote else _HOST_FACTS
+    omitted_facts = frozenset() if run.backend.is_remote else _HOST_FACTS
     return {
         (Aspect.MACHINE, ""): {name: value for name, value in _omit_facts(run.host).items() if name != "gpus"},
         (Aspect.ENGINE, ""): {
-            name: value for name, value in _omit_facts(run.backend.to_dict()).items() if name not in omitted
+            name: value for name, value in _omit_facts(run.backend.to_dict()).items() if name not in omitted_facts
         },
         (Aspect.MEASUREMENT, ""): {
             "backend": run.backend.name,

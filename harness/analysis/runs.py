@@ -208,10 +208,10 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     is_withheld = is_beyond([index.control, other_index.control], log_margin)
     differences = _compute_differences(family)
     bias = np.array([_combine_errors(pair.cell, index, other_index) for pair in family])
-    judged = _judge_changes(family, differences, log_margin, bias, lost=is_withheld)
-    base, unchanged = _choose_base(family)
+    judged_changes = _judge_changes(family, differences, log_margin, bias, is_withheld=is_withheld)
+    base, is_unchanged = _choose_base(family)
     without_shift = (
-        _judge_changes(family, subtract_others(differences, base), log_margin, bias, lost=is_withheld)
+        _judge_changes(family, subtract_others(differences, base), log_margin, bias, is_withheld=is_withheld)
         if base.size
         else {}
     )
@@ -221,7 +221,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
                 cell=pair.cell,
                 first=combine(list(index.series[pair.cell].values())),
                 second=combine(list(other_index.series[pair.cell].values())),
-                change=_adapt_verdict(judged.get(pair.cell) or _make_unjudged(pair), quantity),
+                change=_adapt_verdict(judged_changes.get(pair.cell) or _make_unjudged(pair), quantity),
                 without_shift=(
                     _adapt_verdict(without_shift[pair.cell], quantity) if pair.cell in without_shift else None
                 ),
@@ -231,7 +231,7 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
             )
             for pair in matched_cells
         ],
-        shift=_compute_shift(differences, base, family, unchanged, log_margin) if base.size else None,
+        shift=_compute_shift(differences, base, family, is_unchanged, log_margin) if base.size else None,
         only_first=_make_unpaired(index, other_index),
         only_second=_make_unpaired(other_index, index),
     )
@@ -295,11 +295,11 @@ def _combine_errors(cell: Cell, index: Lookup, other_index: Lookup) -> float:
 
 
 def _judge_changes(
-    family: Sequence[_MatchedCell], differences: Logs, margin: float, bias: Floats, *, lost: bool
+    family: Sequence[_MatchedCell], differences: Logs, margin: float, bias: Floats, *, is_withheld: bool
 ) -> dict[Cell, Judgement]:
     rounds = [pair.rounds for pair in family]
-    judged = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
-    outcomes = judgements(differences, judged, rounds, lost, FEWEST_ROUNDS)
+    judged_family = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
+    outcomes = judgements(differences, judged_family, rounds, is_withheld, FEWEST_ROUNDS)
     return {pair.cell: judgement for pair, judgement in zip(family, outcomes, strict=True)}
 
 
@@ -312,11 +312,11 @@ def _make_unjudged(pair: _MatchedCell) -> Judgement:
 
 
 def _compute_shift(
-    differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_MatchedCell], unchanged: bool, margin: float
+    differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_MatchedCell], is_unchanged: bool, margin: float
 ) -> Shift:
     shift, rounds = medians(differences, [base]), min(family[index].rounds for index in base)
     (change,) = judgements(shift, judge(shift, margin), [rounds], lost=False)
-    return Shift(change, base.size, unchanged)
+    return Shift(change, base.size, is_unchanged)
 
 
 def _make_unpaired(index: Lookup, other_index: Lookup) -> list[UnpairedCell]:

@@ -61,7 +61,7 @@ def scaling(table: ScenarioTable) -> list[ScalingPoint]:
 
 
 def _list_row_points(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
-    fewest = min(int(count) for count in table.scenario.axes[CPUS])
+    fewest_cores = min(int(count) for count in table.scenario.axes[CPUS])
     compared = {
         table.cell(row, column.side): value.compared
         for column, value in table.values(row)
@@ -69,5 +69,5 @@ def _list_row_points(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
     }
     for column, value in table.values(row):
         cell, cores = table.cell(row, column.side), int(column.side.axes[CPUS])
-        if column.other is None and value.estimate and (cores == fewest or compared.get(cell)):
-            yield ScalingPoint(row, column.side, cores, fewest, value.estimate, compared.get(cell))
+        if column.other is None and value.estimate and (cores == fewest_cores or compared.get(cell)):
+            yield ScalingPoint(row, column.side, cores, fewest_cores, value.estimate, compared.get(cell))

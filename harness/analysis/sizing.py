@@ -121,16 +121,16 @@ def _lengthen(planned: Sampling, factor: float) -> Sampling:
 
 
 def _fill(planned: Sampling, estimates: Sequence[PilotEstimate]) -> Sampling:
-    suggested = PilotEstimate(
+    suggestion = PilotEstimate(
         warmup=max((estimate.warmup for estimate in estimates), default=WARMUP[0]),
         measure=max((estimate.measure for estimate in estimates), default=MEASURE[0]),
         turns=max((estimate.turns for estimate in estimates), default=USUAL_TURNS),
     )
     return replace(
         planned,
-        warmup_seconds=suggested.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
-        measure_seconds=suggested.measure if planned.measure_seconds is None else planned.measure_seconds,
-        turns=suggested.turns if planned.turns and planned.measure_seconds is None else planned.turns,
+        warmup_seconds=suggestion.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
+        measure_seconds=suggestion.measure if planned.measure_seconds is None else planned.measure_seconds,
+        turns=suggestion.turns if planned.turns and planned.measure_seconds is None else planned.turns,
     )
 
 
@@ -164,11 +164,11 @@ def count_settled(step_seconds: Sequence[float]) -> int:
         return 0
     # pvariance is exact: for equal times it is always 0, without a rounding error that could decide
     errors = [
-        statistics.pvariance(step_seconds[omitted:]) / (len(step_seconds) - omitted)
-        for omitted in range(len(step_seconds) // 2 + 1)
+        statistics.pvariance(step_seconds[omitted_count:]) / (len(step_seconds) - omitted_count)
+        for omitted_count in range(len(step_seconds) // 2 + 1)
     ]
     smallest = min(errors)
-    return next(omitted for omitted, error in enumerate(errors) if error <= AS_GOOD**2 * smallest)
+    return next(omitted_count for omitted_count, error in enumerate(errors) if error <= AS_GOOD**2 * smallest)
 
 
 def _estimate_within(step_seconds: Sequence[float]) -> float:
@@ -211,8 +211,8 @@ def _estimate_between(pilots: Sequence[Launch]) -> float:
 
 
 def _clamp(seconds: float, bounds: tuple[float, float]) -> float:
-    shortest, longest = bounds
-    return min(longest, max(shortest, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
+    minimum, maximum = bounds
+    return min(maximum, max(minimum, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
 
 
 def first_look(plan: Plan) -> int:

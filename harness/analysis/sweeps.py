@@ -164,16 +164,18 @@ def _compare_along(
     )
     if len(sizes) < 2:
         return None
-    longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
-    ordering = None if difference else find_order(refine_sizes(sizes), np.log(longer) - np.log(shorter), sizes)
+    other_times, side_times = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
+    ordering = None if difference else find_order(refine_sizes(sizes), np.log(other_times) - np.log(side_times), sizes)
     verdicts = [SizeVerdict(size, comparison.verdict) for size, comparison in comparisons.items()]
     return SweepComparison(column, sizes, len(times), ordering, difference, verdicts)
 
 
 def _pair_times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
     """Return both times of a comparison, the other cell's first, for every round that both cells have."""
-    shorter, longer = select_pair(compared.cell, compared.other, compared.steps, lookup)
-    return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
+    cell_means, other_means = select_pair(compared.cell, compared.other, compared.steps, lookup)
+    return {
+        number: (other_means[number], cell_means[number]) for number in sorted(other_means.keys() & cell_means.keys())
+    }
 
 
 def _align_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:

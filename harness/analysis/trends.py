@@ -194,9 +194,10 @@ def change(launches: Sequence[Floats]) -> Floats:
     """
     slopes = np.empty(len(launches))
     for size, indexes in _group_by_size(launches).items():
-        earlier, later = _list_pairs(size)
+        earlier_parts, later_parts = _list_pairs(size)
         parts = np.array([launches[index] for index in indexes])
-        slopes[indexes] = np.median((parts[:, later] - parts[:, earlier]) / (later - earlier), axis=1) * (size - 1)
+        rises = (parts[:, later_parts] - parts[:, earlier_parts]) / (later_parts - earlier_parts)
+        slopes[indexes] = np.median(rises, axis=1) * (size - 1)
     return slopes
 
 
@@ -252,10 +253,10 @@ def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, fl
     falling_pairs, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)
     for size, indexes in by_size.items():
-        earlier, later = _list_pairs(size)
+        earlier_parts, later_parts = _list_pairs(size)
         logs = np.array([launches[place] for place in indexes])
-        falling_pairs[indexes] = np.count_nonzero(logs[:, later] <= logs[:, earlier], axis=1)
-        pairs[indexes] = earlier.size
+        falling_pairs[indexes] = np.count_nonzero(logs[:, later_parts] <= logs[:, earlier_parts], axis=1)
+        pairs[indexes] = earlier_parts.size
     probabilities = _sum_inversions(tuple((size, len(indexes)) for size, indexes in by_size.items()))
     count = int(falling_pairs.sum())
     tail = min(count, probabilities.size - 1 - count)
@@ -361,12 +362,12 @@ def _compute_relative_logs(launches: Sequence[Launch], logs: _LogsByLaunch) -> _
 
 def _count_parts(cells: Sequence[Cell], sizes: Sequence[int]) -> list[int]:
     """Return the number of parts of each launch: at most as many as the longest launch of the other cells has."""
-    longest: dict[Cell, int] = {}
+    sizes_by_cell: dict[Cell, int] = {}
     for cell, size in zip(cells, sizes, strict=True):
-        longest[cell] = max(size, longest.get(cell, 0))
-    second_longest, longest_size = sorted(longest.values())[-2:]
+        sizes_by_cell[cell] = max(size, sizes_by_cell.get(cell, 0))
+    second_longest, longest_size = sorted(sizes_by_cell.values())[-2:]
     return [
-        min(PARTS, size, second_longest if longest[cell] == longest_size else longest_size)
+        min(PARTS, size, second_longest if sizes_by_cell[cell] == longest_size else longest_size)
         for cell, size in zip(cells, sizes, strict=True)
     ]
 
@@ -443,15 +444,15 @@ def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
 
 def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     """Return the launches, each with a single sample that has the time per step in the range `steps`."""
-    restricted = []
+    restricted_launches = []
     for launch in launches:
         seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
         # contention is subtracted here, because one sample can't show it; a coarse clock may measure no time
         length = max(seconds * (1.0 - compute_subtracted_share(launch)), RESOLUTION) * count
         # contention isn't subtracted again from a sample whose CPU time equals its wall-clock time
-        restricted.append(replace(launch, samples=[Sample(length, count, length)]))
-    return restricted
+        restricted_launches.append(replace(launch, samples=[Sample(length, count, length)]))
+    return restricted_launches
 
 
 def _average_stages(launches: Sequence[Launch]) -> list[TrendStage]:

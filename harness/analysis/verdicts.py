@@ -141,26 +141,26 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     margins = np.broadcast_to(margin, logs.mean.shape)
     alpha = shares * compute_holm_levels(p_values(logs, margins, bias) / shares)
     shown_alpha = np.broadcast_to(shares * compute_shown_alpha(logs.mean.size), logs.mean.shape)
-    deciding, half = half_widths(logs, alpha) + bias, half_widths(logs, shown_alpha) + bias
+    deciding_widths, shown_widths = half_widths(logs, alpha) + bias, half_widths(logs, shown_alpha) + bias
     verdicts, shown_verdicts = (
         [
             _judge_interval(*bounds)
             for bounds in zip((logs.mean - width).tolist(), (logs.mean + width).tolist(), margins.tolist(), strict=True)
         ]
-        for width in (deciding, half)
+        for width in (deciding_widths, shown_widths)
     )
     is_needed = [verdict is not other for verdict, other in zip(verdicts, shown_verdicts, strict=True)]
-    return Judged(half, 1.0 - shown_alpha, alpha, verdicts, np.where(is_needed, deciding, 0.0))
+    return Judged(shown_widths, 1.0 - shown_alpha, alpha, verdicts, np.where(is_needed, deciding_widths, 0.0))
 
 
-def describe_too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
+def describe_too_few(rounds: int, needed_rounds: int = FEWEST_ROUNDS) -> str:
     """Return the reason for a missing verdict after `rounds` rounds: `too few rounds (2 of 3) for a verdict`."""
-    return f"too few rounds ({rounds} of {needed}) for a verdict"
+    return f"too few rounds ({rounds} of {needed_rounds}) for a verdict"
 
 
-def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Floats:
-    """Return the margin of each comparison on the log scale: at least LARGE if it has fewer than `fewest` rounds."""
-    return np.where(rounds < fewest, max(LARGE, margin), margin)
+def margins(rounds: Floats, margin: float, min_rounds: int = FEWEST_ROUNDS) -> Floats:
+    """Return the margin of each comparison on the log scale: at least LARGE for fewer than `min_rounds` rounds."""
+    return np.where(rounds < min_rounds, max(LARGE, margin), margin)
 
 
 def compute_shown_alpha(comparisons: int) -> float:
@@ -244,9 +244,9 @@ def compute_holm_levels(p_values: Floats) -> Floats:
     count = p_values.size
     order = np.argsort(p_values, kind="stable")
     levels = ALPHA / np.arange(count, 0, -1.0)
-    unclear = np.flatnonzero(p_values[order] > levels)
-    if unclear.size:
-        levels[unclear[0] :] = levels[unclear[0]]
+    unclear_places = np.flatnonzero(p_values[order] > levels)
+    if unclear_places.size:
+        levels[unclear_places[0] :] = levels[unclear_places[0]]
     result = np.empty(count)
     result[order] = levels
     return result
@@ -276,8 +276,10 @@ def chance_to_settle(
     def compute_cdf(limit: Floats) -> Floats:
         return student_cdf(logs.freedom, (limit - logs.mean) / scale)
 
-    outside = compute_cdf(-margin - half_width) + 1.0 - compute_cdf(margin + half_width)
-    return np.asarray(outside + np.maximum(compute_cdf(margin - half_width) - compute_cdf(half_width - margin), 0.0))
+    outside_probability = compute_cdf(-margin - half_width) + 1.0 - compute_cdf(margin + half_width)
+    return np.asarray(
+        outside_probability + np.maximum(compute_cdf(margin - half_width) - compute_cdf(half_width - margin), 0.0)
+    )
 
 
 def rounds_to_settle(

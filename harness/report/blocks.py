@@ -233,8 +233,8 @@ def find_pictures(sections: Iterable[Section]) -> list[Picture]:
     return [block.picture for section in sections for block in walk_blocks(section.blocks) if isinstance(block, Figure)]
 
 
-def remove_pictures(sections: Sequence[Section], why: str) -> list[Section]:
-    """Return the sections without their charts. The first section ends with the reason `why`."""
+def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
+    """Return the sections without their charts. The first section ends with the reason `reason`."""
 
     def drop_pictures(blocks: Iterable[Block]) -> Iterator[Block]:
         for block in blocks:
@@ -247,7 +247,7 @@ def remove_pictures(sections: Sequence[Section], why: str) -> list[Section]:
     plain_sections = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
     return (
         [
-            replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(why, where=FILES)]),
+            replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]),
             *plain_sections[1:],
         ]
         if plain_sections

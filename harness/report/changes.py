@@ -118,15 +118,15 @@ def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
         True,
         where=REPORT,
     )
-    judged = sum(cell.change.judged for cell in changes.cells)
-    if judged:
+    judged_count = sum(cell.change.judged for cell in changes.cells)
+    if judged_count:
         margin = format.share(pair.margin)
         separately = " The same holds separately for the verdicts without the shift." if changes.shift else ""
         yield Text(
             f"A verdict describes B: faster or slower (by more than {margin}), same (within {margin}), or unclear "
             "(the interval allows more than one of these). All verdicts of the "
-            f"{counted(judged, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
-            f"{f' {HOLM}' if judged > 1 else ''}{separately}",
+            f"{counted(judged_count, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
+            f"{f' {HOLM}' if judged_count > 1 else ''}{separately}",
             True,
             where=REPORT,
         )

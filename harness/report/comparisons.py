@@ -117,10 +117,10 @@ def has_too_few_rounds(compared: Iterable[Compared]) -> bool:
     return withheld == {Withheld.FEW_ROUNDS}
 
 
-def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
-    """Return the reason for missing verdicts, as a clause. `where` names the rows: `with fit and with predict`."""
+def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
+    """Return the reason for missing verdicts, as a clause. `rows_text` names the rows: `with fit and with predict`."""
     withheld = {finding.compared.withheld for finding in findings}
-    start = f"no verdict {where}".rstrip()
+    start = f"no verdict {rows_text}".rstrip()
     if withheld == {Withheld.CONTROL}:
         return f"{start}, because two identical cells differed by more than the margin"
     if withheld == {Withheld.TREND}:
@@ -135,7 +135,7 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
             "interference, or --clock cpu)"
         )
     rounds = max(finding.compared.ratio.rounds for finding in findings)
-    return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
+    return f"{describe_too_few(rounds)} {rows_text}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
 def format_decided_ratio(ratio: Estimate, deciding: Deciding | None) -> str:
@@ -156,13 +156,13 @@ def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:
     return f"decided by its {format.level(deciding.level)} interval: {interval}"
 
 
-def describe_rounds_needed(lookup: Lookup, cell: Cell, needed: RoundsNeeded | None) -> str:
+def describe_rounds_needed(lookup: Lookup, cell: Cell, rounds_needed: RoundsNeeded | None) -> str:
     """Return how many rounds in total would give an unclear comparison a verdict.
 
     If even MOST_ROUNDS rounds may not be enough, return the probability that they are.
     """
-    if needed is None:
+    if rounds_needed is None:
         return ""
-    if needed.is_likely:
-        return f"{lookup.rounds_of(cell) + needed.rounds} rounds in total would probably give a verdict"
-    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(needed.probability)}"
+    if rounds_needed.is_likely:
+        return f"{lookup.rounds_of(cell) + rounds_needed.rounds} rounds in total would probably give a verdict"
+    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(rounds_needed.probability)}"

@@ -42,35 +42,35 @@ def clean(text: str) -> str:
     )
 
 
-def escape_terminal(text: str, most: int = LINE_CHARACTERS) -> str:
+def escape_terminal(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
     # cut the text before cleaning too, because cleaning 10 MB would take seconds
-    return shorten(" ".join(clean(text[: 4 * most]).split()), most)
+    return shorten(" ".join(clean(text[: 4 * max_length]).split()), max_length)
 
 
-def shorten(text: str, most: int) -> str:
-    """Return the text, shortened to `most` characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def shorten(text: str, max_length: int) -> str:
+    """Return the text, shortened to `max_length` characters."""
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-def keep_spaces(text: str, shown: str) -> str:
-    """Return `shown`, with a space at each end if `text` has one there. Spaces separate the parts of a sentence."""
-    before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{shown}{after}"
+def keep_spaces(text: str, escaped: str) -> str:
+    """Return `escaped`, with a space at each end if `text` has one there. Spaces separate the parts of a sentence."""
+    start_space, end_space = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{start_space}{escaped}{end_space}"
 
 
-def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
+def markdown(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for GitHub's Markdown, which also works in a table cell.
 
     A zero-width space after each @ keeps a pasted report from notifying people.
     """
-    escaped = _MARKDOWN_CHARACTERS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, most))
+    escaped = _MARKDOWN_CHARACTERS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, max_length))
     return _MENTION.sub("@\u200b", escaped.translate(_ENTITY_TABLE))
 
 
-def html(text: str, most: int = LINE_CHARACTERS) -> str:
+def html(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for HTML text or an attribute."""
-    return escape_entities(escape_terminal(text, most))
+    return escape_entities(escape_terminal(text, max_length))
 
 
 def escape_entities(text: str) -> str:

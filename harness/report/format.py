@@ -117,8 +117,10 @@ def time(estimate: Estimate, unit: Unit) -> str:
     """Format a time per step, or another quantity, in a unit, with its interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
         return format_exact(estimate.value)  # a count that doesn't vary
-    scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
-    return _format_with_interval(estimate.value * unit.factor, scaled, count_decimals, number)
+    scaled_interval = estimate.interval and Interval(
+        estimate.interval.low * unit.factor, estimate.interval.high * unit.factor
+    )
+    return _format_with_interval(estimate.value * unit.factor, scaled_interval, count_decimals, number)
 
 
 def format_gain(ratio: Estimate) -> str:
@@ -191,15 +193,15 @@ def trend(step_trend: Trend, clock: Clock) -> str:
 
     The text adds `(the machine may be the cause)` if nothing else shows the cause.
     """
-    first, last = step_trend.stages[0], step_trend.stages[-1]
-    times = [stage.seconds for stage in (first, last)]
+    first_stage, last_stage = step_trend.stages[0], step_trend.stages[-1]
+    times = [stage.seconds for stage in (first_stage, last_stage)]
     time_unit = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
     first_time, last_time = (f"{number(length * time_unit.factor)} {time_unit.symbol}" for length in times)
     cause_note = " (the machine may be the cause)" if step_trend.unsure else ""
     if step_trend.counted:
-        ordinals = [format_ordinal(_round_count(math.floor(stage.step) + 1.0)) for stage in (first, last)]
+        ordinals = [format_ordinal(_round_count(math.floor(stage.step) + 1.0)) for stage in (first_stage, last_stage)]
         return f"{first_time} at the {ordinals[0]} step, {last_time} at the {ordinals[1]}{cause_note}"
-    steps_between = max(1, _round_count(last.step - first.step))
+    steps_between = max(1, _round_count(last_stage.step - first_stage.step))
     return f"{first_time} at first, {last_time} {counted(steps_between, 'step')} later{cause_note}"
 
 
@@ -272,11 +274,14 @@ def _format_with_interval(
 ) -> str:
     if interval is None:
         return f"{format_value(value)}{suffix}"
-    above, below = interval.high - value, value - interval.low
-    is_lopsided = not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12
+    upper_width, lower_width = interval.high - value, value - interval.low
+    is_lopsided = (
+        not math.isfinite(upper_width)
+        or max(upper_width, lower_width) > _LOPSIDED * min(upper_width, lower_width) + 1e-12
+    )
     if is_range or is_lopsided:
         return f"{format_value(value)}{suffix} ({format_value(interval.low)} to {format_value(interval.high)})"
-    return f"{format_value(value)} ± {_format_half_width(max(above, below), decimals(value))}{suffix}"
+    return f"{format_value(value)} ± {_format_half_width(max(upper_width, lower_width), decimals(value))}{suffix}"
 
 
 def _format_half_width(half_width: float, decimals: int) -> str:

@@ -56,22 +56,22 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     A sentence in the report names `folder`, the run's folder, as the place of the details. The first section is at the
     top of both files.
     """
-    pasted = [visible for section in sections if (visible := section.shown(Where.PASTE))]
+    pasted_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PASTE))]
     available = limit - ROOM
-    rendered = [(block, _render_block(block)) for section in pasted for block in section.blocks]
-    total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted)
-    omitted: set[int] = set()
+    rendered = [(block, _render_block(block)) for section in pasted_sections for block in section.blocks]
+    total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted_sections)
+    omitted_ids: set[int] = set()
     # omit the longest blocks first, and sentences last
     for block, text in sorted(rendered, key=lambda pair: (not isinstance(pair[0], Table | Folded), -len(pair[1]))):
         if total < available:
             break
         total -= len(text) + 2
-        omitted.add(id(block))
-    details = _make_details(sections, omitted)
+        omitted_ids.add(id(block))
+    details = _make_details(sections, omitted_ids)
     *first_sections, last_section = (
-        _select_blocks(section, Where.PASTE, lambda block: id(block) not in omitted) for section in pasted
+        _select_blocks(section, Where.PASTE, lambda block: id(block) not in omitted_ids) for section in pasted_sections
     )
-    more_section = _describe_more(pasted, omitted, details[1:], folder) if details else None
+    more_section = _describe_more(pasted_sections, omitted_ids, details[1:], folder) if details else None
     return ReportFiles(
         _render_first([section for section in (*first_sections, more_section, last_section) if section]),
         _render_text(details),
@@ -80,14 +80,16 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
 
 def render_full(sections: Sequence[Section]) -> str:
     """Return the whole report as one text."""
-    return _render_text([visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))])
+    return _render_text(
+        [visible_section for section in sections if (visible_section := section.shown(Where.PASTE | Where.DETAILS))]
+    )
 
 
-def _make_details(sections: Sequence[Section], omitted: Collection[int]) -> list[Section]:
+def _make_details(sections: Sequence[Section], omitted_ids: Collection[int]) -> list[Section]:
     """Return the sections of the details, with a title."""
 
     def is_in_details(block: Block) -> bool:
-        return bool(block.where & Where.DETAILS) or id(block) in omitted
+        return bool(block.where & Where.DETAILS) or id(block) in omitted_ids
 
     selected = (_select_blocks(section, Where.PASTE | Where.DETAILS, is_in_details) for section in sections)
     details = [section for section in selected if section]
@@ -103,20 +105,20 @@ def _select_blocks(section: Section, where: Where, is_selected: Callable[[Block]
 
 
 def _describe_more(
-    pasted: Sequence[Section], omitted: Collection[int], details: Sequence[Section], folder: str
+    pasted_sections: Sequence[Section], omitted_ids: Collection[int], details: Sequence[Section], folder: str
 ) -> Section:
     """Return a section that names the place of the other parts, and the omitted parts."""
     names = [
         f"{escape.shorten(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
-        for section in pasted
+        for section in pasted_sections
         for block in section.blocks
-        if id(block) in omitted and isinstance(block, Table)
+        if id(block) in omitted_ids and isinstance(block, Table)
     ]
-    unnamed = len(omitted) - len(names) + len(names[NAMED:])
+    unnamed_count = len(omitted_ids) - len(names) + len(names[NAMED:])
     titles = [escape.shorten(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
     sentences = [f"These parts are in {folder}/details.md and in report.html: {', '.join(titles)}."]
-    if omitted:
-        omitted_names = joined([*names[:NAMED], *([f"{unnamed} more"] if unnamed else [])])
+    if omitted_ids:
+        omitted_names = joined([*names[:NAMED], *([f"{unnamed_count} more"] if unnamed_count else [])])
         sentences.append(f"Omitted here, because comments on GitHub have a size limit: {omitted_names}.")
     return Section("Not in this file", "more", [Text(sentence, where=Where.PASTE) for sentence in sentences])
 

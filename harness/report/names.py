@@ -144,27 +144,27 @@ def name_measured(table: ScenarioTable, cell: MeasuredCell) -> str:
 def name_comparison(table: ScenarioTable, column: ScenarioColumn) -> str:
     """Return the name of a comparison: `graph vs eager, tf1.14`. For `pick`, it starts with the entry's name."""
     assert column.comparison is not None, "a column with two sides has a comparison"
-    entry, (subject, base, shared) = column.comparison, name_sides(table, column)
+    entry, (subject, base, shared_text) = column.comparison, name_sides(table, column)
     if entry.pick:
         # the entry's name already describes the other differences
         subject, base = (
             label(table.scenario, entry.along, _get_facts(side)[entry.along]) for side in _get_sides(column)
         )
     text = f"{subject} vs {base}"
-    return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared]))
+    return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared_text]))
 
 
 def name_sides(table: ScenarioTable, column: ScenarioColumn) -> tuple[str, str, str]:
     """Return the names of the two sides of a comparison, and of their shared values: `graph`, `eager`, `tf1.14`."""
     facts, other_facts = map(_get_facts, _get_sides(column))
     axes = (ENVIRONMENT, *table.column_axes)
-    differing = [axis for axis in axes if facts[axis] != other_facts[axis]]
+    differing_axes = [axis for axis in axes if facts[axis] != other_facts[axis]]
     subject, base = (
-        " ".join(list_labels(table.scenario, {axis: side_facts[axis] for axis in differing})) or AS_IT_COMES
+        " ".join(list_labels(table.scenario, {axis: side_facts[axis] for axis in differing_axes})) or AS_IT_COMES
         for side_facts in (facts, other_facts)
     )
-    shared = {axis: facts[axis] for axis in axes if axis not in differing}
-    return subject, base, ", ".join(list_labels(table.scenario, shared))
+    shared_facts = {axis: facts[axis] for axis in axes if axis not in differing_axes}
+    return subject, base, ", ".join(list_labels(table.scenario, shared_facts))
 
 
 def name_change(scenario: Scenario, change: LevelChange) -> str:

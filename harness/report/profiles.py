@@ -169,8 +169,12 @@ class ProfileReport:
         ]
 
     def _format_data_share(self, cell: Cell) -> str:
-        steady = self.found[cell].get(Part.STEADY)
-        return _format_percent(sum_matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
+        steady_profile = self.found[cell].get(Part.STEADY)
+        return (
+            _format_percent(sum_matching(steady_profile, self.patterns(cell)))
+            if steady_profile and self.patterns(cell)
+            else ""
+        )
 
     def _find_pairs(self) -> dict[tuple[Cell, Cell], Part]:
         """Return the compared pairs of cells from two environments, each with a part of the profile that both have."""
@@ -218,9 +222,9 @@ class ProfileReport:
         yield Heading(self.name(cell), where=FILES)
         for profile in parts.values():
             yield from self._describe_part(cell, profile)
-        first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
-        if first and steady:
-            classes = classify_functions(first, steady)
+        first_profile, steady_profile = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
+        if first_profile and steady_profile:
+            classes = classify_functions(first_profile, steady_profile)
             yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
@@ -247,7 +251,7 @@ class ProfileReport:
         if frames:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
             svg = flamegraphs.draw(frames, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
-            yield Drawing(svg, _make_caption(profile, marked=bool(patterns)), where=Where.PAGE)
+            yield Drawing(svg, _make_caption(profile, has_marks=bool(patterns)), where=Where.PAGE)
 
     def _list_missing(self) -> Iterator[Block]:
         no_profile = "the launch left no profile"
@@ -305,9 +309,9 @@ def _describe_calls(profile: Profile) -> str:
     return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms per call"
 
 
-def _make_caption(profile: Profile, *, marked: bool) -> str:
+def _make_caption(profile: Profile, *, has_marks: bool) -> str:
     calls = "" if profile.part is Part.FIRST_CALL else ", without the profiler, in the same number of calls"
-    key = " Orange: data handling." if marked else ""
+    key = " Orange: data handling." if has_marks else ""
     return (
         "Each box is a function, below the function that called it. Its width is its share of the time. The stack was "
         f"sampled every millisecond{calls}. Time in C belongs to the Python function that called it.{key}"
@@ -350,11 +354,11 @@ _CLASSES: list[Column[ClassifiedFunctions]] = [
 
 
 def _describe_misclassified(group: ClassifiedFunctions) -> str:
-    where = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
+    assignment = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
     verb, clause = ("is", "it belongs") if group.building == 1 else ("are", "they belong")
     return (
         f"{counted(group.building, 'function')} that no later call reaches, such as {', '.join(group.examples)}, "
-        f"{verb} {where}, although {clause} to the build: {1000 * group.building_own:.1f} ms."
+        f"{verb} {assignment}, although {clause} to the build: {1000 * group.building_own:.1f} ms."
     )
 
 

@@ -52,7 +52,7 @@ def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
     # without highlighting, because rich would color parts of the data
     console = console or Console(highlight=False)
     for number, section in enumerate(
-        visible for report_section in sections if (visible := report_section.shown(Where.TERMINAL))
+        visible_section for report_section in sections if (visible_section := report_section.shown(Where.TERMINAL))
     ):
         if number:
             console.print()
@@ -135,28 +135,28 @@ def split_table(block: Table, width: int) -> "Iterator[RenderableType]":
     Otherwise, the plots are omitted. If the table is still too wide, its columns are split into several tables, and
     each table repeats the labels. If labels above the values make fewer tables, they are on a line above each row.
     """
-    visible = block.shown(Where.TERMINAL)
-    all_columns = range(len(visible.heads))
-    labels = [index for index in all_columns if visible.heads[index].is_label]
+    visible_table = block.shown(Where.TERMINAL)
+    all_columns = range(len(visible_table.heads))
+    labels = [index for index in all_columns if visible_table.heads[index].is_label]
     widths = (
-        Widths(*zip(*(_measure_width(visible, index) for index in all_columns), strict=True))
-        if visible.heads
+        Widths(*zip(*(_measure_width(visible_table, index) for index in all_columns), strict=True))
+        if visible_table.heads
         else Widths((), ())
     )
-    plots = {index for index in all_columns if any(line.entries[index].is_code for line in visible.lines)}
+    plots = {index for index in all_columns if any(line.entries[index].is_code for line in visible_table.lines)}
     for columns in (list(all_columns), [index for index in all_columns if index not in plots]):
         if _measure_used_width(widths.least, columns) <= width:
-            yield _render_table(visible, columns, widths, width)
+            yield _render_table(visible_table, columns, widths, width)
             return
     values = [index for index in all_columns if index not in plots and index not in labels]
     parts_with_labels = split_columns(widths.least, labels, values, width)
     parts_without_labels = split_columns(widths.least, (), values, width - GAP)
     if labels and len(parts_without_labels) < len(parts_with_labels):
         for part in parts_without_labels:
-            yield _render_table(visible, part, widths, width, labels)
+            yield _render_table(visible_table, part, widths, width, labels)
     else:
         for part in parts_with_labels:
-            yield _render_table(visible, [*labels, *part], widths, width)
+            yield _render_table(visible_table, [*labels, *part], widths, width)
 
 
 def split_columns(
@@ -200,30 +200,32 @@ def _measure_width(table: Table, index: int) -> tuple[int, int]:
     if head.is_number or any(entry.is_code for entry in entries):
         return preferred, max([longest_text, min(HEADING, preferred), *words])
     paths = (cell_len(word) for entry in entries for word in escape_terminal(entry.text).split() if "/" in word)
-    return preferred, min(preferred, max([READABLE, *(wide for wide in paths if wide <= PATH)]))
+    return preferred, min(preferred, max([READABLE, *(path_width for path_width in paths if path_width <= PATH)]))
 
 
 def _render_table(
-    table: Table, columns: Sequence[int], widths: Widths, width: int, above: Sequence[int] = ()
+    table: Table, columns: Sequence[int], widths: Widths, width: int, label_columns: Sequence[int] = ()
 ) -> "RenderableType":
-    """Return a table of some columns. Entries of columns in `above` are on a separate line above each row."""
+    """Return a table of some columns. Entries of columns in `label_columns` are on a separate line above each row."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text as Styled
 
-    indent = GAP if above else 0
+    indent = GAP if label_columns else 0
     fitted_widths = fit_widths(
         [widths.whole[index] for index in columns], [widths.least[index] for index in columns], width - indent
     )
     heads = [(table.heads[index], column_width) for index, column_width in zip(columns, fitted_widths, strict=True)]
     lines = [[line.entries[index] for index in columns] for line in table.lines]
-    if not above:
+    if not label_columns:
         return _make_grid(heads, lines)
     # the side of the box adds one character
     parts: list[RenderableType] = [Padding(_make_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
         parts.append(
-            Styled((" " * GAP).join(filter(None, (escape_terminal(line.entries[index].text) for index in above))))
+            Styled(
+                (" " * GAP).join(filter(None, (escape_terminal(line.entries[index].text) for index in label_columns)))
+            )
         )
         parts.append(Padding(_make_grid(heads, [entries], has_heading=False), (0, 0, 0, indent), expand=False))
     return Group(*parts)

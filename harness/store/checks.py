@@ -90,34 +90,34 @@ def check_launch(launch: Launch) -> None:
             raise ValueError(f"the artifact {name!r} is not below {_ARTIFACTS_FOLDER}/")
 
 
-def check_name(what: str, name: str) -> None:
+def check_name(label: str, name: str) -> None:
     """Check a text that becomes a file name. Raises ValueError."""
     if not _NAME_PATTERN.fullmatch(name) or name in (".", ".."):
-        raise ValueError(f"{what} is {name[:200]!r}, which isn't a valid name")
+        raise ValueError(f"{label} is {name[:200]!r}, which isn't a valid name")
 
 
-def check_instant(what: str, text: str) -> None:
+def check_instant(label: str, text: str) -> None:
     """Check that a text is a time in ISO 8601. Raises ValueError."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{what} is {text[:100]!r}, which isn't a valid time") from None
+        raise ValueError(f"{label} is {text[:100]!r}, which isn't a valid time") from None
 
 
-def _index_by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
+def _index_by_name(label: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
     by_name: dict[str, Any] = {}
     for entry in entries:
         if check is None:
-            check_name(what, entry.name)
+            check_name(label, entry.name)
         if by_name.setdefault(entry.name, entry) is not entry:
-            raise ValueError(f"{what} has {entry.name} twice")
+            raise ValueError(f"{label} has {entry.name} twice")
     return by_name
 
 
-def _check_known(what: str, names: Iterable[str], allowed: Collection[str]) -> None:
+def _check_known(label: str, names: Iterable[str], allowed: Collection[str]) -> None:
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{what} names {name[:200]!r}, which is not part of the run")
+            raise ValueError(f"{label} names {name[:200]!r}, which is not part of the run")
 
 
 def _check_facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
@@ -201,13 +201,13 @@ def _check_along(comparison: Comparison, scenario: Scenario, of_scenario: str) -
     _check_known(f"a comparison {of_scenario}", values, scenario.axes[along])
 
 
-def _check_sweep(values: Sequence[str], what: str) -> None:
+def _check_sweep(values: Sequence[str], label: str) -> None:
     try:
         numbers = [float(value) for value in values]
     except ValueError:
-        raise ValueError(f"{what} has a value that isn't a number") from None
+        raise ValueError(f"{label} has a value that isn't a number") from None
     if not all(map(math.isfinite, numbers)) or not all(low < high for low, high in pairwise(numbers)):
-        raise ValueError(f"the values of {what} don't increase")
+        raise ValueError(f"the values of {label} don't increase")
 
 
 def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], of_scenario: str) -> None:

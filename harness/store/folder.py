@@ -169,12 +169,12 @@ class RunFolder:
         with pause_garbage_collection():
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    where = f"{self._launches}, line {number}"
-                    launch = codec.load(Launch, line, where)
+                    source = f"{self._launches}, line {number}"
+                    launch = codec.load(Launch, line, source)
                     try:
                         check(launch)
                     except ValueError as error:
-                        raise DamagedError(where, str(error)) from None
+                        raise DamagedError(source, str(error)) from None
                     launches.append(compactor.compact(launch))
         return launches
 

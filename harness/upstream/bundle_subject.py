@@ -74,8 +74,8 @@ class Subject:
     @property
     def is_turned(self) -> bool:
         """Whether the value of the better side is larger, so that the sides should be swapped."""
-        equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
-        return self.ratio is not None and self.ratio.value < equal
+        neutral_value = 0.0 if isinstance(self.ratio, Difference) else 1.0
+        return self.ratio is not None and self.ratio.value < neutral_value
 
     @property
     def turned(self) -> "Subject":
@@ -108,8 +108,8 @@ class Subject:
         """Format a value of the quantity with its unit."""
         match kind(self.of):
             case Quantity.BYTES:
-                sign, per = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
-                return f"{sign}{format.bytes_(abs(value))}{per}"
+                sign, suffix = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
+                return f"{sign}{format.bytes_(abs(value))}{suffix}"
             case Quantity.COUNT:
                 return format.number(value)
         factor, unit = next(((f, u) for f, u in ((1.0, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "µs"))
@@ -181,9 +181,11 @@ def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlac
     """
     releases = {environment.name: environment.release for environment in results.run.environments}
     nightlies = find_nightlies(results)
-    confirming = [place for place in claim_result.places if place.outcome.holds]
-    confirming.sort(key=lambda place: (place.environment not in nightlies, releases[place.environment]), reverse=True)
-    return [*confirming, claim_result.at]
+    holding_places = [place for place in claim_result.places if place.outcome.holds]
+    holding_places.sort(
+        key=lambda place: (place.environment not in nightlies, releases[place.environment]), reverse=True
+    )
+    return [*holding_places, claim_result.at]
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:

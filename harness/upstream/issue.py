@@ -77,8 +77,8 @@ def issue(results: Results, subject: Subject, code: str, tracker: str, hide: Cal
         "code": make_fenced_block(code, "python"),
         "log": make_fenced_block(hide(_format_log(subject)), "text"),
     }
-    for omitted in ((), ("log",), ("log", "code")):
-        values = {**fields, **long_fields, **dict.fromkeys(omitted, "It is in the attachment, bundle.zip.")}
+    for omitted_keys in ((), ("log",), ("log", "code")):
+        values = {**fields, **long_fields, **dict.fromkeys(omitted_keys, "It is in the attachment, bundle.zip.")}
         values["code"] += f"\n\n{fields['run']}"
         text = "\n\n".join(f"### {title}\n\n{values[key]}" for title, key in _FORM_FIELDS[tracker]) + "\n"
         if len(text) < MOST:

@@ -91,9 +91,9 @@ class Library:
             ]
         return [known_issue for known_issue in self.issues.values() if not family or family in known_issue.families]
 
-    def document(self, found: Iterable[KnownIssue]) -> str:
+    def document(self, issues: Iterable[KnownIssue]) -> str:
         """Return a JSON document with the issues."""
-        return json.dumps([self._make_row(known_issue) for known_issue in found], indent=2) + "\n"
+        return json.dumps([self._make_row(known_issue) for known_issue in issues], indent=2) + "\n"
 
     def _make_row(self, known_issue: KnownIssue) -> dict[str, Any]:
         return {

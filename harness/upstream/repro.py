@@ -47,16 +47,18 @@ def find_unfinished(results: Results) -> list[str]:
     return [issue for issue in results.run.plan.claims if issue not in settled_issues]
 
 
-def gate(results: Results, wanted: str) -> Gate:
-    """Return the result of the gate that `wanted` selects.
+def gate(results: Results, criterion: str) -> Gate:
+    """Return the result of the gate that `criterion` selects.
 
-    If `wanted` is `fixed`, the gate checks whether a later release fixed a claim. Otherwise, the gate checks whether a
-    claim is confirmed in its own environment.
+    If `criterion` is `fixed`, the gate checks whether a later release fixed a claim. Otherwise, the gate checks whether
+    a claim is confirmed in its own environment.
     """
     claims = find_requested_claims(results)
     if not any(claim_result.at.outcome.holds or claim_result.at.outcome.is_gone for claim_result in claims):
         return Gate.NOTHING_JUDGED
-    is_met = any(claim_result.fixed if wanted == "fixed" else claim_result.at.outcome.holds for claim_result in claims)
+    is_met = any(
+        claim_result.fixed if criterion == "fixed" else claim_result.at.outcome.holds for claim_result in claims
+    )
     return Gate.SLOWER if is_met else Gate.PASSED
 
 

@@ -79,13 +79,15 @@ def choose_ratio_ticks(domain: Interval, width: float, min_gap: float = APART) -
     factor of BARE from the ends of the axis.
     """
     scale = width / math.log(domain.high / domain.low)
-    fitting = []
+    fitting_sets = []
     for ladder in LADDERS:
         marks = sorted(mark for mark in (1.0, *ladder) if mark in domain)
-        if len(marks) > 1 and all(scale * math.log(after / before) >= min_gap for before, after in pairwise(marks)):
-            fitting.append(marks)
-    covering = (marks for marks in fitting if marks[0] <= domain.low * BARE and marks[-1] * BARE >= domain.high)
-    return next(covering, fitting[0] if fitting else [1.0])
+        if len(marks) > 1 and all(
+            scale * math.log(high_mark / low_mark) >= min_gap for low_mark, high_mark in pairwise(marks)
+        ):
+            fitting_sets.append(marks)
+    covering = (marks for marks in fitting_sets if marks[0] <= domain.low * BARE and marks[-1] * BARE >= domain.high)
+    return next(covering, fitting_sets[0] if fitting_sets else [1.0])
 
 
 def choose_time_ticks(domain: Interval) -> list[float]:

@@ -66,8 +66,8 @@ class ForestPlot:
     @property
     def shown(self) -> Interval:
         """The range of the axis, which includes the margin and the control."""
-        drawn = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
-        return axes.choose_ratio_domain(drawn, self.margin)
+        estimates = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
+        return axes.choose_ratio_domain(estimates, self.margin)
 
     @property
     def legend(self) -> str:
@@ -106,17 +106,17 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     different_count = len(compared) - len(equal_work)
     verb = "is" if different_count == 1 else "are"
     omitted_note = f"{counted(different_count, 'comparison')} of cells that did different work {verb} not shown."
-    measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
-    longer = "takes longer" if is_time(table.quantity) else "takes more"
+    measure, advantage = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
+    comparative = "takes longer" if is_time(table.quantity) else "takes more"
     words = layout.escape_texts(
-        f"{names.name_table(table)}: which {which}, and by how much",
+        f"{names.name_table(table)}: which {advantage}, and by how much",
         [
             f"{chart.legend}{control_note}",
             layout.note_partial(len(rows), len(equal_work), "comparison", "those farthest from 1"),
             chart.cut,
             omitted_note if different_count else "",
         ],
-        f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {longer}",
+        f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {comparative}",
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
         f"second: {chart.ends}.",
     )
@@ -172,7 +172,7 @@ def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]
     control_ends = (
         axes.clip_interval(chart.control.interval, domain).caps if chart.control and chart.control.interval else ()
     )
-    drawn = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
+    points = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
     def make_channels(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
@@ -184,7 +184,7 @@ def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]
             [{"at": end} for end in control_ends],
             x={"field": "at", **x},
         ),
-        *layout.make_estimate_layers(drawn, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8),
+        *layout.make_estimate_layers(points, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8),
         *layout.make_heading_layers([{"name": row.name} for row in rows], free=_BOTH, y=y),
         layout.make_end_layer([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
         layout.make_end_layer([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),

@@ -345,12 +345,12 @@ def _shorten(text: str, max_length: int) -> str:
 NO_INTERVALS = "From one round: no intervals."
 
 
-def note_partial(drawn: int, total: int, noun: str, which: str) -> str:
+def note_partial(drawn_count: int, total: int, noun: str, selection: str) -> str:
     """Return a note on a chart that draws only a part of its rows, or an empty string.
 
     For example, `Only 40 of 60 comparisons are drawn: those farthest from 1.`
     """
-    return f"Only {drawn:,} of {counted(total, noun)} are drawn: {which}." if drawn < total else ""
+    return f"Only {drawn_count:,} of {counted(total, noun)} are drawn: {selection}." if drawn_count < total else ""
 
 
 def note_cut(estimates: Sequence[Estimate], domain: Interval) -> str:

@@ -49,13 +49,15 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the phases of a table's cells that start slowest; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
     started_cells = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
-    slowest = layout.select_farthest(started_cells, lambda pair: pair[1].median)
-    if not slowest:
+    slowest_cells = layout.select_farthest(started_cells, lambda pair: pair[1].median)
+    if not slowest_cells:
         return
     stacks = [
         PhaseStack(name, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
         for name, (cell, cold) in zip(
-            layout.make_distinct_names([names.name_measured(table, cell) for cell, _ in slowest]), slowest, strict=True
+            layout.make_distinct_names([names.name_measured(table, cell) for cell, _ in slowest_cells]),
+            slowest_cells,
+            strict=True,
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario

@@ -93,9 +93,9 @@ class Lines:
     def shown(self) -> Interval:
         """The range of the axis. If ratios are far above 1, the axis ends at a tick above all ratios."""
         domain = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
-        largest = max(point.takes.value for point in self.points)
+        highest = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
-        axis_end = next((mark for mark in marks if mark >= largest), largest) if largest > FAR else largest
+        axis_end = next((mark for mark in marks if mark >= highest), highest) if highest > FAR else highest
         return replace(domain, high=max(domain.high, axis_end))
 
     @property
@@ -103,10 +103,10 @@ class Lines:
         """The changes between adjacent environments whose intervals don't overlap."""
         has_several = len(self.curves) > 1
         return [
-            ReleaseChange(name if has_several else "", before, after)
+            ReleaseChange(name if has_several else "", point, next_point)
             for name, points in self.curves.items()
-            for before, after in pairwise(points)
-            if _have_separate_intervals(before.takes, after.takes)
+            for point, next_point in pairwise(points)
+            if _have_separate_intervals(point.takes, next_point.takes)
         ]
 
 
@@ -129,10 +129,12 @@ def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLi
         curves, [name for name in _sort_environments(results) if name in environments], results.run.plan.margin
     )
     base, measure, ratios = results.run.reference, names.measure(table), [point.takes for point in chart.points]
-    largest = layout.select_farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
+    largest_changes = layout.select_farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
     comparative = "longer" if is_time(table.quantity) else "more"
-    which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
-    changes_text = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
+    prefix = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
+    changes_text = (
+        f"{prefix} from one release to the next: {joined(list(map(str, largest_changes)))}." if largest_changes else ""
+    )
     bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
     hollow_note = "" if all(point.is_shown for point in chart.points) else " Hollow marks: unclear."
     words = layout.escape_texts(
@@ -177,8 +179,10 @@ def _make_series(
             continue
         if line.compared.verdict is Verdict.DIFFERENT_WORK:
             continue
-        shared = {axis: cell.axes[axis] for axis in table.column_axes if cell.axes[axis] == baseline.axes[axis]}
-        comparison_name = line.entry.name if line.entry.pick else " ".join(names.list_labels(table.scenario, shared))
+        shared_values = {axis: cell.axes[axis] for axis in table.column_axes if cell.axes[axis] == baseline.axes[axis]}
+        comparison_name = (
+            line.entry.name if line.entry.pick else " ".join(names.list_labels(table.scenario, shared_values))
+        )
         points = by_line.setdefault(", ".join(filter(None, [line.place, comparison_name])), {})
         points[cell.environment] = ReleasePoint(cell.environment, line.compared.ratio, line)
     lines: dict[str, Sequence[ReleasePoint]] = {}
@@ -217,7 +221,7 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
         "axis": {"title": None, "grid": True, "labelAngle": angle, "labelOverlap": "parity", "labelFlush": False},
     }
     y = layout.make_ratio_channel(domain, title.split("; "), HEIGHT, APART)
-    drawn = [
+    points = [
         (
             {
                 "series": name,
@@ -227,8 +231,8 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
             },
             point.takes,
         )
-        for name, points in chart.curves.items()
-        for point in points
+        for name, curve in chart.curves.items()
+        for point in curve
     ]
 
     def make_channels(field: str) -> Specification:
@@ -241,12 +245,12 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
         *layout.make_band(chart.margin, domain, "y", y),
         layout.make_layer(
             {"type": "line", "strokeWidth": 1.5},
-            [datum for datum, _ in drawn],
+            [datum for datum, _ in points],
             **make_channels("ratio"),
             color=looks["stroke"],
         ),
         *layout.make_estimate_layers(
-            drawn,
+            points,
             domain,
             "y",
             make_channels,

@@ -122,8 +122,8 @@ def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep])
         }
         for panel in panels
     ]
-    shared = {"scale": {"color": "shared", "shape": "shared"}}
-    specification = layout.make_specification(words, concat=drawn_panels, columns=COLUMNS, resolve=shared)
+    resolution = {"scale": {"color": "shared", "shape": "shared"}}
+    specification = layout.make_specification(words, concat=drawn_panels, columns=COLUMNS, resolve=resolution)
     return Picture(name, words, specification, table.clock.time)
 
 

@@ -25,11 +25,11 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         for cell in results.measured[table.scenario.name]
         if cell.shape.trend
     ]
-    largest = layout.select_farthest(cell_trends, lambda pair: _get_factor(pair[1]), CURVES)
-    if not largest:
+    largest_trends = layout.select_farthest(cell_trends, lambda pair: _get_factor(pair[1]), CURVES)
+    if not largest_trends:
         return
-    picture_names = layout.make_distinct_names([name for name, _ in largest], layout.SERIES_CHARACTERS)
-    curves = dict(zip(picture_names, (trend for _, trend in largest), strict=True))
+    picture_names = layout.make_distinct_names([name for name, _ in largest_trends], layout.SERIES_CHARACTERS)
+    curves = dict(zip(picture_names, (trend for _, trend in largest_trends), strict=True))
     is_counted = all(trend.counted for trend in curves.values())
     stages = [(name, stage) for name, trend in curves.items() for stage in trend.stages]
     estimates = [Estimate(stage.seconds, 1) for _, stage in stages]

@@ -55,7 +55,7 @@ def encode(results: Results, sections: Sequence[Section], *, cache: Path | None 
 def _generate(results: Results, sections: Sequence[Section], cache: Path | None) -> Iterator[str]:
     """Return the parts of the page."""
     page_assets = load_assets(cache=cache)
-    visible_sections = [visible for section in sections if (visible := section.shown(Where.PAGE))]
+    visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
     page = _make_environment(results.found.cells).get_template("report.html.j2")
     return page.generate(
         run=results.run,
@@ -70,7 +70,7 @@ def _generate(results: Results, sections: Sequence[Section], cache: Path | None)
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """Return a page with only these sections, without launches and scripts."""
-    visible_sections = [visible for section in sections if (visible := section.shown(Where.PAGE))]
+    visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
     page = _make_environment(()).get_template("profile.html.j2")
     return page.render(run=run, sections=visible_sections, style=read_files(PLAIN_STYLES))
 

@@ -69,10 +69,12 @@ def describe_causes(results: Results) -> list[str]:
 
     If the effect of a change depends on another change, the sentence is about these two changes.
     """
-    judged = [candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)]
-    if len(judged) != 1 or len(judged[0].leading) < 2:
+    judged_attributions = [
+        candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)
+    ]
+    if len(judged_attributions) != 1 or len(judged_attributions[0].leading) < 2:
         return []
-    (attribution,) = judged
+    (attribution,) = judged_attributions
     if attribution.depending is None:
         return [describe_effects(attribution, results.run.plan)]
     change = names.name_change(attribution.scenario, attribution.depending.changes[0])
@@ -202,10 +204,14 @@ def _make_remark(results: Results, attribution: Attribution, effect: Effect) -> 
 
 def describe_cells(attribution: Attribution) -> str:
     """Return sentences on the cells from which the effects are calculated, and on the confidence of all effects."""
-    omitted, hidden_effects = attribution.of - attribution.cells, attribution.left
+    omitted_count, hidden = attribution.of - attribution.cells, attribution.left
     axes = joined([f"{axis} ({_format_levels(levels)})" for axis, levels in attribution.axes.items()])
     held_labels = ", ".join(names.list_labels(attribution.scenario, attribution.held))
-    subject = "The other cell with a result is" if omitted == 1 else f"The other {omitted} cells with a result are"
+    subject = (
+        "The other cell with a result is"
+        if omitted_count == 1
+        else f"The other {omitted_count} cells with a result are"
+    )
     interval_note = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
     parts = next((effect.parts for effect in attribution.effects if effect.parts), None)
     if parts and parts.alone_interval:
@@ -217,10 +223,10 @@ def describe_cells(attribution: Attribution) -> str:
     sentences = [
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held_labels]))}, in {rounds}.",
-        f"{subject} left out, so that no combination is missing." if omitted else "",
-        f"{counted(len(hidden_effects), 'interaction', 'is')} not shown: "
-        f"{count_verdicts(effect.verdict for effect in hidden_effects)}."
-        if hidden_effects
+        f"{subject} left out, so that no combination is missing." if omitted_count else "",
+        f"{counted(len(hidden), 'interaction', 'is')} not shown: "
+        f"{count_verdicts(effect.verdict for effect in hidden)}."
+        if hidden
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
         f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence. "

@@ -151,22 +151,22 @@ def count_outcomes(claims: Sequence[ClaimResult]) -> str:
     """
     outcomes = Counter(result.at.outcome for result in claims)
     listing = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
-    fixed = sum(result.fixed is not None for result in claims)
-    fixed_note = f"; {fixed} of them not seen in a later release" if fixed else ""
+    fixed_count = sum(result.fixed is not None for result in claims)
+    fixed_note = f"; {fixed_count} of them not seen in a later release" if fixed_count else ""
     return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{fixed_note}."
 
 
 def describe_claim(results: Results, result: ClaimResult) -> Words:
     """Describe one claim: its outcome in the claimed environment, and in others. The issue is a link."""
     claim = result.claim
-    outcome, rest = describe_outcome(results, result)
+    outcome, details = describe_outcome(results, result)
     statement = f" reports: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), rest]
+    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), details]
 
 
 def list_bisect_commands(results: Results) -> list[str]:
     """Return a command that finds the release with the fix, for each issue with a claim that was fixed."""
-    exact = {environment.name: environment.exact for environment in results.run.environments}
+    exact_names = {environment.name: environment.exact for environment in results.run.environments}
     commands = []
     for result in results.claims:
         if result.fixed and result.last_seen:
@@ -176,7 +176,7 @@ def list_bisect_commands(results: Results) -> list[str]:
             }
             axes = [word for axis, value in result.at.worse.anywhere.axes.items() for word in ("-a", f"{axis}={value}")]
             cell = ["-s", result.scenario.name, *axes] if len(cells) > 1 else []
-            ends = ["--bad", exact[result.last_seen.environment], "--good", exact[result.fixed.environment]]
+            ends = ["--bad", exact_names[result.last_seen.environment], "--good", exact_names[result.fixed.environment]]
             commands.append(shlex.join(["harness", "bisect", issue.short, *cell, "--find-fix", *ends]))
     return list(dict.fromkeys(commands))
 

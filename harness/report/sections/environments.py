@@ -72,8 +72,10 @@ def _find_relevant_packages(software: Sequence[Software]) -> tuple[list[Software
     ]
     if len(releases) > SIDE_BY_SIDE and len(same_release) > 1:
         return [], 0
-    differing = [package for package in software if not package.leads and any(map(package.differs_among, same_release))]
-    return differing[:PACKAGES], len(differing[PACKAGES:])
+    differing_packages = [
+        package for package in software if not package.leads and any(map(package.differs_among, same_release))
+    ]
+    return differing_packages[:PACKAGES], len(differing_packages[PACKAGES:])
 
 
 def make_overview(run: Run, packages: Sequence[Software]) -> Table:

@@ -70,8 +70,10 @@ def count_results(statements: Sequence[Statement]) -> str:
 
 def _name_line(line: SeenLine, environments: Sequence[str]) -> str:
     """Name a statement that doesn't hold, and where: `traces, retracing (tf2.0, tf2.1)`."""
-    deviating = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
-    return f"{line.name} ({', '.join(deviating)})"
+    environment_names = [
+        name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out
+    ]
+    return f"{line.name} ({', '.join(environment_names)})"
 
 
 def _list_lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:

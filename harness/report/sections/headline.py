@@ -39,8 +39,8 @@ class _HeadlineLine:
     def cells(self) -> tuple[Cell, Cell]:
         """The cells of the compared side and of the base."""
         compared = self.finding.compared
-        both = (compared.cell, compared.other)
-        return both if describes_cell(self.answer.comparison) else (both[1], both[0])
+        pair = (compared.cell, compared.other)
+        return pair if describes_cell(self.answer.comparison) else (pair[1], pair[0])
 
 
 def find_leading(results: Results) -> list[Answer]:

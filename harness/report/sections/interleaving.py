@@ -54,12 +54,12 @@ def describe_checks(results: Results) -> str:
     if interleaving is None:
         return ""
     effects, waiting = list(_find_side_effects(results)), interleaving.waiting
-    largest = _find_largest_hidden(interleaving)
-    is_precise = largest is not None and largest <= MOST
-    if largest is not None:
+    largest_effect = _find_largest_hidden(interleaving)
+    is_precise = largest_effect is not None and largest_effect <= MOST
+    if largest_effect is not None:
         noun = "other effects" if effects else "effects"
         effects.append(
-            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest)} are "
+            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest_effect)} are "
             f"{'ruled out' if is_precise else 'possible'}"
         )
     elif not effects:

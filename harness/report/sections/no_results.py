@@ -39,14 +39,14 @@ def _list_blocks(results: Results) -> Iterator[Block]:
         # the first screen contains the command that continues the run
         Column("what to do", lambda missing: missing.advice if command else advise(results, missing), is_optional=True),
     ]
-    listed, others = reasons[:REASONS], reasons[REASONS:]
+    listed_reasons, other_reasons = reasons[:REASONS], reasons[REASONS:]
     # an error that the first screen explains isn't repeated
     where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
-    yield tabulate(title(results), columns, listed, where=where, noun="reason")
-    if others:
-        note = f"{counted(len(others), 'more reason', 'is')} in details.md and report.html."
+    yield tabulate(title(results), columns, listed_reasons, where=where, noun="reason")
+    if other_reasons:
+        note = f"{counted(len(other_reasons), 'more reason', 'is')} in details.md and report.html."
         yield Text(note, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate(f"{title(results)}: further reasons", columns, others, noun="reason")
+        yield tabulate(f"{title(results)}: further reasons", columns, other_reasons, noun="reason")
     yield from _list_outputs(results)
 
 

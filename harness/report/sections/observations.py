@@ -59,8 +59,8 @@ def make_legends(results: Results) -> Iterator[Text]:
         bold_note = "Bold: different from the environment before, or the cell's launches disagree."
         yield Text(" ".join([*sentences, bold_note]), True, where=_choose_outputs(results, timed=False))
     if any(behaviour.timed for behaviour in results.behaviours):
-        timed = "Next to the times: the observations that differ between compared cells, or that the header expects."
-        yield Text(timed, True)
+        note = "Next to the times: the observations that differ between compared cells, or that the header expects."
+        yield Text(note, True)
 
 
 def _choose_outputs(results: Results, *, timed: bool) -> Where:
@@ -70,8 +70,8 @@ def _choose_outputs(results: Results, *, timed: bool) -> Where:
 def _list_blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
     where = _choose_outputs(results, timed=behaviour.timed)
     has_several_devices = len({other.device for other in results.behaviours}) > 1
-    shared = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
-    place = ", ".join([*([behaviour.device.value] if has_several_devices else []), *shared])
+    shared_labels = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
+    place = ", ".join([*([behaviour.device.value] if has_several_devices else []), *shared_labels])
     yield from format_heading(results, behaviour.scenario, place, where)
     caption = ", ".join(filter(None, ["Observed", behaviour.scenario.title, place]))
     yield from (

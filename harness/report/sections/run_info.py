@@ -133,8 +133,8 @@ def suggest_rounds(rounds: Collection[int]) -> int:
     A verdict needs FEWEST_ROUNDS. If all groups have this many, the result is twice the largest number of rounds. The
     result is never smaller than the number of rounds of a group.
     """
-    largest = max(rounds, default=0)
-    return max(FEWEST_ROUNDS, largest if min(rounds, default=0) < FEWEST_ROUNDS else 2 * largest)
+    largest_count = max(rounds, default=0)
+    return max(FEWEST_ROUNDS, largest_count if min(rounds, default=0) < FEWEST_ROUNDS else 2 * largest_count)
 
 
 def describe_placement(run: Run) -> str:
@@ -201,8 +201,8 @@ def describe_machine(run: Run) -> str:
 
 def list_used_gpus(results: Results) -> str:
     """Return the GPUs that launches reported for their work; empty if none did."""
-    used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
-    return ", ".join(map(describe_gpu, used))
+    used_gpus = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
+    return ", ".join(map(describe_gpu, used_gpus))
 
 
 def clock(locked: str) -> str:
@@ -225,7 +225,7 @@ def _describe_gpu_facts(gpu: Mapping[str, Any]) -> str:
     """Return the name of a GPU, with unusual facts in parentheses, such as a lowered power limit or a narrow link."""
     limit, default = gpu.get("power_limit_watts"), gpu.get("power_limit_default_watts")
     width, full_width = gpu.get("pcie_width"), gpu.get("pcie_width_most")
-    unusual = [
+    unusual_facts = [
         f"limited to {format_plain(limit)} W of {format_plain(default)} W"
         if limit and default and limit != default
         else "",
@@ -234,7 +234,7 @@ def _describe_gpu_facts(gpu: Mapping[str, Any]) -> str:
         "a vGPU" if gpu.get("virtualization") == "vGPU" else "",
         "drives a screen" if gpu.get("display") else "",
     ]
-    words = ", ".join(filter(None, unusual))
+    words = ", ".join(filter(None, unusual_facts))
     return f"{gpu.get('name', '')}{f' ({words})' if words else ''}"
 
 
@@ -279,9 +279,9 @@ def label(key: str) -> str:
     return _LABELS.get(words) or " ".join(_WORDS.get(word, word) for word in words.split(" "))
 
 
-def format_change(name: str, before: Any, after: Any, custom_label: str = "") -> str:
-    """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `custom_label` replaces its label."""
-    return f"{custom_label or label(name)} {format_fact(name, before) or 'none'} → {format_fact(name, after) or 'none'}"
+def format_change(name: str, old: Any, new: Any, own_label: str = "") -> str:
+    """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `own_label` replaces its label."""
+    return f"{own_label or label(name)} {format_fact(name, old) or 'none'} → {format_fact(name, new) or 'none'}"
 
 
 def format_fact(key: str, value: Any) -> str:

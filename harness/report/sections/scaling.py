@@ -30,7 +30,7 @@ def make_sections(results: Results) -> Iterator[Section]:
 
 def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
     """Return the columns: the cell, its cores, its time, the speed-up and the efficiency."""
-    unit, fewest = unit_of(table), counted(points[0].fewest, "core")
+    unit, cores = unit_of(table), counted(points[0].fewest, "core")
     axes = [axis for axis in (ENVIRONMENT, *table.column_axes) if axis != CPUS]
     return [
         *make_label_columns(table, lambda point: point.row),
@@ -46,7 +46,7 @@ def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[C
         Column(
             "speed-up",
             lambda point: _make_ratio_entry(point.speed_up),
-            legend=f"The speed-up is the time on {fewest} divided by the time on these cores, with the interval of "
+            legend=f"The speed-up is the time on {cores} divided by the time on these cores, with the interval of "
             "this ratio.",
             is_number=True,
         ),

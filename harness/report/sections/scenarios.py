@@ -177,8 +177,8 @@ def _make_ratio_entry(line: ComparisonLine, text_of: Callable[[Estimate], str], 
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
-    fewer = format.format_fewer_rounds(compared.ratio, rounds)
-    text = " ".join(filter(None, [text_of(compared.ratio), fewer]))
+    rounds_note = format.format_fewer_rounds(compared.ratio, rounds)
+    text = " ".join(filter(None, [text_of(compared.ratio), rounds_note]))
     return Entry(text, cells=(compared.cell, compared.other), order=compared.ratio.value)
 
 
@@ -190,10 +190,10 @@ def _format_percent(line: ComparisonLine) -> str:
     return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
-def make_remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
+def make_remark(results: Results, compared: Compared, has_few_rounds: bool = False, *, of: str = STEP) -> str:
     """Return the remarks on one comparison.
 
-    With `few`, all comparisons have too few rounds, and another sentence reports this.
+    With `has_few_rounds`, all comparisons have too few rounds, and another sentence reports this.
 
     `of` is the compared quantity. Only the time per step has remarks on the work of a GPU.
     """
@@ -202,7 +202,9 @@ def make_remark(results: Results, compared: Compared, few: bool = False, *, of: 
             describe_deciding(compared.deciding, of=of),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            describe_too_few(
+                compared.ratio.rounds
+            ) if compared.withheld is Withheld.FEW_ROUNDS and not has_few_rounds else "",
             interleaving.make_remark(compared.bias),
             describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
@@ -300,7 +302,7 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
         )
 
 
-def describe_levels(judgements: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
+def describe_levels(judgements: Sequence[Compared | Judgement], min_rounds: int = FEWEST_ROUNDS) -> str:
     """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
     levels = sorted(judgement.level for judgement in judgements)
     level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
@@ -311,7 +313,7 @@ def describe_levels(judgements: Sequence[Compared | Judgement], fewest: int = FE
         else f"The interval of the ratio has {level} confidence."
     )
     rounds = [judgement.ratio.rounds for judgement in judgements]
-    return f"{text} {ALIKE.format(fewest)}" if min(rounds) < fewest else text
+    return f"{text} {ALIKE.format(min_rounds)}" if min(rounds) < min_rounds else text
 
 
 def _compute_joint_level(judgements: Sequence[Compared | Judgement]) -> str:
@@ -354,8 +356,8 @@ def _explain_verdicts(results: Results, table: ScenarioTable) -> str:
 def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
-    varying = names.find_varying_axes(table)
-    constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
+    varying_axes = names.find_varying_axes(table)
+    constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying_axes]
     if constants:
         yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
@@ -369,14 +371,14 @@ def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
 
 def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
     """Yield why cells with a time per step have no percentile, for the table of times per step."""
-    varying = names.find_varying_axes(table)
+    varying_axes = names.find_varying_axes(table)
     for quantity in (name for name in table.scenario.quantities if name in PERCENTILES and table.quantity == STEP):
         index, cells, reason = results.found_of(quantity), list[str](), ""
         for row, column, value in table.times():
             cell = table.cell(row, column.side)
             launch = index.culprit(cell)
             if value.estimate and cell not in index.series and launch:
-                cells.append(names.name_cell(table, row, column.side, varying))
+                cells.append(names.name_cell(table, row, column.side, varying_axes))
                 reason = reason or " ".join(filter(None, [launch.error, launch.advice]))
         if cells:
             yield f"No {quantity} for {list_names(cells)}: {reason}"

@@ -208,24 +208,24 @@ def _describe_compared(
 ) -> Iterator[str]:
     """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers."""
     has_steps = WHOLE in scenario.quantities
-    whole = answers.get(WHOLE if has_steps else STEP)
+    whole_script = answers.get(WHOLE if has_steps else STEP)
     if has_steps and (step := answers.get(STEP)):
         first_call = answers.get(FIRST_CALL)
         comparison = describe_longer(results.run.plan.clock)
         details = f"; its first call takes {_format_ratio(first_call)} {comparison}" if first_call else ""
         sentence = _describe_first_row(results, f"A step of {scenario.script}", step)
         yield f"{sentence}{details}{_explain_undecided(results, step)}."
-    if whole:
+    if whole_script:
         without_import = answers.get(OWN)
-        cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
+        cells = [whole_script.findings[0].compared.cell, whole_script.findings[0].compared.other]
         has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
         details = (
             f", and {_format_ratio(without_import)} without the import of TensorFlow"
             if without_import and has_import
             else ""
         )
-        sentence = _describe_first_row(results, scenario.script, whole)
-        yield f"{sentence}{details}{_describe_pythons(whole)}{_explain_undecided(results, whole)}."
+        sentence = _describe_first_row(results, scenario.script, whole_script)
+        yield f"{sentence}{details}{_describe_pythons(whole_script)}{_explain_undecided(results, whole_script)}."
     if output:
         yield _describe_output(output)
     if memory := answers.get(PEAK):
@@ -295,10 +295,10 @@ def _describe_output(pair: OutputComparison) -> str:
         case OutputMatch.SAME:
             return f"Exit status and output are the same in {environment} and {other_environment}."
         case OutputMatch.VARIES:
-            first, second = _quote_difference(*pair.texts)
+            first_text, second_text = _quote_difference(*pair.texts)
             return (
-                f"The output also varies between launches of one environment, first in line {pair.line}: {first}, then "
-                f"{second}."
+                f"The output also varies between launches of one environment, first in line {pair.line}: "
+                f"{first_text}, then {second_text}."
             )
         case OutputMatch.LATER:
             return f"The output is the same up to line {pair.line - 1} and differs after it."

@@ -99,8 +99,8 @@ def _list_answers(results: Results) -> list[str]:
 
 def _distinguish_rows(results: Results) -> str:
     """Return the values that distinguish the rows of the first result from the other rows on the first screen."""
-    answer, shared = results.answers[0], headline.find_shared(results)
-    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
+    answer, shared_values = results.answers[0], headline.find_shared(results)
+    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared_values}
     has_several_tables = len({id(other.table) for other in headline.find_leading(results)}) > 1
     return ", ".join(
         [
@@ -156,10 +156,10 @@ def _list_conditions(results: Results) -> list[str]:
     verdicts = [line.compared.verdict for line in _list_judged(results)]
     common = headline.find_shared(results)
     scenario = results.answers[0].table.scenario if common else None
-    shared = ", ".join([scenario.name, *names.list_labels(scenario, common)]) if scenario else ""
+    shared_text = ", ".join([scenario.name, *names.list_labels(scenario, common)]) if scenario else ""
     return [
         *([summarize_verdicts(verdicts)] if verdicts else []),
-        *([f"The same in all rows: {shared}."] if shared else []),
+        *([f"The same in all rows: {shared_text}."] if shared_text else []),
         *machines.collect_sentences(results, lambda machine: [describe_conditions(machine)]),
         *(
             machines.collect_sentences(results, lambda machine: [describe_control(machine)])
@@ -199,16 +199,16 @@ def describe_answers(results: Results, limit: int = SENTENCES) -> list[str]:
     return texts
 
 
-def describe_answer(run: Run, answer: Answer, where: str | None = None) -> str:
+def describe_answer(run: Run, answer: Answer, shared_values: str | None = None) -> str:
     """Return one result as a sentence.
 
-    `where` are the values that all rows share. By default, these are the scenario and the axis values.
+    `shared_values` are the values that all rows share. By default, these are the scenario and the axis values.
     """
     parts = [
         (kind, [finding for finding in answer.findings if (finding.verdict or NO_VERDICT) == kind]) for kind in _ORDER
     ]
     (start, _), *others = [_make_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
-    suffix = _describe_shared_values(answer) if where is None else where
+    suffix = _describe_shared_values(answer) if shared_values is None else shared_values
     return "; ".join([start, *(clause for _, clause in others)]) + (f" ({suffix})." if suffix else ".")
 
 
@@ -262,8 +262,8 @@ def _name_quantity(answer: Answer) -> str:
     """Return the compared quantity, if the verb doesn't name it: ` at its peak`; otherwise empty."""
     quantity = answer.table.quantity
     if quantity == STEP or not is_time(quantity):
-        printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
-        return " at its peak" if quantity == PEAK else printed
+        printed_text = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
+        return " at its peak" if quantity == PEAK else printed_text
     return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
 
 
@@ -332,13 +332,13 @@ def _name_rows(answer: Answer, findings: Sequence[Finding]) -> list[str]:
 
     A box names several rows at once. If every box contains only one row, each row is named by all axes that vary.
     """
-    boxes, unnamed = cover_with_boxes(
+    boxes, unnamed_count = cover_with_boxes(
         _list_compared_cells(answer, findings), _list_compared_cells(answer, answer.findings), limit=NAMES
     )
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
         axes = [axis for axis in names.find_varying_axes(answer.table) if axis not in answer.common]
         return [names.place(answer.table, finding.row, axes) for finding in _sort_findings(answer, findings)]
-    if unnamed or any(len(values) > VALUES for box in boxes for values in box.values.values()):
+    if unnamed_count or any(len(values) > VALUES for box in boxes for values in box.values.values()):
         return []
     return [_name_box(answer, box) for box in boxes]
 
@@ -365,8 +365,8 @@ def _name_box(answer: Answer, box: Box) -> str:
 def _describe_shared_values(answer: Answer) -> str:
     """Return the scenario's name, the values that all rows share, and the name of a `pick` comparison."""
     scenario = answer.table.scenario
-    shared: Mapping[str, str] = {**answer.context, **answer.common}
-    text = ", ".join([scenario.name, *names.list_labels(scenario, shared)])
+    shared_values: Mapping[str, str] = {**answer.context, **answer.common}
+    text = ", ".join([scenario.name, *names.list_labels(scenario, shared_values)])
     return f"{text}; {answer.comparison.name}" if answer.comparison.pick else text
 
 
@@ -437,24 +437,27 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     """
     # a claim has a result in each environment
     needs, noun = _list_rounds_needed(results), "result" if results.claims else "comparison"
-    unclear = [(index, cell, needed) for index, cell, needed in needs if needed]
-    if not unclear:
+    open_needs = [(index, cell, rounds_needed) for index, cell, rounds_needed in needs if rounds_needed]
+    if not open_needs:
         return
     claims_text = " of claims" if results.claims else ""
-    text = f"{len(unclear)} of {counted(len(needs), noun)}{claims_text} {'is' if len(unclear) == 1 else 'are'} unclear"
-    if not results.claims and len(unclear) < len(needs):
+    verb = "is" if len(open_needs) == 1 else "are"
+    text = f"{len(open_needs)} of {counted(len(needs), noun)}{claims_text} {verb} unclear"
+    if not results.claims and len(open_needs) < len(needs):
         text += _name_unclear(results, [line for line in _list_judged(results) if line.compared.settling])
     likely = [
-        (index, cell, index.rounds_of(cell) + needed.rounds) for index, cell, needed in unclear if needed.is_likely
+        (index, cell, index.rounds_of(cell) + rounds_needed.rounds)
+        for index, cell, rounds_needed in open_needs
+        if rounds_needed.is_likely
     ]
     if not likely:
-        ends = sorted(needed.probability for *_, needed in unclear)
+        ends = sorted(rounds_needed.probability for *_, rounds_needed in open_needs)
         lowest, highest = (format.format_chance(end) for end in (ends[0], ends[-1]))
         up_to = "at most " if "below" in lowest else f"{lowest.removeprefix('probability of ')} to "
         chance_text = (
             lowest if lowest == highest else f"probability of {up_to}{highest.removeprefix('probability of ')}"
         )
-        pronoun = "it" if len(unclear) == 1 else "each"
+        pronoun = "it" if len(open_needs) == 1 else "each"
         yield Text(
             f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chance_text}.", where=REPORT
         )
@@ -465,10 +468,10 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
         for index, cell, total in likely
         if rounds is None or (total <= rounds and not index.has_ended(cell))
     ]
-    settled_count, nouns = len(settled_cells), noun if len(unclear) == 1 else f"{noun}s"
+    settled_count, nouns = len(settled_cells), noun if len(open_needs) == 1 else f"{noun}s"
     which_text = (
         f"{settled_count} of these"
-        if settled_count < len(unclear)
+        if settled_count < len(open_needs)
         else "this"
         if settled_count == 1
         else "each of these"
@@ -498,13 +501,13 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
-def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
+def _name_unclear(results: Results, unclear_lines: Sequence[ComparisonLine]) -> str:
     """Return a clause if no unclear comparison is in the table of the first screen, and the names of a few of them."""
     compared = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
-    note = "" if any(line.compared in compared for line in unclear) else ", but not in this table"
-    has_several_scenarios = len({line.table.scenario.name for line in unclear}) > 1
+    note = "" if any(line.compared in compared for line in unclear_lines) else ", but not in this table"
+    has_several_scenarios = len({line.table.scenario.name for line in unclear_lines}) > 1
     line_names = [
-        f"{line.table.scenario.name}: {line.name}" if has_several_scenarios else line.name for line in unclear
+        f"{line.table.scenario.name}: {line.name}" if has_several_scenarios else line.name for line in unclear_lines
     ]
     return note + (f" ({'; '.join(line_names)})" if 0 < len(line_names) <= NAMES else "")
 
@@ -521,10 +524,10 @@ def describe_early_end(results: Results) -> Iterator[Block]:
 
 def command_to_continue(results: Results) -> str:
     """Return the command that continues a run; empty if all verdicts were clear when the budget ended the run."""
-    judged = _list_judged(results)
+    lines = _list_judged(results)
     is_ended_by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
     is_complete = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
-    if is_ended_by_budget and is_complete and judged and all(is_settled(line.verdict) for line in judged):
+    if is_ended_by_budget and is_complete and lines and all(is_settled(line.verdict) for line in lines):
         return ""
     return run_info.command_to_continue(results.run, find_rounds_to_settle(results))
 
@@ -541,9 +544,9 @@ def _find_rounds(results: Results, needs: Sequence[tuple[Lookup, Cell, RoundsNee
     such a number.
     """
     totals = sorted(
-        lookup.rounds_of(cell) + needed.rounds
-        for lookup, cell, needed in needs
-        if needed and needed.is_likely and not lookup.has_ended(cell)
+        lookup.rounds_of(cell) + rounds_needed.rounds
+        for lookup, cell, rounds_needed in needs
+        if rounds_needed and rounds_needed.is_likely and not lookup.has_ended(cell)
     )
     return max([totals[(len(totals) - 1) // 2], *results.found.rounds.values()]) if totals else None
 
@@ -552,8 +555,8 @@ def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeed
     """Return the claims or the comparisons, each with the rounds that it needs for a verdict if it is unclear."""
     if results.claims:
         return _list_claim_rounds(results)
-    judged = _list_judged(results)
-    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in judged]
+    lines = _list_judged(results)
+    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in lines]
 
 
 def _list_judged(results: Results) -> list[ComparisonLine]:
@@ -595,8 +598,8 @@ def describe_conditions(results: Results) -> str:
 
 def _describe_intervals(results: Results) -> Iterator[str]:
     """Yield the confidence of the first screen's intervals, and which intervals decide the verdicts."""
-    judged = [line.compared for line in _list_judged(results) if line.compared.ratio.interval]
-    comparable = [compared for compared in judged if compared.verdict is not Verdict.DIFFERENT_WORK]
+    with_interval = [line.compared for line in _list_judged(results) if line.compared.ratio.interval]
+    comparable = [compared for compared in with_interval if compared.verdict is not Verdict.DIFFERENT_WORK]
     level = format.level(LEVEL)
     if len(comparable) == 1:
         yield f"The interval of the ratio has {level} confidence."

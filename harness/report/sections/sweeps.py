@@ -96,9 +96,10 @@ def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, comparison: 
         return f"{subject} and {base} did different work ({comparison.different}), so no crossing is computed"
     faster, slower = (subject, base) if comparison.ahead == comparison.column.side else (base, subject)
     if comparison.ahead and not comparison.unclear:
-        first, last = format.size(comparison.sizes[0], sweep), format_amount(comparison.sizes[-1], sweep)
+        first_size, last_size = format.size(comparison.sizes[0], sweep), format_amount(comparison.sizes[-1], sweep)
         round_note = ", in one round" if comparison.rounds == 1 else ""
-        return f"{faster} takes less {table.clock.time} than {slower} at every size from {first} to {last}{round_note}"
+        sizes = f"from {first_size} to {last_size}{round_note}"
+        return f"{faster} takes less {table.clock.time} than {slower} at every size {sizes}"
     clauses = [_describe_crossing(crossing, sweep, subject, base, table.clock) for crossing in comparison.crossings]
     if comparison.unclear:
         ranges = " and ".join(
@@ -251,13 +252,13 @@ def _name_ahead(line: SweepLine, *, before: bool) -> str:
 
 def _make_remark(line: SweepLine) -> str:
     comparison, sweep = line.comparison, line.sweep
-    unclear = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
-    first, last = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
+    unclear_ranges = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
+    first_size, last_size = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
     return join_remarks(
         [
             f"different work: {comparison.different}" if comparison.different else "",
-            f"no crossing from {first} to {last}" if comparison.ahead and not comparison.unclear else "",
-            f"unclear from {unclear}" if unclear else "",
+            f"no crossing from {first_size} to {last_size}" if comparison.ahead and not comparison.unclear else "",
+            f"unclear from {unclear_ranges}" if unclear_ranges else "",
             "one round: no interval" if comparison.rounds == 1 and not comparison.different else "",
         ]
     )

@@ -62,14 +62,14 @@ def describe_noisy_rounds(interference: RunInterference, *, prints: bool = False
 def _describe_subtraction(interference: RunInterference, prints: bool) -> str:
     """Return how much time other processes or a CPU quota took, and from which times this is subtracted."""
     source = " from the measured times, but not from printed numbers" if prints else ""
-    contended, stopped = (
+    contended, paused = (
         _describe_shares(interference.taken, interference.launches),
         _describe_shares(interference.stopped, interference.launches),
     )
     return "".join(
         (
             f" The CPU time of other processes is subtracted{source}: {contended}." if contended else "",
-            f" The time for which a CPU quota paused launches is subtracted{source}: {stopped}." if stopped else "",
+            f" The time for which a CPU quota paused launches is subtracted{source}: {paused}." if paused else "",
         )
     )
 
