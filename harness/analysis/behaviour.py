@@ -71,8 +71,8 @@ def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
     """Return the run's experiments in the run's order, without experiments that have no relevant observations.
 
     A scenario with times is a single experiment. A scenario that times nothing has an experiment for each value of its
-    first row axis with several values. Observations of the kit and versions of packages aren't behavior. They are shown
-    only for a scenario that times nothing and has no other observations.
+    first row axis with several values. Observations of the kit and versions of packages aren't behavior. The tables
+    show them only for a scenario that times nothing and has no other observations.
     """
     experiments = []
     for scenario in run.scenarios:

@@ -113,9 +113,9 @@ class Lookup:
     def weight(self, cell: Cell, other: Cell) -> float:
         """Return the variance of the log ratio of two cells in a round, if the variance of a launch is 1.
 
-        It is the mean over the rounds that both cells have. A cell may have several launches in a round. If two cells
-        aren't in the same block, they are compared through the control cell (`rounds.series`), which adds the variance
-        of the control cell's launches.
+        The result is the mean over the rounds that both cells have. A cell may have several launches in a round. If two
+        cells aren't in the same block, they are compared through the control cell (`rounds.series`), which adds the
+        variance of the control cell's launches.
         """
         blocks, other_blocks = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
         return fmean(

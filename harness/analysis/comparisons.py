@@ -291,7 +291,7 @@ def _make_growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
 def _compute_growth_margin(pair: _Pair, lookup: Lookup) -> float:
     """Return the memory growth, in bytes per call, that can occur without a leak.
 
-    It is PIECE divided by the number of calls in the later half of the launch with the fewest calls.
+    The result is PIECE divided by the number of calls in the later half of the launch with the fewest calls.
     """
     launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
@@ -403,7 +403,7 @@ def _find_conclusive(logs: Logs, log_margins: Floats, bias: Floats, shares: Floa
 def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
     """Return the share of the level for each comparison.
 
-    It is lower for a comparison whose verdict became clear before its interval was narrow.
+    The share is lower for a comparison whose verdict became clear before its interval was narrow.
     """
     looks = [lookup.look(pair.cell) for pair in family]
     share, settled_shares, widths = (

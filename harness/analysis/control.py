@@ -1,4 +1,4 @@
-"""The A/A control: the baseline compared with itself. It shows how much identical cells differ in the run.
+"""The A/A control: the baseline compared with itself. The control shows how much identical cells differ in the run.
 
 As for ratios, the variance is moderated with the residual of the launches in the group. So one group with few rounds is
 enough for a control. For this residual, the two launches of a round are treated as launches of two cells. The control
@@ -42,9 +42,9 @@ class Control:
     def least_bias(self, margin: float) -> float:
         """Return the smallest bias between the two launches that the run could have shown, on the log scale.
 
-        It is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias, its
-        interval would be just beyond the margin. A true bias of this size is detected in half of such runs. The result
-        is infinite if there is no interval.
+        The result is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias,
+        its interval would be just beyond the margin. A true bias of this size is detected in half of such runs. The
+        result is infinite if there is no interval.
         """
         interval = self.estimate.interval
         return margin + math.log(interval.high / interval.low) / 2.0 if interval else math.inf

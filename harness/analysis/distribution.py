@@ -289,7 +289,7 @@ class Used:
 def compare_faults(usage: Used, step: Spread | None) -> float:
     """Return how much the time of page faults differs between a cell's launches; 0 if unknown.
 
-    It is the range from p10 to p90 in seconds, as a share of the time per step.
+    The difference is the range from p10 to p90 in seconds, as a share of the time per step.
     """
     faults = usage.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0

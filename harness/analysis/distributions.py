@@ -108,8 +108,8 @@ def tetragamma(x: npt.ArrayLike) -> Floats:
 def _incomplete_beta(a: Floats, b: Floats, x: Floats, y: Floats) -> Floats:
     """Return the regularized incomplete beta function I_x(a, b).
 
-    `y` is 1 - x. It is an argument because it may be smaller than the rounding error of 1 - x. The continued fraction
-    DLMF 8.17.22 converges fast for x < (a + 1) / (a + b + 2). Otherwise, the result is 1 - I_y(b, a).
+    `y` is 1 - x. It is an argument because its value may be smaller than the rounding error of 1 - x. The continued
+    fraction DLMF 8.17.22 converges fast for x < (a + 1) / (a + b + 2). Otherwise, the result is 1 - I_y(b, a).
     """
     is_swapped = x > (a + 1.0) / (a + b + 2.0)
     a, b, x, y = np.where(is_swapped, (b, a, y, x), (a, b, x, y))

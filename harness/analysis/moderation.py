@@ -86,7 +86,7 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     counts = np.bincount(long_labels)
 
     def remove_effect(values: Floats) -> Floats:
-        """Return the residual of each launch after one effect per label in `many` is removed."""
+        """Return the residual of each launch after one effect per label in `long_labels` is removed."""
         return np.asarray(values - (np.bincount(long_labels, values) / counts)[long_labels])
 
     # the normal equations without the factor that has more labels: cells × cells if there are hundreds of rounds
@@ -117,9 +117,9 @@ class Scatter:
     def between(self, one: Hashable, other: Hashable) -> Residual | None:
         """Return the residual variance that a comparison of two cells can use.
 
-        It comes from cells whose samples vary like the samples of the more variable side. If the samples of the other
-        side vary less, that side isn't included: the mean of a large and a small variance would be too small for the
-        ratio.
+        The variance comes from cells whose samples vary like the samples of the more variable side. If the samples of
+        the other side vary less, that side isn't included: the mean of a large and a small variance would be too small
+        for the ratio.
         """
         larger_error = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
 
@@ -151,9 +151,9 @@ def moderate(
     contains the residual variance of each comparison's group, or None if the group has none. If `machines` contains the
     machine of each comparison, only comparisons of the same machine affect each other.
 
-    A variance isn't reduced if it is too large compared with the variance of the group's other launches. It is too
-    large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only one
-    comparison.
+    A variance isn't reduced if it is too large compared with the variance of the group's other launches. A variance
+    is too large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only
+    one comparison.
     """
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()

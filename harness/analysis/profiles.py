@@ -100,7 +100,7 @@ class FunctionChange:
 
     @property
     def by(self) -> float:
-        """The share in the first profile minus the share in the second one."""
+        """The share in the first profile minus the share in the second profile."""
         return self.share - self.other_share
 
 

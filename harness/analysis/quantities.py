@@ -66,7 +66,7 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
 def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float:
     """Return a percentile of the seconds of a launch's single steps, interpolated linearly.
 
-    CPU contention isn't subtracted: it is known for all steps together, and not for the slowest ones.
+    CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps.
     """
     return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
 
@@ -221,8 +221,8 @@ def growth_difference(one: Mapping[int, float], other: Mapping[int, float], leve
 def growth_control(launches: Iterable[Launch]) -> Difference | None:
     """Return the A/A control of memory growth, in bytes per call.
 
-    It is the growth in the control's launches minus the growth in the other launches of the same cell, round by round.
-    `launches` are the launches of a group that count. The result is None if no round has both.
+    The control is the growth in the control's launches minus the growth in the other launches of the same cell, round
+    by round. `launches` are the launches of a group that count. The result is None if no round has both.
     """
     all_launches = list(launches)
     control_launches = [launch for launch in all_launches if launch.role is Role.CONTROL]

@@ -188,8 +188,8 @@ def was_throttled(launch: Launch) -> bool:
 def compute_loss(launch: Launch) -> float:
     """Return how much contention increases the log of the launch mean: log 1/(1 - share of other processes).
 
-    It includes everything that is subtracted, except the time for which a CPU quota paused the launch, because a pause
-    alone doesn't mean that another process used the CPU and its caches.
+    The result includes everything that is subtracted, except the time for which a CPU quota paused the launch, because
+    a pause alone doesn't mean that another process used the CPU and its caches.
     """
     part = _get_timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0

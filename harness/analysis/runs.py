@@ -55,7 +55,7 @@ class CellChange:
     """A cell in both runs: `first` and `second` are its seconds per step.
 
     `change` is time(second) / time(first), above 1 if the second run is slower, with its verdict. `without_shift` is
-    the change minus the shift of the other cells. It is None if there is no shift, and for cells that aren't judged.
+    the change minus the shift of the other cells, or None if there is no shift, and for cells that aren't judged.
     `same_software`: environment, image and scenario are the same in both runs. If the step is non-stationary, `steps`
     is the range of steps in which the runs are compared, counted from the start of a launch.
     """

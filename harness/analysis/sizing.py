@@ -191,9 +191,9 @@ def _estimate_within(step_seconds: Sequence[float]) -> float:
 def _estimate_from_neighbors(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample as a share of the squared mean, from differences of neighboring samples.
 
-    It is half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
-    difference", Annals of Mathematical Statistics 12, 1941). This estimate excludes slow changes of the machine, which
-    affect all interleaved cells.
+    The result is half the mean squared difference of successive samples (J. von Neumann et al., "The mean square
+    successive difference", Annals of Mathematical Statistics 12, 1941). This estimate excludes slow changes of the
+    machine, which affect all interleaved cells.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
@@ -342,7 +342,7 @@ def _compute_half_widths(
     single_count = sum(better is None for _, better in planned_places)
     single_values: dict[Cell, list[float]] = {}
     pairs = []
-    # if an environment is the better side of a claim, both sides are the same cell, and are left out
+    # if an environment is the better side of a claim, both sides are the same cell, and are omitted
     for worse, better in (place for place in places if place[0] in index.series and place[0] != place[1]):
         if better is None and quantity == GROWTH:
             single_values[worse] = list(growths(index.numbers[worse]).values())

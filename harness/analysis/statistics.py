@@ -77,7 +77,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
-    """A difference or memory growth, on a linear scale. It may be negative."""
+    """A difference or memory growth, on a linear scale. The value may be negative."""
 
     @property
     def distance(self) -> float:
@@ -148,8 +148,8 @@ def exp_limited(log: float) -> float:
 def percent(ratio: float) -> float:
     """Convert the ratio time(other) / time(plus) to a difference in percent, as the source calculates it.
 
-    It is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is monotone and
-    continuous, so it maps the ends of an interval to the ends of an interval.
+    The result is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is
+    monotone and continuous, so it maps the ends of an interval to the ends of an interval.
     """
     return (ratio - 1.0) * 100.0 if ratio >= 1.0 else (1.0 - 1.0 / ratio) * 100.0
 

@@ -148,7 +148,7 @@ class Layout:
 def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
     """Return the layouts of the run's tables for a quantity, in the run's order.
 
-    Every scenario has a table of times per step. It has a table of another quantity if its header compares it.
+    Every scenario has a table of times per step. Other quantities have a table if the scenario's header compares them.
     """
     all_layouts = []
     for scenario in run.scenarios:

@@ -2,7 +2,7 @@
 
 Neighboring samples of one launch are correlated, and the machine's speed changes slowly. So a test over samples can't
 show that a step changes. Launches are fresh processes, so the test is over launches. Each launch gives one number: how
-much slower its last samples are than its first samples. This is the Theil-Sen slope (H. Theil, "A rank-invariant
+much slower its last samples are than its first samples. This number is the Theil-Sen slope (H. Theil, "A rank-invariant
 method of linear and polynomial regression analysis", 1950; P. K. Sen, JASA 63, 1968). The slope is computed from ten
 means of samples, so that a remainder of the warm-up has little effect.
 

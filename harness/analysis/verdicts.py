@@ -291,9 +291,9 @@ def rounds_to_settle(
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the total number of rounds that each comparison needs for a clear verdict, and its probability.
 
-    It is the smallest number of rounds, above the present number, for which a clear verdict has a probability of at
-    least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results have
-    the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
+    The result is the smallest number of rounds, above the present number, for which a clear verdict has a probability
+    of at least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results
+    have the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
     `compute_holm_levels` returns for the present rounds. `level` is a function that returns the share of this level
     that may be used after a number of rounds. It gets and returns arrays of shape (k, m).
     """

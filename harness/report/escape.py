@@ -1,4 +1,4 @@
-"""Escapes untrusted strings, such as names of scenarios, errors and standard error, which may contain anything."""
+"""Escaping of untrusted strings, such as names of scenarios, errors and standard error, which may contain anything."""
 
 import json
 import math

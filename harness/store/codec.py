@@ -43,7 +43,8 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
     return TypeAdapter(kind)
 
 
-#: Returns the adapter for a kind of document. It is created once, because that takes longer than reading a document.
+#: Returns the adapter for a kind of document. An adapter is created once, because creating it takes longer than reading
+#: a document.
 _get_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 

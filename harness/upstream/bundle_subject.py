@@ -189,7 +189,7 @@ def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlac
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:
-    """Return a subject of one or two cells of the run, selected by names and globs. They may have no result.
+    """Return a subject of one or two cells of the run, selected by names and globs. The cells may have no result.
 
     Raises UsageError for a name that isn't in the run, and if no cell or more than two cells are selected.
     """

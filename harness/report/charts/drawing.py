@@ -1,4 +1,4 @@
-"""Draws charts in a separate process, because the renderer ends its process if it can't reserve memory.
+"""Drawing of charts in a separate process, because the renderer ends its process if it can't reserve memory.
 
 This file is also the program of that process. It reads one JSON document per line from its standard input, and answers
 each with a JSON document. For a Vega-Lite specification, the answer is the SVG. For null, it is the scripts for a page.
@@ -25,7 +25,7 @@ class DrawingError(Exception):
 
 
 def is_installed() -> bool:
-    """Return whether the package that draws is installed. It is an optional dependency, because it is large."""
+    """Return whether the package that draws is installed. The package is optional, because it is large."""
     return find_spec(MODULE) is not None
 
 

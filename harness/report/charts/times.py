@@ -135,7 +135,7 @@ def _make_layers(
     x = layout.make_time_channel(
         domain, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}]
     )
-    # the name of a line is in a separate lane, which is the first one
+    # the name of a line is in a separate lane, the first lane
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
     y: dict[str, Any] = {"y": layout.make_row_channel(lines, grid=False, gap=0.15), "yOffset": lanes}
     looks = layout.make_looks(

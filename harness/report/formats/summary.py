@@ -62,7 +62,7 @@ def _list_comparisons(results: Results) -> Iterator[Block]:
         if omitted_count > 0:
             yield Text(f"The report contains {counted(omitted_count, 'more such comparison')}.")
         yield Text(
-            f"A ratio is the {time} of the first cell divided by the {time} of the second one. Verdicts describe the "
+            f"A ratio is the {time} of the first cell divided by the {time} of the second cell. Verdicts describe the "
             f"first cell. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
         )
     if results.statements and results.tables:

@@ -65,7 +65,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
 
 
 def _find_relevant_packages(software: Sequence[Software]) -> tuple[list[Software], int]:
-    """Return the packages that differ between environments with the same TensorFlow, and the number of omitted ones."""
+    """Return the packages that differ between environments with the same TensorFlow, and the number of others."""
     releases = next(package.versions for package in software if package.name == "TensorFlow")
     same_release = [
         [index for index, other in enumerate(releases) if other == release] for release in dict.fromkeys(releases)

@@ -335,7 +335,7 @@ def _explain_verdicts(results: Results, table: ScenarioTable) -> str:
     comparative, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     text = (
         "A cell is the combination of one environment and one value of each axis. A ratio is the "
-        f"{measure} of the first cell divided by the {measure} of the second one. If it is above 1, the first "
+        f"{measure} of the first cell divided by the {measure} of the second cell. If it is above 1, the first "
         f"takes {comparative}. "
         f"A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
         f"{margin}), or unclear (the interval allows more than one of these)."
