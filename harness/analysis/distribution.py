@@ -120,7 +120,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
         "mean",
         Quantity.STEP,
         lambda times: math.exp(statistics.fmean(times.logs)),
-        "The mean is the geometric mean of the launches' means, outliers included.",
+        "The mean is the geometric mean of the launches' means, including outliers.",
     ),
     Statistic(
         "median",

@@ -45,8 +45,8 @@ SLOWED_READINGS = 2
 _SLOWDOWN_CAUSES = {
     "gpu_hw_thermal_share": "heat",
     "gpu_sw_thermal_share": "heat",
-    "gpu_power_brake_share": "its power supply",
-    "gpu_hw_slowdown_share": "its hardware",
+    "gpu_power_brake_share": "the power supply",
+    "gpu_hw_slowdown_share": "the hardware",
 }
 
 
@@ -117,8 +117,8 @@ def _describe_on_gpus(usage: Mapping[str, float]) -> str:
     # without gpu_steady, the readings describe the whole launch, not only the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
-    cause = next((cause_words for name, cause_words in _SLOWDOWN_CAUSES.items() if usage.get(name)), "its hardware")
-    return f"{cause} reduced the clock speed of its GPU in {share * 100:.0f} % of the readings"
+    cause = next((cause_words for name, cause_words in _SLOWDOWN_CAUSES.items() if usage.get(name)), "the hardware")
+    return f"{cause} reduced the clock speed of the launch's GPU in {share * 100:.0f} % of the readings"
 
 
 def _describe_on_own_cpus(usage: Mapping[str, float]) -> str:

@@ -212,7 +212,7 @@ def weight(variances: Floats, freedom: Floats) -> float:
     """Return d0, the degrees of freedom of a common variance, from the moments of log s² (Smyth 2004, section 6.2).
 
     Let e = log s² - ψ(d/2) + log(d/2). The variance of e, minus the mean of ψ'(d/2), is ψ'(d0/2). If the sample
-    variances differ no more than those of equal true variances, d0 is infinite.
+    variances differ no more than if the true variances were equal, d0 is infinite.
     """
     logs = np.log(variances) - digamma(freedom / 2.0) + np.log(freedom / 2.0)
     excess = float(logs.var(ddof=1) - trigamma(freedom / 2.0).mean())

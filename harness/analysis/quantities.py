@@ -152,13 +152,13 @@ def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
     if launch.status is not Status.OK:
         return without_samples
     if quantity in PERCENTILES and (reason := explain_no_percentile(quantity, launch, clock)):
-        advice = "Measure longer, such as --measure 10s." if len(launch.samples) > 1 else ""
+        advice = "Measure longer, for example with --measure 10s." if len(launch.samples) > 1 else ""
         return replace(without_samples, status=Status.NOT_AVAILABLE, error=reason, advice=advice)
     if number is None or not 0.0 < number < math.inf:
         error = (
             f"A ratio isn't possible: the {quantity} is {format_plain(number, 6)}."
             if number is not None
-            else f"No {quantity} recorded."
+            else f"No {quantity} was recorded."
         )
         return replace(without_samples, status=Status.NOT_AVAILABLE, error=error)
     # if CPU seconds equal the seconds, no contention is subtracted; only WHOLE and OWN need the subtraction

@@ -84,7 +84,7 @@ class TrendStage:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The change of a step during measurement. `factor` is the time per step at the end divided by that at the start.
+    """The change of a step during measurement. `factor` is the time per step at the end over the time at the start.
 
     `stages` are in order. If all launches recorded the number of warm-up steps (`counted`), stages count these steps
     too. The first stage is the warm-up if samples are slower than the warm-up. `unsure`: the machine may be the cause,

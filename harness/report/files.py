@@ -36,7 +36,7 @@ def render_files(
 def _explain_no_charts() -> str:
     """Return the reason why a report has no charts, and how to get them."""
     if is_installed():
-        reason = "their renderer couldn't reserve enough address space, of which it uses only a part"
+        reason = "the renderer couldn't reserve enough address space, although it uses only a part of this space"
         remedy = "raise the limit (`ulimit -v unlimited`)"
     else:
         reason, remedy = f"the package {PACKAGE} isn't installed", f"install it (`python -m pip install {PACKAGE}`)"

@@ -95,7 +95,7 @@ def explain(missing: Missing) -> str:
         "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
     )
     partial_note = (
-        " (This concerns only some launches. The result is from the other launches.)" if missing.partial else ""
+        " (Only some launches have no result. The result is from the other launches.)" if missing.partial else ""
     )
     return (missing.reason or unknown) + partial_note
 

@@ -104,7 +104,7 @@ def test_a_number_from_some_of_the_launches_says_so():
     launches = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]
     assert (
         only(run([cell()]), launches)["why"]
-        == "60 s (This concerns only some launches. The result is from the other launches.)"
+        == "60 s (Only some launches have no result. The result is from the other launches.)"
     )
 
 
