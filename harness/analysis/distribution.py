@@ -22,14 +22,14 @@ from harness.model.launch import BESIDE_STARTS, Launch, Samples
 from harness.model.scenario import OWN, WHOLE
 
 #: The samples of a launch are uneven if their mean and their median differ by more than this share of the median.
-PARTED = 0.10
+UNEVEN_SHARE = 0.10
 
 #: A launch is an outlier if its modified z-score is above 3.5. The score is 0.6745 · |x - median| / MAD, where x is the
 #: log of the launch mean: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
-OUTLYING = 3.5
+OUTLIER_SCORE = 3.5
 #: An outlier must also be at least this far from the median (log scale). Otherwise, if the other launches agree within
 #: 0.1 %, a launch that differs by 0.4 % would be an outlier.
-APART = math.log(1.05)
+OUTLIER_DISTANCE = math.log(1.05)
 #: Outliers are detected in cells with at least this many launches. With fewer launches, the median deviation is too
 #: uncertain.
 FEWEST_LAUNCHES = 5
@@ -355,7 +355,7 @@ def is_uneven(launch: Launch, rates: Sequence[float]) -> bool:
     A process often switches between two speeds. Its mean is then far from its median.
     """
     median = statistics.median(rates) if rates else 0.0
-    return median > 0.0 and abs(launch.mean / median - 1.0) > PARTED
+    return median > 0.0 and abs(launch.mean / median - 1.0) > UNEVEN_SHARE
 
 
 def find_outliers(logs: Sequence[float]) -> list[bool]:
@@ -364,7 +364,10 @@ def find_outliers(logs: Sequence[float]) -> list[bool]:
         return [False] * len(logs)
     median = statistics.median(logs)
     spread = statistics.median(abs(value - median) for value in logs)
-    return [abs(value - median) > APART and 0.6745 * abs(value - median) > OUTLYING * spread for value in logs]
+    return [
+        abs(value - median) > OUTLIER_DISTANCE and 0.6745 * abs(value - median) > OUTLIER_SCORE * spread
+        for value in logs
+    ]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:

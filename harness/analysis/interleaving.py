@@ -24,7 +24,7 @@ from harness.model.scenario import Cell
 #: The warning omits ratios that change by at most this share of the margin.
 SHARE = 1.0 / 3.0
 #: The largest share of a CPU that a process may use while it waits for its turn.
-BUSY = 0.01
+MAX_WAITING_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,4 +189,4 @@ def _find_waiting_cell(launches: Iterable[Launch]) -> Waiting | None:
         if (seconds := launch.resources.get("between_seconds")) and "between_cpu_seconds" in launch.resources
     ]
     share, cell = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-    return Waiting(cell, share, share > BUSY) if cell else None
+    return Waiting(cell, share, share > MAX_WAITING_SHARE) if cell else None

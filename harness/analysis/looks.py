@@ -30,7 +30,7 @@ LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 
 #: The share of the level for all LOOKS together. It is below 1 because a run that stops when its intervals are
 #: narrow already gets wrong intervals in slightly more than 5 % of cases.
-SETTLING = 0.5
+LOOKS_SHARE = 0.5
 
 #: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
 #: coverage (docs/dev/validation/simulation-stopping.md).
@@ -78,7 +78,7 @@ def compute_settling_share(rounds: int) -> float:
     """Return the share of the level for the check of verdicts after `rounds` rounds with `--precision`, or 0."""
     if rounds not in LOOKS:
         return 0.0
-    return SETTLING * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
+    return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
 def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:

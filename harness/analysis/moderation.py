@@ -32,25 +32,25 @@ from harness.analysis.distributions import Floats, digamma, f_survival, tetragam
 from harness.analysis.statistics import RESOLUTION, Logs
 
 #: The degrees of freedom that a group's residual variance usually adds to the variance of a comparison.
-LENT = 4.0
+PRIOR_FREEDOM = 4.0
 
 #: The samples of two cells vary alike if their standard deviations differ by at most this factor.
-ALIKE = 2.0
+SIMILAR_FACTOR = 2.0
 
 #: With fewer comparisons than FEWEST, the weight of the prior isn't estimated. Only comparisons with at least
 #: FEWEST_FREEDOM degrees of freedom count.
 FEWEST, FEWEST_FREEDOM = 2, 2
 
-#: With fewer comparisons than FEWEST_FOR_MORE, the estimated weight is at most LENT. Only comparisons with at least
-#: FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
+#: With fewer comparisons than FEWEST_FOR_MORE, the estimated weight is at most PRIOR_FREEDOM. Only comparisons with at
+#: least FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
 FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
 #: If a variance as large as the measured one has a smaller probability than this, the prior doesn't reduce it.
-REJECTED = 0.05
+REJECTION_LEVEL = 0.05
 
 #: The limit for the only comparison of a table. It is larger, because no other comparison shows how similar variances
 #: are.
-REJECTED_ALONE = 0.10
+SINGLE_REJECTION_LEVEL = 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Scatter:
 
         def is_similar(cell: Hashable) -> bool:
             cell_error = self.within.get(cell, larger_error)
-            return not larger_error or cell_error <= ALIKE * larger_error <= ALIKE**2 * cell_error
+            return not larger_error or cell_error <= SIMILAR_FACTOR * larger_error <= SIMILAR_FACTOR**2 * cell_error
 
         similar_cells = frozenset(filter(is_similar, dict.fromkeys(self.cells)))
         if similar_cells not in self._known:
@@ -169,7 +169,7 @@ def moderate(
     # the group's residual includes the comparison's own launches, but only the other launches add information
     other_freedom = np.maximum(prior_freedom - freedom, 0.0)
     lent_freedom = np.minimum(other_freedom, _prior_freedom(variances, expected, freedom, other_freedom > 0.0))
-    largest_freedom = np.maximum(lent_freedom, np.minimum(other_freedom, LENT))
+    largest_freedom = np.maximum(lent_freedom, np.minimum(other_freedom, PRIOR_FREEDOM))
     # a variance may be small by chance, so it is at least the value with the largest weight of the prior
     moderated_variances = np.maximum(
         *((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent_freedom, largest_freedom))
@@ -180,7 +180,7 @@ def moderate(
     probability = np.where(
         other_freedom > 0.0, f_survival(freedom, np.maximum(largest_freedom, 1.0), variances / other_variance), 1.0
     )
-    is_unlikely = probability < (REJECTED if variances.size > 1 else REJECTED_ALONE)
+    is_unlikely = probability < (REJECTION_LEVEL if variances.size > 1 else SINGLE_REJECTION_LEVEL)
     return replace(
         logs,
         variance=weights * np.where(is_unlikely, np.maximum(variances, moderated_variances), moderated_variances),
@@ -190,20 +190,20 @@ def moderate(
 
 def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, can_lend: NDArray[np.bool_]) -> Floats:
     """Return the degrees of freedom of each `expected` variance, estimated from the measured `variances`."""
-    prior_freedom = np.full_like(variances, LENT)
+    prior_freedom = np.full_like(variances, PRIOR_FREEDOM)
     is_counted = can_lend & (freedom >= FEWEST_FREEDOM)
     if is_counted.sum() < FEWEST:
         return prior_freedom
     # how well the residuals predict the variances
     estimate = weight(variances[is_counted] / expected[is_counted], freedom[is_counted])
-    if estimate < LENT:
+    if estimate < PRIOR_FREEDOM:
         return np.where(is_counted, estimate, prior_freedom)
     is_counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
     if is_counted.sum() >= FEWEST_FOR_MORE:
         # use a larger weight only if the variances themselves are similar too
         variance_sets = (variances[is_counted], variances[is_counted] / expected[is_counted])
         prior_freedom[is_counted] = max(
-            LENT, min(weight(variance_set, freedom[is_counted]) for variance_set in variance_sets)
+            PRIOR_FREEDOM, min(weight(variance_set, freedom[is_counted]) for variance_set in variance_sets)
         )
     return prior_freedom
 

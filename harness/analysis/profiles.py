@@ -24,11 +24,11 @@ BUILD_CALLS = 2
 ROUNDS = 100
 
 #: The largest depth of a flame graph.
-DEEPEST = 250
+MAX_DEPTH = 250
 
 #: A function counts as a wrapper of another function if calls of the latter by the former are at least this share of
 #: the cumulative time of both functions.
-HANDED_ON = 0.9
+WRAPPER_SHARE = 0.9
 
 # functions written in C, as cProfile names them
 _BUILT_IN = re.compile(r"<built-in method (.+)>")
@@ -260,7 +260,7 @@ def _find_wrappers(profile: Profile) -> set[str]:
         for (caller, callee), seconds in seconds_by_call.items()
         if caller != callee
         and seconds > 0.0
-        and seconds >= HANDED_ON * max(times[side].cumulative for side in (caller, callee))
+        and seconds >= WRAPPER_SHARE * max(times[side].cumulative for side in (caller, callee))
     }
 
 
@@ -271,7 +271,7 @@ def tree(profile: Profile) -> Node:
     for seconds, stack in profile.stacks:
         node = root
         node.seconds += seconds
-        for place in stack[:DEEPEST]:
+        for place in stack[:MAX_DEPTH]:
             label = names[place]
             if label not in node.children:
                 node.children[label] = Node(label)

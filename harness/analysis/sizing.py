@@ -29,18 +29,18 @@ from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
-#: BELIEVED: the assumed standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
+#: ASSUMED_DEVIATION: the standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
 #: WEIGHT: the assumption has the weight of this number of launch pairs, and the pilots' pairs are added to it.
-BELIEVED, WEIGHT = 0.02, 4
+ASSUMED_DEVIATION, WEIGHT = 0.02, 4
 
 #: The assumed standard deviation between interleaved launches of a cell, as a share. More turns don't reduce it.
-BELIEVED_IN_TURNS = 0.012
+INTERLEAVED_DEVIATION = 0.012
 
 #: The smallest and the largest number of turns that a pilot suggests.
 TURNS = (10, 60)
 
 #: A truncation is as good as the best one if its marginal standard error is at most this factor times the best.
-AS_GOOD = 1.05
+ERROR_TOLERANCE = 1.05
 
 #: The fewest samples for a trend or a variance. Of three samples, the last two are often equal.
 FEWEST_SAMPLES = 4
@@ -146,7 +146,7 @@ def suggest_lengths(pilot: Launch, launch_variance: float) -> PilotEstimate:
     min_turns, max_turns = TURNS
     # a turn contains at least a sample and an untimed call
     turn_seconds = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
-    turns = math.sqrt(launch_cost / turn_seconds * _estimate_from_neighbors(steady_seconds)) / BELIEVED_IN_TURNS
+    turns = math.sqrt(launch_cost / turn_seconds * _estimate_from_neighbors(steady_seconds)) / INTERLEAVED_DEVIATION
     return PilotEstimate(
         _clamp(warmup, WARMUP), _clamp(count * mean, MEASURE), min(max_turns, max(min_turns, math.ceil(turns)))
     )
@@ -168,7 +168,7 @@ def count_settled(step_seconds: Sequence[float]) -> int:
         for omitted_count in range(len(step_seconds) // 2 + 1)
     ]
     smallest = min(errors)
-    return next(omitted_count for omitted_count, error in enumerate(errors) if error <= AS_GOOD**2 * smallest)
+    return next(omitted_count for omitted_count, error in enumerate(errors) if error <= ERROR_TOLERANCE**2 * smallest)
 
 
 def _estimate_within(step_seconds: Sequence[float]) -> float:
@@ -207,7 +207,7 @@ def _estimate_between(pilots: Sequence[Launch]) -> float:
     for launch in pilots:
         logs_by_cell[launch.group, launch.cell].append(math.log(compute_mean(launch)))
     variances = [statistics.variance(logs) for logs in logs_by_cell.values() if len(logs) > 1]
-    return (WEIGHT * BELIEVED**2 + math.fsum(variances)) / (WEIGHT + len(variances))
+    return (WEIGHT * ASSUMED_DEVIATION**2 + math.fsum(variances)) / (WEIGHT + len(variances))
 
 
 def _clamp(seconds: float, bounds: tuple[float, float]) -> float:

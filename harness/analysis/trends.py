@@ -51,20 +51,21 @@ from harness.model.scenario import Cell
 ALPHA = 0.005
 
 #: PARTS: the number of parts into which a launch's samples are divided. FEWEST: the fewest samples of a launch that is
-#: tested. ENOUGH: the fewest samples in a range of steps for a comparison in this range.
-PARTS, FEWEST, ENOUGH = 10, 2, 3
+#: tested. FEWEST_IN_RANGE: the fewest samples in a range of steps for a comparison in this range.
+PARTS, FEWEST, FEWEST_IN_RANGE = 10, 2, 3
 
-#: A change by the factor STRONG (log scale) is a trend even with few launches, if at most the share ODD of the pairs of
-#: each launch's parts contradict it, and if the probability of such pairs by chance is below CHANCE.
-STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
+#: A change by the factor STRONG_CHANGE (log scale) is a trend even with few launches, if at most the share
+#: MOST_CONTRADICTIONS of the pairs of each launch's parts contradict it, and if the probability of such pairs by chance
+#: is below CHANCE_LEVEL.
+STRONG_CHANGE, MOST_CONTRADICTIONS, CHANCE_LEVEL = math.log(2.0), 0.05, 1e-6
 #: With at least this many launches, it is enough if the probability is below ALPHA.
-FEW = 3
+FEWEST_TESTED = 3
 
 #: In a group of at least this many cells, a trend of one cell can be distinguished from effects of the machine on all.
-SURE = 3
+FEWEST_CELLS = 3
 
 #: A step becomes slower if its samples are slower than the warm-up by more than this factor (log scale).
-GROWN = math.log(1.5)
+WARM_UP_GROWTH = math.log(1.5)
 
 
 # the function that returns the times of samples: wall-clock or CPU time
@@ -115,9 +116,9 @@ def _find_trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dic
     usable_launches = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
     logs = [_compute_logs(usable_launches, measure) for measure in (_get_seconds, _get_cpu_seconds)]
     relative_logs = [_compute_relative_logs(usable_launches, clock_logs) for clock_logs in logs]
-    is_small = len({launch.cell for launch in usable_launches}) < SURE
+    is_small = len({launch.cell for launch in usable_launches}) < FEWEST_CELLS
     return {
-        cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG)
+        cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG_CHANGE)
         for cell, launches in numbers.items()
         if (trend := _find_trend(launches, logs, relative_logs, margin))
     }
@@ -182,9 +183,12 @@ def _find_direction(launches: Sequence[Floats], margin: float) -> int:
 def is_doubled(launches: Sequence[Floats]) -> bool:
     """Return whether the time per step doubles or halves, and nearly all pairs of parts of each launch agree."""
     falling_pairs, pairs, probability = _count_falling_pairs(launches)
-    is_one_way = bool(np.all(falling_pairs <= ODD * pairs) or np.all(pairs - falling_pairs <= ODD * pairs))
-    is_large = abs(fmean(change(launches))) > STRONG
-    return is_large and is_one_way and probability < (CHANCE if len(launches) < FEW else ALPHA)
+    is_one_way = bool(
+        np.all(falling_pairs <= MOST_CONTRADICTIONS * pairs)
+        or np.all(pairs - falling_pairs <= MOST_CONTRADICTIONS * pairs)
+    )
+    is_large = abs(fmean(change(launches))) > STRONG_CHANGE
+    return is_large and is_one_way and probability < (CHANCE_LEVEL if len(launches) < FEWEST_TESTED else ALPHA)
 
 
 def change(launches: Sequence[Floats]) -> Floats:
@@ -438,7 +442,7 @@ def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
         return None
     all_spans = [spans(launch) for launch in launches]
     steps = Interval(max(float(starts[0]) for starts, _ in all_spans), min(float(ends[-1]) for _, ends in all_spans))
-    has_enough = all(compute_within(launch, steps)[1] >= ENOUGH - 1e-9 for launch in launches)
+    has_enough = all(compute_within(launch, steps)[1] >= FEWEST_IN_RANGE - 1e-9 for launch in launches)
     return steps if has_enough else None
 
 
@@ -490,7 +494,7 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
     if not warm_up_seconds or len(warm_up_seconds) < len(launches):
         return None
     logs = [math.log(launch.mean / warm_up) for launch, warm_up in zip(launches, warm_up_seconds, strict=True)]
-    if fmean(logs) < GROWN or not _is_beyond(logs, GROWN):
+    if fmean(logs) < WARM_UP_GROWTH or not _is_beyond(logs, WARM_UP_GROWTH):
         return None
     middle_step = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is only known for the samples

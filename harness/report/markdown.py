@@ -39,7 +39,7 @@ NAMED, NAME_CHARACTERS = 20, 100
 ROOM = 4_000
 
 #: The largest width to which table cells are padded, because otherwise one long text would make all lines wide.
-PADDED = 64
+MAX_PADDED_WIDTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,12 @@ def _render_entry(entry: Entry) -> str:
 def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """Return a Markdown table of escaped cells with aligned columns. Columns in `right` are aligned to the right."""
     widths = [
-        max(3, _measure_width(heading), *(width for row in rows if (width := _measure_width(row[index])) <= PADDED), 0)
+        max(
+            3,
+            _measure_width(heading),
+            *(width for row in rows if (width := _measure_width(row[index])) <= MAX_PADDED_WIDTH),
+            0,
+        )
         for index, heading in enumerate(headings)
     ]
     rule = ["-" * (width - 1) + ":" if index in right else "-" * width for index, width in enumerate(widths)]

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import (
-    HANDED_ON,
+    WRAPPER_SHARE,
     ClassifiedFunctions,
     FunctionChange,
     FunctionClass,
@@ -49,10 +49,10 @@ from harness.report.sections import run_info, timeline
 FUNCTIONS, MOVES = 12, 16
 
 #: The smallest width of a function that is drawn, as a share of the picture's width.
-LEAST = 0.004
+MIN_WIDTH = 0.004
 
 #: If there are more cells than this, all tables are folded.
-SHOWN = 4
+MAX_UNFOLDED_CELLS = 4
 
 Profiles = Mapping[Part, Profile]
 Profiled = Sequence[tuple[Launch, Profiles]]
@@ -118,7 +118,7 @@ class ProfileReport:
         profile = self._get_main_profile(cell)
         drawings = list(self._draw_flame_graph(cell, profile))
         title = f"{self.name(cell)}: {_describe_calls(profile)}"
-        if drawings and len(self.cells) > SHOWN:
+        if drawings and len(self.cells) > MAX_UNFOLDED_CELLS:
             yield Folded(title, drawings, where=Where.PAGE)
         elif drawings:
             yield Heading(title, where=Where.PAGE)
@@ -204,8 +204,8 @@ class ProfileReport:
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
             f"{other_side}, largest changes first. Functions are matched by module and name, without packages, "
             "because releases rename them. A function that is missing on one side has the share 0 there. The table by "
-            f"cumulative time omits a function that spends {format_plain(100 * HANDED_ON)} % of its time or more in a "
-            "single function that nothing else calls.",
+            f"cumulative time omits a function that spends {format_plain(100 * WRAPPER_SHARE)} % of its time or more in "
+            "a single function that nothing else calls.",
             True,
             where=FILES,
         )
@@ -238,7 +238,7 @@ class ProfileReport:
         for kind in ("own", "cumulative"):
             caption, rows = f"Functions by {kind} time", find_top(profile, FUNCTIONS, own=kind == "own")
             table = tabulate(caption, _list_time_columns(profile), rows, where=FILES)
-            is_folded = kind == "cumulative" or len(self.cells) > SHOWN
+            is_folded = kind == "cumulative" or len(self.cells) > MAX_UNFOLDED_CELLS
             yield Folded(caption, [table], where=FILES) if is_folded else table
         artifacts = self.launches[cell].artifacts
         stats_file = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
@@ -247,7 +247,7 @@ class ProfileReport:
 
     def _draw_flame_graph(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
         """Yield the flame graph; nothing if there are no samples."""
-        frames, patterns = list_frames(tree(profile), LEAST), self.patterns(cell)
+        frames, patterns = list_frames(tree(profile), MIN_WIDTH), self.patterns(cell)
         if frames:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
             svg = flamegraphs.draw(frames, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))

@@ -25,7 +25,7 @@ LADDERS: Sequence[Sequence[float]] = (
 )
 
 #: The largest factor between the outermost ticks of an axis of ratios and the ends of the axis, if enough ticks fit.
-BARE = 2.5
+MAX_BARE_FACTOR = 2.5
 
 #: The Vega expression for the labels of an axis of ratios.
 RATIO = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e4 ? '.3~g' : ',.3~r') + '×'"
@@ -76,7 +76,7 @@ def choose_ratio_ticks(domain: Interval, width: float, min_gap: float = APART) -
     """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
     Ticks have a distance of at least `min_gap` pixels. If there is enough space, the outermost ticks are within a
-    factor of BARE from the ends of the axis.
+    factor of MAX_BARE_FACTOR from the ends of the axis.
     """
     scale = width / math.log(domain.high / domain.low)
     fitting_sets = []
@@ -86,7 +86,11 @@ def choose_ratio_ticks(domain: Interval, width: float, min_gap: float = APART) -
             scale * math.log(high_mark / low_mark) >= min_gap for low_mark, high_mark in pairwise(marks)
         ):
             fitting_sets.append(marks)
-    covering = (marks for marks in fitting_sets if marks[0] <= domain.low * BARE and marks[-1] * BARE >= domain.high)
+    covering = (
+        marks
+        for marks in fitting_sets
+        if marks[0] <= domain.low * MAX_BARE_FACTOR and marks[-1] * MAX_BARE_FACTOR >= domain.high
+    )
     return next(covering, fitting_sets[0] if fitting_sets else [1.0])
 
 

@@ -27,10 +27,10 @@ CURVES = len(LOOKS)
 
 #: The height of the plot and the smallest distance between ticks, in pixels, and the smallest number of environments
 #: whose names are vertical.
-HEIGHT, APART, UPRIGHT = 240, 18, 12
+HEIGHT, APART, VERTICAL_FROM = 240, 18, 12
 
 #: If a ratio is larger than this, the axis ends at a tick above all ratios.
-FAR = 2.0
+LARGE_RATIO = 2.0
 
 #: The largest number of changes between adjacent releases that are listed.
 CHANGES = 4
@@ -95,7 +95,7 @@ class Lines:
         domain = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
         highest = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
-        axis_end = next((mark for mark in marks if mark >= highest), highest) if highest > FAR else highest
+        axis_end = next((mark for mark in marks if mark >= highest), highest) if highest > LARGE_RATIO else highest
         return replace(domain, high=max(domain.high, axis_end))
 
     @property
@@ -213,7 +213,7 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
     domain, series = chart.shown, list(chart.curves)
     by_series = dict(zip(series, LOOKS, strict=False))
     looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(series))
-    angle = -90 if len(chart.order) >= UPRIGHT else -45
+    angle = -90 if len(chart.order) >= VERTICAL_FROM else -45
     x = {
         "field": "environment",
         "type": "ordinal",

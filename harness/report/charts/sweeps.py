@@ -26,7 +26,7 @@ from harness.report.format import Unit
 PANELS, CURVES = 12, len(LOOKS)
 
 #: In pixels: the height of a single panel, the height of each of several panels, and the width of a panel's axis.
-ALONE, BESIDE, AXIS = 260, 200, 76
+SINGLE_HEIGHT, PANEL_HEIGHT, AXIS_WIDTH = 260, 200, 76
 
 #: The number of panels in a row.
 COLUMNS = 2
@@ -35,7 +35,7 @@ COLUMNS = 2
 STEPS = 8
 
 #: The space on an axis beyond the first and the last size, as a share of the axis's length.
-ROOM = 0.04
+AXIS_PADDING = 0.04
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +116,8 @@ def _draw_axis(name: str, table: ScenarioTable, sweeps: Sequence[MeasuredSweep])
     drawn_panels = [
         {
             **({} if is_single and not panel.name else {"title": {"text": panel.name, "fontSize": 11, "offset": 6}}),
-            "width": layout.WIDTH // (1 if is_single else COLUMNS) - AXIS,
-            "height": ALONE if is_single else BESIDE,
+            "width": layout.WIDTH // (1 if is_single else COLUMNS) - AXIS_WIDTH,
+            "height": SINGLE_HEIGHT if is_single else PANEL_HEIGHT,
             "layer": _make_layers(panel, make_channels, looks, domain, unit),
         }
         for panel in panels
@@ -187,10 +187,10 @@ def _make_size_channel(sweeps: Sequence[MeasuredSweep]) -> Specification:
     axis, unit = sweeps[0].axis, sweeps[0].unit
     smallest, largest = sizes[0], sizes[-1]
     if smallest > 0.0:
-        factor = (largest / smallest) ** ROOM
+        factor = (largest / smallest) ** AXIS_PADDING
         domain = Interval(smallest / factor, largest * factor)
     else:
-        padding = ROOM * (largest - smallest)
+        padding = AXIS_PADDING * (largest - smallest)
         domain = Interval(smallest - padding, largest + padding)
     labels = {
         "title": escape_terminal(f"{axis}, {unit}" if unit not in ("", axis) else axis),

@@ -16,7 +16,7 @@ PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "sys
 #: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{measure}` in a
 #: title is replaced by the name of the measured quantity.
 MARKS = ("point", "bar")
-TOLD: Sequence[tuple[str, str, str]] = (
+TOOLTIP_FIELDS: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
     ("kind", "what", ""),
     ("place", "launch", ""),
@@ -61,7 +61,7 @@ def _add_tooltip(unit: Specification, measure: str) -> Specification:
             "title": title.format(measure=measure),
             **({"type": "quantitative", "format": format} if format else {}),
         }
-        for field, title, format in TOLD
+        for field, title, format in TOOLTIP_FIELDS
         # a scenario without series has one series without a name
         if field in fields and (field == "takes" or values[0][field] != "")
     ]

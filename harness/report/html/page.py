@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 #: A column is wrapped if it contains a text with more characters than this.
-WRAPPED = 40
+WRAP_CHARACTERS = 40
 
 #: The kinds of blocks that templates distinguish, by name.
 BLOCKS: Sequence[type[Block]] = (
@@ -162,7 +162,7 @@ def _find_wrapped(table: Table) -> set[int]:
     return {
         index
         for index, head in enumerate(table.heads)
-        if not head.is_number and any(len(line.entries[index].text) > WRAPPED for line in table.lines)
+        if not head.is_number and any(len(line.entries[index].text) > WRAP_CHARACTERS for line in table.lines)
     }
 
 

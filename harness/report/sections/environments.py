@@ -14,7 +14,7 @@ from harness.report.phrases import SIDE_BY_SIDE, describe_overrides
 PACKAGES = 6
 
 #: The prefix of a package that is in the environment in the line above, but not in this environment.
-GONE = "-"
+REMOVED_PREFIX = "-"
 
 # a column that is shown only if the environments differ in it
 _OPTIONAL_PACKAGE = "TensorFlow's package"
@@ -52,7 +52,7 @@ def _list_blocks(results: Results) -> Iterator[Block]:
     if changing and len(run.environments) > SIDE_BY_SIDE:
         note = (
             "The first line lists every version that differs between environments. Each further line lists only "
-            f"differences from the line above. A {GONE} before a package means that it was removed."
+            f"differences from the line above. A {REMOVED_PREFIX} before a package means that it was removed."
         )
         yield Folded("Other packages that change", [tabulate_changes(run, changing), Text(note, True)])
     elif changing:
@@ -129,7 +129,7 @@ def _find_changed(software: Sequence[Software], index: int) -> str:
     for package in software:
         version, previous = package.versions[index], package.versions[index - 1] if index else ""
         if version != previous:
-            texts.append(f"{package.name} {version}" if version else f"{GONE}{package.name}")
+            texts.append(f"{package.name} {version}" if version else f"{REMOVED_PREFIX}{package.name}")
     return ", ".join(texts)
 
 

@@ -88,9 +88,8 @@ def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
     The text is empty if no group ended early. `command_to_continue` returns the command that continues the run.
     """
     plan, groups = run.plan, len(run.plan.groups)
-    budget, budget_note = budget_seconds(
-        plan, launches
-    ), " set by the suite" if plan.budget_is_wish and run.suite else ""
+    budget = budget_seconds(plan, launches)
+    budget_note = " set by the suite" if plan.budget_is_wish and run.suite else ""
     if plan.budget_seconds and budget != plan.budget_seconds:
         quota = share(find_granted_share(launches))
         budget_note = f" ({duration(plan.budget_seconds)}{budget_note}, at a CPU quota of {quota})"

@@ -21,7 +21,7 @@ SHARE = 0.01
 
 #: The setting that avoids page faults, and its value.
 MALLOC, KEEP = "malloc", "keep"
-KEPT = (
+KEPT_MEMORY_NOTE = (
     "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
     "release's default, pass -a malloc=default."
 )
@@ -52,7 +52,7 @@ def describe_page_faults(results: Results) -> list[str]:
     """
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
-        return [KEPT]
+        return [KEPT_MEMORY_NOTE]
     by_share = [
         (share, table, cell) for table, cell in cells if (share := compare_faults(cell.used, cell.step)) > SHARE
     ]
