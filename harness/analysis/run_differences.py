@@ -12,7 +12,7 @@ from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: Two machines have the same memory if the sizes differ by at most this share. The kernel's own part of it varies.
+#: Two machines have the same memory if the sizes differ by at most this share. The kernel's share of the memory varies.
 MEMORY = 0.05
 
 # facts of Docker Engine on this machine that the facts of the host already contain

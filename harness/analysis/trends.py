@@ -252,7 +252,7 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return each launch's number of falling pairs of parts, its number of pairs, and a probability.
 
-    The probability is that chance alone makes the total number of falling pairs at least as extreme (two-sided).
+    The probability is for a total number of falling pairs that is at least as extreme by chance alone (two-sided).
     """
     falling_pairs, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)

@@ -65,7 +65,7 @@ class Verdict(StrEnum):
 
 
 class Withheld(StrEnum):
-    """Why a comparison has no verdict."""
+    """The reason why a comparison has no verdict."""
 
     FEW_ROUNDS = "few rounds"
     CONTROL = "control"

@@ -44,7 +44,7 @@ def clean(text: str) -> str:
 
 def escape_terminal(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
-    # cut the text before cleaning too, because cleaning 10 MB would take seconds
+    # cut the text before it is cleaned, because cleaning 10 MB would take seconds
     return shorten(" ".join(clean(text[: 4 * max_length]).split()), max_length)
 
 

@@ -204,8 +204,8 @@ class ProfileReport:
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
             f"{other_side}, largest changes first. Functions are matched by module and name, without packages, "
             "because releases rename them. A function that is missing on one side has the share 0 there. The table by "
-            f"cumulative time omits a function that spends {format_plain(100 * WRAPPER_SHARE)} % of its time or more in "
-            "a single function that nothing else calls.",
+            f"cumulative time omits a function that spends {format_plain(100 * WRAPPER_SHARE)} % of its time or more "
+            "in a single function that nothing else calls.",
             True,
             where=FILES,
         )

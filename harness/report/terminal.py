@@ -1,4 +1,4 @@
-"""Printing of a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
+"""Output of a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -310,7 +310,7 @@ class RunFolder:
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector in the block, and exclude objects that exist at its end from later collections.
+    """Disable the garbage collector in the block. Later collections ignore objects that exist when the block ends.
 
     Reading a run creates hundreds of thousands of objects, and hardly any of them becomes garbage.
     """

@@ -286,7 +286,7 @@ def make_estimate_layers(
 def make_heading_layers(
     values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
 ) -> list[Specification]:
-    """Return layers with the names of rows, `up` pixels above the middle. They end `free` pixels before the right edge.
+    """Return layers with the names of rows, `up` pixels above the middle, to `free` pixels before the right edge.
 
     The first of the two layers is a white border, so that vertical lines of the plot don't cross the names.
     """

@@ -21,7 +21,7 @@ from harness.report.sections.observations import (
     tabulate_by_environment,
 )
 
-#: The headings before the environments.
+#: The headings of the columns before the environments.
 LABELS = ("observation", "where", "stated")
 
 

@@ -162,7 +162,7 @@ def describe_scenario(results: Results, scenario: Scenario) -> Words:
 
 
 def _count_cells(count: int, cells: int, noun: str) -> str:
-    """Return how many of a scenario's cells have something: `3 of them with a result`."""
+    """Return a phrase on the number of a scenario's cells that have `noun`: `3 of them with a result`."""
     if cells == 1:
         return f"with {noun}" if count else f"without {noun}"
     share = "none" if not count else "all" if count == cells else f"{count} of them"

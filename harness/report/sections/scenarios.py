@@ -279,7 +279,7 @@ def make_legends(
 
 
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
-    """Yield explanations if verdicts were computed more than once during the run, which changes their level."""
+    """Yield explanations if verdicts were computed more than once during the run, because this changes their level."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
     previous = [describe_after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})

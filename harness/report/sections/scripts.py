@@ -50,7 +50,7 @@ def describe_scripts(results: Results) -> list[str]:
 
 
 def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
-    """Return whether the sentences explain all missing results."""
+    """Return whether the sentences of `describe_scripts` explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
     return len(scripts) == len(results.run.scenarios) and all(missing.status in _STATUS_PHRASES for missing in reasons)
 

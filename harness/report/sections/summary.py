@@ -185,7 +185,7 @@ def _describe_versions(run_environments: Sequence[Environment]) -> str:
 
 
 def describe_answers(results: Results, limit: int = SENTENCES) -> list[str]:
-    """Return the first results as sentences. A sentence omits shared values that the sentence before it contains.
+    """Return the first results as sentences. A sentence omits shared values that the previous sentence contains.
 
     For plain scripts, return all sentences about them.
     """
@@ -393,7 +393,7 @@ def _add_values(name: str, values: Sequence[str]) -> str:
 
 
 def _name_environment_pair(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by their difference: TensorFlow, Keras or packages. None means: use their own names."""
+    """Name two environments by their difference: TensorFlow, Keras or packages. The result is None if their own names must be used."""
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
@@ -540,8 +540,8 @@ def find_rounds_to_settle(results: Results) -> int | None:
 def _find_rounds(results: Results, needs: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
     """Return the number of rounds that `suggest_rounds` suggests; None if no number is likely to be enough.
 
-    Groups that can't be continued are omitted. The number isn't below the rounds of a group, because `--resume` refuses
-    such a number.
+    Groups that can't be continued are omitted. The number isn't below the number of rounds of any group, because
+    `--resume` refuses such a number.
     """
     totals = sorted(
         lookup.rounds_of(cell) + rounds_needed.rounds

@@ -143,7 +143,7 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 
 
 def describe_devices(results: Results) -> list[str]:
-    """Return a sentence for each comparison of devices along a sweep: the size from which on a device is faster.
+    """Return a sentence for each comparison of devices along a sweep: the size at and above which a device is faster.
 
     Unlike crossovers, the sentence contains only measured sizes, and is based on their verdicts.
     """
