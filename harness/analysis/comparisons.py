@@ -90,7 +90,7 @@ class Compared:
 
     @property
     def bias(self) -> Estimate | None:
-        """The ratio in `alone`, if it differs significantly from 1. It makes both intervals wider."""
+        """The ratio in `alone`, if it differs significantly from 1. This bias makes both intervals wider."""
         return self.alone if interleaving.is_bias(self.alone) else None
 
 

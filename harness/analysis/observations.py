@@ -107,7 +107,7 @@ def are_equal(one: Any, other: Any) -> bool:
 
     A boolean doesn't equal a number.
     """
-    if isinstance(one, str | bool) or isinstance(other, bool):  # first, because most values are texts
+    if isinstance(one, str | bool) or isinstance(other, bool):  # texts are checked first, because most values are texts
         return type(one) is type(other) and bool(one == other)
     if isinstance(one, int | float) and isinstance(other, int | float):
         # a larger integer may not fit into a float

@@ -62,7 +62,7 @@ def _get_observed(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
 
 
 def _describe_place(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return the cell's environment if it differs from the compared cell's environment, otherwise the differing axes."""
+    """Return the cell's environment if it differs from the compared cell's, otherwise the axis values that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}

@@ -66,7 +66,7 @@ class SweepComparison:
 
     @property
     def unclear(self) -> Sequence[Interval]:
-        """The sizes at which it isn't certain which of the two sides takes less time."""
+        """The ranges of sizes in which neither side certainly takes less time."""
         return self.lead.unclear if self.lead else ()
 
     @property

@@ -60,7 +60,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, results: Path, run: str) -> "RunFolder":
-        """Create the folder of a new run, and check that it can be written and that there is enough disk space."""
+        """Create the folder of a new run, and check that the folder is writable and that there is enough disk space."""
         path, is_made = results / run, False
         try:
             str(path).encode()

@@ -39,7 +39,8 @@ class Drawer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the renderer's messages are only for its developers
             text=True,
-            start_new_session=True,  # Ctrl-C must not end it, because the report of an interrupted run has charts too
+            # Ctrl-C must not end this process, because the report of an interrupted run has charts too
+            start_new_session=True,
         )
         self._lock = Lock()
         atexit.register(self.close)

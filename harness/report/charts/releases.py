@@ -66,7 +66,7 @@ class ReleaseChange:
 
     @property
     def factor(self) -> float:
-        """The time of the later release relative to the earlier one."""
+        """The time of the later release relative to the earlier release."""
         return self.after.takes.value / self.before.takes.value
 
     def __str__(self) -> str:

@@ -54,7 +54,7 @@ class PageScript:
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """The assets of the page. The script `first` is in its head; `vega` and then `last` are at its end."""
+    """The assets of the page. The script `first` is in its head. The scripts `vega` and `last` are at its end."""
 
     style: str
     first: PageScript

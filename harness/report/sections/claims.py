@@ -251,7 +251,7 @@ def _describe_elsewhere(place: ClaimPlace) -> str:
 
 
 def _explain_unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
-    """Explain why a claim has no outcome, and what would settle it."""
+    """Explain why a claim has no clear outcome, and how many rounds would give one."""
     smallest = format_exact(claim.range[0])
     bound = (
         f"at most {_format_value(place.at_most, place)}, below the claimed {smallest}"

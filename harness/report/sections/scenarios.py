@@ -234,8 +234,8 @@ def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> s
 def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) -> str:
     """Return the count of each verdict, and how many verdicts an A/A control withholds.
 
-    For example, `Of 5 comparisons: 3 slower, 2 unclear.` Runs on several machines, and quantities, have their own
-    controls, so a control may withhold only some verdicts.
+    For example, `Of 5 comparisons: 3 slower, 2 unclear.` Each machine and each quantity has its own
+    control, so a control may withhold only some verdicts.
     """
     total = counted(len(compared), "comparison")
     if has_few_rounds:
@@ -387,7 +387,7 @@ def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[
 def make_times_table(table: ScenarioTable) -> Table:
     """Return a table with a row per combination of axes and a column per environment and compared value.
 
-    If these would be too many columns, each environment gets a separate row.
+    If there would be too many columns, each environment gets a separate row.
     """
     unit = unit_of(table)
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]

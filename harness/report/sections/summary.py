@@ -393,7 +393,7 @@ def _add_values(name: str, values: Sequence[str]) -> str:
 
 
 def _name_environment_pair(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by their difference: TensorFlow, Keras or packages. The result is None if their own names must be used."""
+    """Name two environments by their difference: TensorFlow, Keras or packages; None to use their own names."""
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
