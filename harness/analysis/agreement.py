@@ -33,7 +33,7 @@ class Agreement:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether all verdicts are clear and equal. False if clear verdicts differ; None if it isn't certain."""
+        """Whether all verdicts are clear and equal. False if clear verdicts differ, otherwise None."""
         verdicts = self.verdicts.values()
         clear = {verdict for verdict in verdicts if verdict not in (None, Verdict.UNCLEAR)}
         if len(clear) > 1:
@@ -44,16 +44,18 @@ class Agreement:
 def agreements(table: ScenarioTable) -> list[Agreement]:
     """Return the comparisons of a table that several machines measured, in the table's order."""
     comparisons: list[Agreement] = []
-    for index, head in enumerate(table.columns):
-        alike: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    for index, column in enumerate(table.columns):
+        rows_by_axes: dict[tuple[object, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
             if row.machine and row.values[index].compared:
-                shared = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
-                alike[row.device, *shared].append(row)
-        comparisons += [_compare_machines(table, head, index, rows) for rows in alike.values() if len(rows) > 1]
+                shared_values = tuple(value for axis, value in row.axes.items() if axis != MACHINE)
+                rows_by_axes[row.device, *shared_values].append(row)
+        comparisons += [
+            _compare_machines(table, column, index, rows) for rows in rows_by_axes.values() if len(rows) > 1
+        ]
     return comparisons
 
 
-def _compare_machines(table: ScenarioTable, head: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
+def _compare_machines(table: ScenarioTable, column: ScenarioColumn, index: int, rows: Sequence[Row]) -> Agreement:
     compared = {row.machine: comparison for row in rows if (comparison := row.values[index].compared)}
-    return Agreement(table, head, rows[0], compared)
+    return Agreement(table, column, rows[0], compared)

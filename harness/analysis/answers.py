@@ -33,11 +33,11 @@ class Finding:
     @property
     def deciding(self) -> Deciding | None:
         """The interval of the ratio that decides the verdict, if the shown interval alone would be unclear."""
-        deciding = self.compared.deciding
-        if deciding is None or self.ratio == self.compared.ratio:
-            return deciding
-        turned = replace(self.compared.ratio, interval=deciding.interval).inverse.interval
-        return Deciding(turned, deciding.level) if turned else None
+        interval_of_ratio = self.compared.deciding
+        if interval_of_ratio is None or self.ratio == self.compared.ratio:
+            return interval_of_ratio
+        inverse_interval = replace(self.compared.ratio, interval=interval_of_ratio.interval).inverse.interval
+        return Deciding(inverse_interval, interval_of_ratio.level) if inverse_interval else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +62,8 @@ class Answer:
     @property
     def common(self) -> dict[str, str]:
         """The row axes that have the same value in all findings, with this value."""
-        first, *rest = (finding.row.axes for finding in self.findings)
-        return {axis: first[axis] for axis in self.table.row_axes if all(o[axis] == first[axis] for o in rest)}
+        first, *others = (finding.row.axes for finding in self.findings)
+        return {axis: first[axis] for axis in self.table.row_axes if all(axes[axis] == first[axis] for axes in others)}
 
     @property
     def is_decided(self) -> bool:
@@ -72,7 +72,7 @@ class Answer:
 
     @property
     def distance(self) -> float:
-        """The largest distance of a row's ratio from 1, on the log scale, over rows that did the same work; or 0."""
+        """The largest distance of a ratio from 1, on the log scale, among rows that did the same work; or 0."""
         return max(
             (finding.distance for finding in self.findings if finding.verdict is not Verdict.DIFFERENT_WORK),
             default=0.0,
@@ -82,18 +82,18 @@ class Answer:
 def answers(table: ScenarioTable) -> list[Answer]:
     """Return an answer for each comparison of the table that has a ratio, by machine, most important first.
 
-    Comparisons with a clear verdict in at least one row come first. Otherwise, the order is the header's order. For one
-    entry of the header, comparisons with the largest distance from a ratio of 1 come first.
+    Comparisons with a clear verdict in at least one row come first. Otherwise, the order is the header's order. Among
+    the comparisons of one entry, those whose ratios are farthest from 1 come first.
     """
     entries = list(table.scenario.compare)
-    unordered = [
-        _make_answer(table, head.comparison, index, head, machine)
-        for index, head in enumerate(table.columns)
+    unsorted_answers = [
+        _make_answer(table, column.comparison, index, column, machine)
+        for index, column in enumerate(table.columns)
         for machine in dict.fromkeys(row.machine for row in table.rows if row.values[index].compared)
-        if head.comparison
+        if column.comparison
     ]
     return sorted(
-        unordered, key=lambda answer: (not answer.is_decided, entries.index(answer.comparison), -answer.distance)
+        unsorted_answers, key=lambda answer: (not answer.is_decided, entries.index(answer.comparison), -answer.distance)
     )
 
 
@@ -110,12 +110,12 @@ def interleave_answers(answered: Sequence[Sequence[Answer]]) -> list[Answer]:
 
     Among the answers of the same rank, clear answers come first.
     """
-    turns = ([answer for answer in turn if answer is not None] for turn in zip_longest(*answered))
-    return [answer for turn in turns for answer in sorted(turn, key=lambda candidate: not candidate.is_decided)]
+    ranks = ([answer for answer in rank if answer is not None] for rank in zip_longest(*answered))
+    return [answer for rank in ranks for answer in sorted(rank, key=lambda candidate: not candidate.is_decided)]
 
 
-def _make_answer(table: ScenarioTable, entry: Comparison, index: int, head: ScenarioColumn, machine: str) -> Answer:
-    assert head.other is not None, "a column with a comparison has two sides"
+def _make_answer(table: ScenarioTable, entry: Comparison, index: int, column: ScenarioColumn, machine: str) -> Answer:
+    assert column.other is not None, "a column with a comparison has two sides"
     is_about_cell = describes_cell(entry)
     findings = []
     for row in (table_row for table_row in table.rows if table_row.machine == machine):
@@ -126,16 +126,16 @@ def _make_answer(table: ScenarioTable, entry: Comparison, index: int, head: Scen
             findings.append(
                 Finding(row, compared.ratio.inverse, compared.verdict and compared.verdict.turned, compared)
             )
-    sides = (head.side, head.other) if is_about_cell else (head.other, head.side)
+    sides = (column.side, column.other) if is_about_cell else (column.other, column.side)
     subject, base = (side.values for side in sides)
-    differing = [axis for axis in subject if subject[axis] != base[axis]]
+    differing_axes = [axis for axis in subject if subject[axis] != base[axis]]
     return Answer(
         table=table,
         comparison=entry,
         subject=subject[entry.along],
         base=base[entry.along],
-        context={axis: subject[axis] for axis in (ENVIRONMENT, *table.column_axes) if axis not in differing},
-        subject_has=[subject[axis] for axis in differing if axis != entry.along],
-        base_has=[base[axis] for axis in differing if axis != entry.along],
+        context={axis: subject[axis] for axis in (ENVIRONMENT, *table.column_axes) if axis not in differing_axes},
+        subject_has=[subject[axis] for axis in differing_axes if axis != entry.along],
+        base_has=[base[axis] for axis in differing_axes if axis != entry.along],
         findings=sorted(findings, key=lambda finding: finding.ratio.value),
     )

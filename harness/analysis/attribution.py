@@ -22,8 +22,8 @@ from harness.model.scenario import DEVICE, ENVIRONMENT, Cell, Scenario
 #: The largest number of interactions in a report. Interactions beyond the margin come first, then those farther from 1.
 INTERACTIONS = 12
 
-#: The largest number of boxes in the search for a complete factorial. If some levels are missing as a whole, the search
-#: needs a few dozen boxes.
+#: The largest number of boxes in the search for a complete factorial. If some levels have no cells, the search needs a
+#: few dozen boxes.
 MOST_BOXES = 1000
 
 # for each axis, the ascending indices of the levels that a box contains
@@ -36,8 +36,8 @@ class Attribution:
 
     `axes` contains the axes that vary, with their levels, base first. `held` contains the other axes with several
     values in the run, each with the one value that was used. Of the `of` cells with a result, `cells` cells form the
-    complete factorial. It uses the `rounds` rounds that all these cells have. `unchecked`: for some compared cells, it
-    is unknown whether they did the same work. All results come from one `machine`, if the run has several.
+    complete factorial. The effects are from the `rounds` rounds that all these cells have. `unchecked`: it is unknown
+    whether some compared cells did the same work. All results come from one `machine`, if the run has several.
     """
 
     scenario: Scenario
@@ -70,9 +70,9 @@ class Attribution:
 
     @property
     def displayed_effects(self) -> list[Effect]:
-        """The effects that reports show: all except the interactions in `left`."""
-        left = {id(effect) for effect in self.left}
-        return [effect for effect in self.effects if id(effect) not in left]
+        """The effects that reports show: all except the interactions in `omitted_ids`."""
+        omitted_ids = {id(effect) for effect in self.left}
+        return [effect for effect in self.effects if id(effect) not in omitted_ids]
 
     @property
     def left(self) -> list[Effect]:
@@ -99,40 +99,40 @@ def attributions(run: Run, table: ScenarioTable, lookup: Lookup) -> list[Attribu
 def _attribute_effects(
     run: Run, table: ScenarioTable, lookup: Lookup, device: Device, machine: str
 ) -> Attribution | None:
-    values = [(table.cell(row, head.side), value) for row, head, value in table.times() if row.machine == machine]
+    values = [(table.cell(row, column.side), value) for row, column, value in table.times() if row.machine == machine]
     devices = {device, *map(Device, table.scenario.axes.get(DEVICE, ()))}
     measured = [cell for cell, value in values if cell.device in devices and value.estimate]
-    enough = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
-    odd = _find_different_work(table)
+    needed_rounds = min(FEWEST_ROUNDS, max((len(lookup.series[cell]) for cell in measured), default=0))
+    excluded_cells = _find_different_work(table)
     usable = {
         cell: {ENVIRONMENT: cell.environment, **cell.axes}
         for cell in measured
-        if cell not in odd and cell not in lookup.trends and len(lookup.series[cell]) >= enough
+        if cell not in excluded_cells and cell not in lookup.trends and len(lookup.series[cell]) >= needed_rounds
     }
     axes = _find_levels(run, table.scenario, list(usable.values()))
     points = {tuple(facts[axis] for axis in axes): cell for cell, facts in usable.items()}
-    kept = find_largest(axes, points)
-    if kept is None:
+    factorial = find_largest(axes, points)
+    if factorial is None:
         return None
-    cells = [points[point] for point in product(*kept.values())]
+    cells = [points[point] for point in product(*factorial.values())]
     rounds = sorted(set.intersection(*(set(lookup.series[cell]) for cell in cells)))
-    if not rounds or not _is_together(cells, rounds, lookup):
+    if not rounds or not _were_measured_together(cells, rounds, lookup):
         return None
-    varying = {axis: levels for axis, levels in kept.items() if len(levels) > 1}
+    varying_levels = {axis: levels for axis, levels in factorial.items() if len(levels) > 1}
     logs = np.log([[lookup.series[cell][number] for cell in cells] for number in rounds])
-    shaped = logs.reshape(len(rounds), *(len(levels) for levels in varying.values()))
-    contention = _find_contention(lookup, cells, rounds, shaped.shape)
+    log_array = logs.reshape(len(rounds), *(len(levels) for levels in varying_levels.values()))
+    contention = _find_contention(lookup, cells, rounds, log_array.shape)
     return Attribution(
         scenario=table.scenario,
         device=device,
-        axes=varying,
-        held={axis: kept[axis][0] for axis in kept if axis not in varying and len(axes[axis]) > 1},
+        axes=varying_levels,
+        held={axis: factorial[axis][0] for axis in factorial if axis not in varying_levels and len(axes[axis]) > 1},
         cells=len(cells),
         of=len(measured),
         rounds=len(rounds),
         effects=effects(
-            shaped,
-            varying,
+            log_array,
+            varying_levels,
             run.plan.margin,
             lookup.control_of(cells[0]),
             share=_find_share(table, cells, lookup),
@@ -159,7 +159,7 @@ def _find_share(table: ScenarioTable, cells: Sequence[Cell], lookup: Lookup) -> 
     return min(shares)
 
 
-def _is_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:
+def _were_measured_together(cells: Sequence[Cell], rounds: Sequence[int], lookup: Lookup) -> bool:
     """Return whether the cells are in one group, or their groups were measured round by round.
 
     If one group was measured after the other, an effect across groups would include changes of the machine.
@@ -195,30 +195,30 @@ def _find_contention(
 
 
 def _find_different_work(table: ScenarioTable) -> set[Cell]:
-    """Return the cells whose work differs from a compared cell's, without each row's largest set of agreeing cells."""
-    odd: set[Cell] = set()
+    """Return the cells that did different work from a compared cell, except each row's largest set of equal work."""
+    differing_cells: set[Cell] = set()
     for row in table.rows:
         compared = [value.compared for value in row.values if value.compared]
-        apart = {cell for pair in compared if pair.work.differs for cell in (pair.cell, pair.other)}
-        if apart:
-            agreeing = _connect_cells([{pair.cell, pair.other} for pair in compared if not pair.work.differs])
-            odd |= apart - max(agreeing, key=len, default=set())
-    return odd
+        pair_cells = {cell for pair in compared if pair.work.differs for cell in (pair.cell, pair.other)}
+        if pair_cells:
+            agreeing_sets = _connect_cells([{pair.cell, pair.other} for pair in compared if not pair.work.differs])
+            differing_cells |= pair_cells - max(agreeing_sets, key=len, default=set())
+    return differing_cells
 
 
 def _connect_cells(pairs: Sequence[set[Cell]]) -> list[set[Cell]]:
     """Return the sets of cells that are connected with each other by pairs."""
-    joined: list[set[Cell]] = []
+    groups: list[set[Cell]] = []
     for pair in pairs:
-        touching = [group for group in joined if group & pair]
-        joined = [*(group for group in joined if group not in touching), pair.union(*touching)]
-    return joined
+        overlapping = [group for group in groups if group & pair]
+        groups = [*(group for group in groups if group not in overlapping), pair.union(*overlapping)]
+    return groups
 
 
 def _has_unchecked_work(table: ScenarioTable, cells: Sequence[Cell]) -> bool:
-    within = set(cells)
+    cell_set = set(cells)
     compared = [value.compared for row in table.rows for value in row.values if value.compared]
-    return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= within for pair in compared)
+    return any(pair.work.work is Work.NOT_CHECKED and {pair.cell, pair.other} <= cell_set for pair in compared)
 
 
 def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str]]) -> dict[str, list[str]]:
@@ -227,9 +227,9 @@ def _find_levels(run: Run, scenario: Scenario, usable: Sequence[Mapping[str, str
         ENVIRONMENT: [run.reference, *(environment.name for environment in run.environments)],
         **{axis: scenario.axes[axis] for axis in (*scenario.compared_axes, *scenario.row_axes)},
     }
-    occurring = {axis: sorted({facts[axis] for facts in usable}) for axis in by_axis}
+    measured_levels = {axis: sorted({facts[axis] for facts in usable}) for axis in by_axis}
     return {
-        axis: [level for level in dict.fromkeys([*levels, *occurring[axis]]) if level in occurring[axis]]
+        axis: [level for level in dict.fromkeys([*levels, *measured_levels[axis]]) if level in measured_levels[axis]]
         for axis, levels in by_axis.items()
     }
 
@@ -238,54 +238,58 @@ def find_largest(axes: Mapping[str, Sequence[str]], points: Collection[tuple[str
     """Return the levels of each axis in the largest complete factorial among `points`; None if there is none.
 
     `axes` maps each axis to its levels. A point has one level of each axis, in the same order. In the result, at least
-    two axes have two or more levels. The factorial with the most points wins. In a tie, the one with more varying axes
-    wins, then the one with more levels in the axes that are listed first, then the one with levels that are listed
-    first. The result is exact if the search needs at most a thousand boxes. Otherwise, it is the largest factorial that
-    the search found.
+    two axes have two or more levels. The factorial with the most points wins. In a tie, more varying axes win, then
+    more levels in the axes that are listed first, and then levels that are listed first. The result is exact if the
+    search needs at most a thousand boxes. Otherwise, it is the largest factorial that the search found.
     """
-    places = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
-    indexed = {tuple(place[level] for place, level in zip(places, point, strict=True)) for point in points}
+    indexes = [{level: index for index, level in enumerate(levels)} for levels in axes.values()]
+    indexed = {tuple(numbers[level] for numbers, level in zip(indexes, point, strict=True)) for point in points}
     box = _search(tuple(tuple(range(len(levels))) for levels in axes.values()), sorted(indexed))
     if box is None:
         return None
-    return {axis: [levels[index] for index in kept] for (axis, levels), kept in zip(axes.items(), box, strict=True)}
+    return {
+        axis: [levels[index] for index in level_indexes]
+        for (axis, levels), level_indexes in zip(axes.items(), box, strict=True)
+    }
 
 
-def _search(whole: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
+def _search(full_box: _Box, points: Sequence[tuple[int, ...]]) -> _Box | None:
     """Return the largest complete box, found by a depth-first search; None if there is none.
 
     If a combination is missing, one of its levels must be removed. The search first tries the level whose removal
     leaves the most points. Removing levels never adds points, so the search skips boxes that already have fewer points
     than the best complete box.
     """
-    members, table = set(points), np.array(points, np.intp).reshape(len(points), len(whole))
+    members, table = set(points), np.array(points, np.intp).reshape(len(points), len(full_box))
     best: _Box | None = None
-    waiting, met = [(whole, table)], {whole}
-    looked = 0
-    while waiting and looked < MOST_BOXES:
-        box, inside = waiting.pop()
-        looked += 1
-        if _count_varying_axes(box) < 2 or (best and len(inside) < _count_points(best)):
+    stack, known_boxes = [(full_box, table)], {full_box}
+    count = 0
+    while stack and count < MOST_BOXES:
+        box, box_points = stack.pop()
+        count += 1
+        if _count_varying_axes(box) < 2 or (best and len(box_points) < _count_points(best)):
             continue
-        if len(inside) == _count_points(box):
+        if len(box_points) == _count_points(box):
             best = min(box, best or box, key=_rank)
             continue
         missing = next(point for point in product(*box) if point not in members)
-        smaller = [candidate for candidate in _split_box(box, inside, missing) if candidate[0] not in met]
-        met.update(candidate[0] for candidate in smaller)
+        candidates = [
+            candidate for candidate in _split_box(box, box_points, missing) if candidate[0] not in known_boxes
+        ]
+        known_boxes.update(candidate[0] for candidate in candidates)
         # the candidate with the most points is last, because the search continues with the last one
-        waiting += sorted(smaller, key=lambda candidate: len(candidate[1]))
+        stack += sorted(candidates, key=lambda candidate: len(candidate[1]))
     return best
 
 
 def _split_box(
-    box: _Box, inside: npt.NDArray[np.intp], missing: tuple[int, ...]
+    box: _Box, box_points: npt.NDArray[np.intp], missing: tuple[int, ...]
 ) -> list[tuple[_Box, npt.NDArray[np.intp]]]:
-    """Return smaller boxes, each without one level of `missing`, with the points that remain inside."""
+    """Return smaller boxes, each without one level of `missing`, and the points in each smaller box."""
     return [
         (
             (*box[:axis], tuple(other for other in box[axis] if other != level), *box[axis + 1 :]),
-            inside[inside[:, axis] != level],
+            box_points[box_points[:, axis] != level],
         )
         for axis, level in enumerate(missing)
         if len(box[axis]) > 1
@@ -293,12 +297,12 @@ def _split_box(
 
 
 def _rank(box: _Box) -> tuple[int, int, list[tuple[int, tuple[int, ...]]]]:
-    return -_count_points(box), -_count_varying_axes(box), [(-len(kept), kept) for kept in box]
+    return -_count_points(box), -_count_varying_axes(box), [(-len(levels), levels) for levels in box]
 
 
 def _count_points(box: _Box) -> int:
-    return math.prod(len(kept) for kept in box)
+    return math.prod(len(levels) for levels in box)
 
 
 def _count_varying_axes(box: _Box) -> int:
-    return sum(len(kept) > 1 for kept in box)
+    return sum(len(levels) > 1 for levels in box)

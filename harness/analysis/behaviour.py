@@ -17,8 +17,8 @@ from harness.model.launch import Status
 from harness.model.run import Run
 from harness.model.scenario import Cell, Scenario
 
-#: The entry of a cell: its observation, the status that explains why it has none, or a text such as NOT_OBSERVED.
-Said = Observed | Status | str
+#: The entry of a cell: its observation, the status that explains a missing observation, or a text (NOT_OBSERVED).
+ObservationEntry = Observed | Status | str
 
 #: The text for a cell that was launched but didn't make an observation that other cells made.
 NOT_OBSERVED = "not observed"
@@ -28,7 +28,7 @@ Entry = TypeVar("Entry")
 
 @dataclass(frozen=True, slots=True)
 class ObservationLine(Generic[Entry]):
-    """The observations of cells with the axis values `axes`, one for each environment; None if there is none.
+    """The observations of cells with the axis values `axes`, one for each environment; None for a missing cell.
 
     An axis that isn't in `axes` has no effect on the observations.
     """
@@ -42,15 +42,15 @@ class BehaviourRow:
     """The name of an observation, and its values in the cells of `line`, one for each environment."""
 
     observation: str
-    line: ObservationLine[Said]
+    line: ObservationLine[ObservationEntry]
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
     """One experiment: the observations of cells that share a device and the axis values `shared`.
 
-    `axes` are the axes in which some rows differ, in the header's order. `timed`: these cells also have times. For such
-    cells, `rows` has only observations that differ between compared cells, or that the header expects.
+    `axes` are the axes in which some rows differ, in the header's order. `timed`: these cells also have times.
+    `rows` then has only observations that differ between compared cells, or that the header expects.
     """
 
     scenario: Scenario
@@ -62,17 +62,17 @@ class Behaviour:
     timed: bool
 
 
-# by cell and name: the observations of its launches, and the entries of tables
-_Seen = Mapping[Cell, Mapping[str, Observed]]
-_Told = Mapping[Cell, Mapping[str, Said]]
+# the observations of launches, and the entries of tables, by cell and name
+_Observations = Mapping[Cell, Mapping[str, Observed]]
+_Entries = Mapping[Cell, Mapping[str, ObservationEntry]]
 
 
 def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
     """Return the run's experiments in the run's order, without experiments that have no relevant observations.
 
     A scenario with times is a single experiment. A scenario that times nothing has an experiment for each value of its
-    first row axis with several values. Observations of the kit and versions of packages aren't behavior. They are shown
-    only for a scenario that times nothing and has no other observations.
+    first row axis with several values. Observations of the kit and versions of packages aren't behavior. The tables
+    show them only for a scenario that times nothing and has no other observations.
     """
     experiments = []
     for scenario in run.scenarios:
@@ -84,28 +84,28 @@ def behaviours(run: Run, lookup: Lookup) -> list[Behaviour]:
 
 def _make_experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], lookup: Lookup) -> list[Behaviour]:
     timed = any(cell in lookup.series for cell in cells)
-    seen = {cell: observations(cell, lookup) for cell in cells}
-    names = list(dict.fromkeys(name for observed in seen.values() for name in observed))
-    by_cell = {cell: _collect_observations(cell, names, seen[cell], lookup) for cell in cells}
-    belonging = _select_names(run, scenario, seen, by_cell, timed=timed)
+    observed_by_cell = {cell: observations(cell, lookup) for cell in cells}
+    names = list(dict.fromkeys(name for observed in observed_by_cell.values() for name in observed))
+    by_cell = {cell: _collect_observations(cell, names, observed_by_cell[cell], lookup) for cell in cells}
+    shown_names = _select_names(run, scenario, observed_by_cell, by_cell, timed=timed)
     # from the scenario's axes, not from the selected cells, so that an experiment keeps its name in each run
-    apart = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
-    by = [] if timed else apart[:1]
-    parts: dict[tuple[str, ...], dict[Cell, Mapping[str, Said]]] = defaultdict(dict)
+    varying_axes = [axis for axis in scenario.row_axes if axis not in scenario.sweeps and len(scenario.axes[axis]) > 1]
+    experiment_axes = [] if timed else varying_axes[:1]
+    groups: dict[tuple[str, ...], dict[Cell, Mapping[str, ObservationEntry]]] = defaultdict(dict)
     for cell in cells:
-        parts[tuple(cell.axes[axis] for axis in by)][cell] = by_cell[cell]
+        groups[tuple(cell.axes[axis] for axis in experiment_axes)][cell] = by_cell[cell]
     experiments = []
-    for values, part in parts.items():
-        present = {cell.environment for cell in part}
-        environments = [environment.name for environment in run.environments if environment.name in present]
-        rows = [row for name in names if name in belonging for row in _find_rows(scenario, name, part, environments)]
-        parting = {axis for row in rows for axis in row.line.axes}
+    for values, group in groups.items():
+        measured = {cell.environment for cell in group}
+        environments = [environment.name for environment in run.environments if environment.name in measured]
+        rows = [row for name in names if name in shown_names for row in _find_rows(scenario, name, group, environments)]
+        differing_axes = {axis for row in rows for axis in row.line.axes}
         experiments.append(
             Behaviour(
                 scenario=scenario,
                 device=cells[0].device,
-                shared=dict(zip(by, values, strict=True)),
-                axes=[axis for axis in scenario.axes if axis in parting],
+                shared=dict(zip(experiment_axes, values, strict=True)),
+                axes=[axis for axis in scenario.axes if axis in differing_axes],
                 environments=environments,
                 rows=rows,
                 timed=timed,
@@ -116,18 +116,20 @@ def _make_experiments(run: Run, scenario: Scenario, cells: Sequence[Cell], looku
 
 def _collect_observations(
     cell: Cell, names: Iterable[str], observed: Mapping[str, Observed], lookup: Lookup
-) -> dict[str, Said]:
+) -> dict[str, ObservationEntry]:
     """Return the entry of the cell for each observation in `names`, without entries for which nothing is known."""
-    silent: Said | None = NOT_OBSERVED if has_observations(cell, lookup) else lookup.status(cell)
-    entries = {name: observed.get(name, silent) for name in names}
+    missing_entry: ObservationEntry | None = NOT_OBSERVED if has_observations(cell, lookup) else lookup.status(cell)
+    entries = {name: observed.get(name, missing_entry) for name in names}
     return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _select_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, timed: bool) -> set[str]:
+def _select_names(
+    run: Run, scenario: Scenario, observed_by_cell: _Observations, by_cell: _Entries, *, timed: bool
+) -> set[str]:
     """Return the names of the observations that the tables of a scenario show."""
     names = {
         name
-        for cell, observed in seen.items()
+        for cell, observed in observed_by_cell.items()
         for name, value in observed.items()
         if name not in KIT and not is_version(name, value, pins(run, cell.environment))
     }
@@ -135,10 +137,10 @@ def _select_names(run: Run, scenario: Scenario, seen: _Seen, by_cell: _Told, *, 
         return {name for name in names if _has_differences(scenario, name, by_cell)} | {
             expectation.observation for expectation in scenario.expect
         }
-    return names or {name for observed in seen.values() for name in observed if name != SETTINGS_SEEN}
+    return names or {name for observed in observed_by_cell.values() for name in observed if name != SETTINGS_SEEN}
 
 
-def _has_differences(scenario: Scenario, name: str, by_cell: _Told) -> bool:
+def _has_differences(scenario: Scenario, name: str, by_cell: _Entries) -> bool:
     """Return whether compared cells, which are in the same row, have different values of the observation `name`."""
     by_row: dict[tuple[str, ...], set[str | None]] = defaultdict(set)
     for cell, entries in by_cell.items():
@@ -147,7 +149,7 @@ def _has_differences(scenario: Scenario, name: str, by_cell: _Told) -> bool:
     return any(len(keys - {None}) > 1 for keys in by_row.values())
 
 
-def _find_rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequence[str]) -> list[BehaviourRow]:
+def _find_rows(scenario: Scenario, name: str, by_cell: _Entries, environments: Sequence[str]) -> list[BehaviourRow]:
     """Return the rows of one observation; none if no cell observed it."""
     axes = [axis for axis in scenario.axes if len({cell.axes[axis] for cell in by_cell}) > 1]
     points = {
@@ -159,7 +161,7 @@ def _find_rows(scenario: Scenario, name: str, by_cell: _Told, environments: Sequ
     return [BehaviourRow(name, line) for line in lines if any(isinstance(entry, Observed) for entry in line.entries)]
 
 
-def key(entry: Said) -> str | None:
+def key(entry: ObservationEntry) -> str | None:
     """Return a key that is equal for equal entries; None for a cell without a successful launch."""
     if isinstance(entry, Status):
         return None
@@ -184,13 +186,13 @@ def fold(
     # the last axes first, because headers name the most informative axis first
     for axis in reversed(axes):
         # the entries that only this axis distinguishes
-        together: dict[tuple[tuple[tuple[str, str], ...], str], list[Entry]] = defaultdict(list)
+        merged: dict[tuple[tuple[tuple[str, str], ...], str], list[Entry]] = defaultdict(list)
         for (values, environment), entry in points.items():
-            together[tuple(pair for pair in values if pair[0] != axis), environment].append(entry)
-        if all(len({key(entry) for entry in entries} - {None}) <= 1 for entries in together.values()):
+            merged[tuple(pair for pair in values if pair[0] != axis), environment].append(entry)
+        if all(len({key(entry) for entry in entries} - {None}) <= 1 for entries in merged.values()):
             points = {
                 place: next((entry for entry in entries if key(entry) is not None), entries[0])
-                for place, entries in together.items()
+                for place, entries in merged.items()
             }
     return [
         ObservationLine(dict(values), [points.get((values, environment)) for environment in environments])

@@ -34,7 +34,7 @@ from harness.model.texts import format_duration
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """Every cell of the run, with its data.
+    """All cells of the run, with their data.
 
     `cells` is an ordered set: first the plan's cells, then the cells that are known to be unavailable.
 
@@ -113,26 +113,28 @@ class Lookup:
     def weight(self, cell: Cell, other: Cell) -> float:
         """Return the variance of the log ratio of two cells in a round, if the variance of a launch is 1.
 
-        It is the mean over the rounds that both cells have. A cell may have several launches in a round. If two cells
-        aren't in the same block, they are compared through the control cell (`rounds.series`), which adds the variance
-        of the control cell's launches.
+        The result is the mean over the rounds that both cells have. A cell may have several launches in a round. If two
+        cells aren't in the same block, they are compared through the control cell (`rounds.series`), which adds the
+        variance of the control cell's launches.
         """
-        one, two = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
+        blocks, other_blocks = _count_blocks(self.numbers[cell]), _count_blocks(self.numbers[other])
         return fmean(
             self._compute_round_weight(
-                one[number], two[number], self.references.get((self.groups.get(cell, ""), number), {})
+                blocks[number], other_blocks[number], self.references.get((self.groups.get(cell, ""), number), {})
             )
-            for number in one.keys() & two.keys()
+            for number in blocks.keys() & other_blocks.keys()
         )
 
     @staticmethod
-    def _compute_round_weight(one: Counter[int], two: Counter[int], references: Mapping[int, Sequence[float]]) -> float:
-        """Return the variance in one round. `one` and `two` contain the number of launches of each cell by block."""
-        together = one.keys() & two.keys()
-        if together:
-            return min(1.0 / one[block] + 1.0 / two[block] for block in together)
-        through = (1.0 / len(references[block]) for block in (*one, *two) if block in references)
-        return 1.0 / one.total() + 1.0 / two.total() + sum(through)
+    def _compute_round_weight(
+        blocks: Counter[int], other_blocks: Counter[int], references: Mapping[int, Sequence[float]]
+    ) -> float:
+        """Return the variance in one round. The arguments count each cell's launches by block."""
+        shared_blocks = blocks.keys() & other_blocks.keys()
+        if shared_blocks:
+            return min(1.0 / blocks[block] + 1.0 / other_blocks[block] for block in shared_blocks)
+        control_variances = (1.0 / len(references[block]) for block in (*blocks, *other_blocks) if block in references)
+        return 1.0 / blocks.total() + 1.0 / other_blocks.total() + sum(control_variances)
 
     def rounds_of(self, cell: Cell) -> int:
         """Return the number of counted rounds of the cell's group."""
@@ -146,24 +148,24 @@ class Lookup:
         stop = self.stops.get(group)
         return stop is not None and stop.reason.is_final
 
-    def seconds_for(self, cell: Cell, more: int) -> float:
-        """Return how long a run takes, in seconds, to measure `more` rounds of the cell's group.
+    def seconds_for(self, cell: Cell, further_rounds: int) -> float:
+        """Return how long a run takes, in seconds, to measure `further_rounds` rounds of the cell's group.
 
         The time includes the rounds of the machine's other groups that can be continued, because a run continues with
         all of them until they have the same number of rounds. The result is 0 if the duration of a round is unknown.
         """
-        total, own = self.rounds_of(cell) + more, self.groups.get(cell, "")
-        beside = (
+        total_rounds, own_group = self.rounds_of(cell) + further_rounds, self.groups.get(cell, "")
+        groups = (
             group
             for group in self.costs
-            if self.machines.get(group, "") == self.machine(cell) and (group == own or not self._is_final(group))
+            if self.machines.get(group, "") == self.machine(cell) and (group == own_group or not self._is_final(group))
         )
-        return math.fsum(self.costs[group] * max(0, total - self.rounds[group]) for group in beside)
+        return math.fsum(self.costs[group] * max(0, total_rounds - self.rounds[group]) for group in groups)
 
     def pythons(self, environment: str, other: str) -> tuple[str, str] | None:
         """Return the Python versions of two environments if they differ. Python itself changes the speed."""
-        one, two = (self.interpreters.get(name, "") for name in (environment, other))
-        return (one, two) if one and two and one != two else None
+        version, other_version = (self.interpreters.get(name, "") for name in (environment, other))
+        return (version, other_version) if version and other_version and version != other_version else None
 
     def describe_budget(self, cell: Cell) -> str:
         """Return the reason `the budget of 20 s ended` if the budget ended the cell's group; otherwise empty."""
@@ -198,65 +200,71 @@ def lookup(run: Run, launches: Sequence[Launch]) -> Lookup:
     """Collect the data of each cell from the stored launches and the plan."""
     unavailable = {entry.cell: entry for entry in run.plan.unavailable}
     numbers: dict[Cell, list[Launch]] = defaultdict(list)
-    lost: dict[Cell, list[Launch]] = defaultdict(list)
+    lost_launches: dict[Cell, list[Launch]] = defaultdict(list)
     observed: dict[Cell, list[Launch]] = defaultdict(list)
-    counting = select_counted(run.plan, launches)
-    for launch in counting:
-        (numbers if has_mean(launch) else observed if launch.only_observed else lost)[launch.cell].append(launch)
+    counted = select_counted(run.plan, launches)
+    for launch in counted:
+        (numbers if has_mean(launch) else observed if launch.only_observed else lost_launches)[launch.cell].append(
+            launch
+        )
     machines = {group.name: group.machine for group in run.plan.groups}
-    on: dict[str, list[Launch]] = defaultdict(list)
-    for launch in counting:
-        on[machines.get(launch.group, "")].append(launch)
-    first = pilots(launches)
+    by_machine: dict[str, list[Launch]] = defaultdict(list)
+    for launch in counted:
+        by_machine[machines.get(launch.group, "")].append(launch)
+    first_launches = pilots(launches)
     scatters = _launch_variances(run, numbers)
-    apart = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
-    for cell, pilot in first.items():
+    control_scatters = {group: separate_control(scatter, numbers) for group, scatter in scatters.items()}
+    for cell, pilot in first_launches.items():
         if pilot.only_observed and cell not in observed:
             observed[cell].append(pilot)
     return Lookup(
         cells=dict.fromkeys([*run.plan.cells, *unavailable]),
-        series=series(counting),
+        series=series(counted),
         numbers=dict(numbers),
-        lost=dict(lost),
-        pilots=first,
+        lost=dict(lost_launches),
+        pilots=first_launches,
         observed=dict(observed),
         unavailable=unavailable,
-        controls={machine: shown for machine, on_machine in on.items() if (shown := control(on_machine, apart))},
-        references=references(counting),
+        controls={
+            machine: group_control
+            for machine, on_machine in by_machine.items()
+            if (group_control := control(on_machine, control_scatters))
+        },
+        references=references(counted),
         groups={cell: group.name for group in run.plan.groups for cell in group.cells},
         machines=machines,
         scatters=scatters,
         contentions=_find_contentions(run, numbers),
-        rounds=Counter(group for group, _ in {(one.group, one.round) for one in counting}),
-        costs=seconds_per_round(counting),
+        rounds=Counter(group for group, _ in {(launch.group, launch.round) for launch in counted}),
+        costs=seconds_per_round(counted),
         trends=trends(numbers, math.log1p(run.plan.margin)),
         interpreters={environment.name: environment.python for environment in run.environments},
         stops=run.stops,
         budget=budget_seconds(run.plan, launches),
-        looks=divide_level(run, counting),
+        looks=divide_level(run, counted),
     )
 
 
 def _launch_variances(run: Run, numbers: Mapping[Cell, Sequence[Launch]]) -> dict[str, Scatter]:
     """Return the variances of launches by group.
 
-    Cells that did work different from the first cell's are omitted, because they aren't compared and may vary more or
+    Cells that did different work from the first cell are omitted, because they aren't compared and may vary more or
     less. If at least half of the cells did different work, all cells are included.
     """
     scatters: dict[str, Scatter] = {}
     for group in run.plan.groups:
         cells = [cell for cell in group.cells if numbers.get(cell)]
-        alike = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
-        cells = alike if 2 * len(alike) > len(cells) else cells
+        same_work = [cell for cell in cells if not work_equivalence.compare(numbers[cells[0]], numbers[cell]).differs]
+        cells = same_work if 2 * len(same_work) > len(cells) else cells
         launches = [launch for cell in cells for launch in numbers[cell]]
         # interference is the same for all launches of a block
-        of_rounds = [(launch.round, launch.block) for launch in launches]
-        within = {cell: scatter for cell in cells if (scatter := _estimate_mean_error(numbers[cell]))}
+        rounds = [(launch.round, launch.block) for launch in launches]
+        errors = {cell: error for cell in cells if (error := _estimate_mean_error(numbers[cell]))}
         scatters[group.name] = Scatter(
             [launch.cell for launch in launches],
-            of_rounds,
+            rounds,
             [math.log(compute_mean(launch)) for launch in launches],
-            within,
+            errors,
         )
     return scatters
 

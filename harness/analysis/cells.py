@@ -17,11 +17,11 @@ from harness.model.launch import Launch, Status
 from harness.model.run import StopReason
 from harness.model.scenario import DEVICE, Cell
 
-From = TypeVar("From")
-Of = TypeVar("Of")
+Source = TypeVar("Source")
+Result = TypeVar("Result")
 
-#: The largest sizes of a process's standard error output and of a reason. Of longer output, the end is kept, and of a
-#: longer reason, the start.
+#: The largest sizes of a process's standard error output and of a reason. Longer output is cut off at its start, and a
+#: longer reason at its end.
 STDERR_LINES = 20
 STDERR_CHARACTERS = 4000
 REASON_CHARACTERS = 500
@@ -30,12 +30,12 @@ REASON_CHARACTERS = 500
 CUT_OFF = "its launches are missing from launches.jsonl, so the file is truncated"
 
 
-class Computed(Sequence[Of], Generic[From, Of]):
-    """The results of a function for some values. They aren't stored, because a run may have many launches."""
+class Computed(Sequence[Result], Generic[Source, Result]):
+    """The results of a function for `values`. They aren't stored, because a run may have many launches."""
 
     __slots__ = ("_compute", "_values")
 
-    def __init__(self, compute: Callable[[From], Of], values: Sequence[From]) -> None:
+    def __init__(self, compute: Callable[[Source], Result], values: Sequence[Source]) -> None:
         self._compute = compute
         self._values = values
 
@@ -43,12 +43,12 @@ class Computed(Sequence[Of], Generic[From, Of]):
         return len(self._values)
 
     @overload
-    def __getitem__(self, place: int) -> Of: ...
+    def __getitem__(self, place: int) -> Result: ...
 
     @overload
-    def __getitem__(self, place: slice) -> Sequence[Of]: ...
+    def __getitem__(self, place: slice) -> Sequence[Result]: ...
 
-    def __getitem__(self, place: int | slice) -> Of | Sequence[Of]:
+    def __getitem__(self, place: int | slice) -> Result | Sequence[Result]:
         if isinstance(place, slice):
             return Computed(self._compute, self._values[place])
         return self._compute(self._values[place])
@@ -63,7 +63,7 @@ class Computed(Sequence[Of], Generic[From, Of]):
 class LaunchMean:
     """A launch that counts and has a result, in `seconds` per step.
 
-    `taken` is the share of its measured time that is subtracted because of CPU contention: without the subtraction,
+    `taken` is the share of the measured time that is subtracted because of CPU contention: without the subtraction,
     `seconds` would be seconds / (1 - taken). `disturbed` describes the interference; it is empty if there was none.
     """
 
@@ -131,7 +131,7 @@ def cell_results(
     """Return the result of every cell: the plan's cells in order, then the unavailable cells."""
     values = {cell: value for table in tables for cell, value in table.cells().items()}
 
-    def result(cell: Cell) -> CellResult:
+    def make_result(cell: Cell) -> CellResult:
         value, launches = values.get(cell), lookup.numbers.get(cell, ())
         estimate = value.estimate if value else None
         return CellResult(
@@ -148,7 +148,7 @@ def cell_results(
             on_device=on_device.get(cell),
         )
 
-    return [result(cell) for cell in lookup.cells]
+    return [make_result(cell) for cell in lookup.cells]
 
 
 def _make_launch_mean(launch: Launch) -> LaunchMean:

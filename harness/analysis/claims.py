@@ -153,11 +153,11 @@ def judge_ratio(
 
 def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     """Return the outcome of an absolute value, in seconds or in bytes per call."""
-    least, most = SHARE * claimed[0], claimed[1] / SHARE
-    if interval.high < least:
+    lower_bound, upper_bound = SHARE * claimed[0], claimed[1] / SHARE
+    if interval.high < lower_bound:
         return ClaimOutcome.NOT_SEEN
-    is_vague = interval.low <= claimed[1] and interval.high > most
-    return _judge_size(interval, claimed) if interval.low > least and not is_vague else ClaimOutcome.UNCLEAR
+    is_vague = interval.low <= claimed[1] and interval.high > upper_bound
+    return _judge_size(interval, claimed) if interval.low > lower_bound and not is_vague else ClaimOutcome.UNCLEAR
 
 
 def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
@@ -167,17 +167,17 @@ def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcom
     return ClaimOutcome.LARGER if interval.low > high else ClaimOutcome.CONFIRMED
 
 
-def claims(run: Run, found_of: Callable[[str], Lookup]) -> list[ClaimResult]:
+def claims(run: Run, get_lookup: Callable[[str], Lookup]) -> list[ClaimResult]:
     """Return the results of the claims for which the run has cells, in the order of scenarios, machines and headers.
 
     If the run was requested for the claims of some issues, only these claims are returned, because other claims may
-    have the same cells by chance. `found_of` returns the index of the cells for a quantity.
+    have the same cells by chance. `get_lookup` returns the index of the cells for a quantity.
     """
     return [
         replace(result, machine=machine)
         for scenario in run.scenarios
         for machine in scenario.axes.get(MACHINE, [""])
-        for result in _judge_scenario(run, _restrict_to_machine(scenario, machine), found_of)
+        for result in _judge_scenario(run, _restrict_to_machine(scenario, machine), get_lookup)
     ]
 
 
@@ -186,26 +186,30 @@ def _restrict_to_machine(scenario: Scenario, machine: str) -> Scenario:
     return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
-def _judge_scenario(run: Run, scenario: Scenario, found_of: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
-    chosen = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
-    named = [_name_environments(claim, run) for claim in chosen]
-    judged: dict[int, list[ClaimPlace]] = {}
-    for quantity in dict.fromkeys(claim.of for claim in named):
-        lookup = found_of(quantity)
+def _judge_scenario(run: Run, scenario: Scenario, get_lookup: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
+    checked_claims = [claim for claim in scenario.claims if not run.plan.claims or str(claim.issue) in run.plan.claims]
+    named_claims = [_name_environments(claim, run) for claim in checked_claims]
+    places_by_claim: dict[int, list[ClaimPlace]] = {}
+    for quantity in dict.fromkeys(claim.of for claim in named_claims):
+        lookup = get_lookup(quantity)
         pairs = {
             number: list(_find_cells(run, scenario, claim))
-            for number, claim in enumerate(named)
+            for number, claim in enumerate(named_claims)
             if claim.of == quantity
         }
-        family = _Family([(named[number], pair) for number in pairs for pair in pairs[number]], lookup, run.plan.margin)
-        judged |= {number: [family.place(named[number], *pair) for pair in pairs[number]] for number in pairs}
+        family = _Family(
+            [(named_claims[number], pair) for number in pairs for pair in pairs[number]], lookup, run.plan.margin
+        )
+        places_by_claim |= {
+            number: [family.place(named_claims[number], *pair) for pair in pairs[number]] for number in pairs
+        }
     releases = {environment.name: environment.release for environment in run.environments}
-    for number, claim in enumerate(chosen):
-        at, *elsewhere = judged[number]
-        planned = found_of(claim.of).cells
-        elsewhere = [place for place in elsewhere if all(cell in planned for cell in place.cells)]
-        if elsewhere or all(cell in planned for cell in at.cells):
-            yield ClaimResult(scenario, claim, at, elsewhere, *_find_fix(at, elsewhere, releases))
+    for number, claim in enumerate(checked_claims):
+        claimed_place, *elsewhere = places_by_claim[number]
+        planned_cells = get_lookup(claim.of).cells
+        elsewhere = [place for place in elsewhere if all(cell in planned_cells for cell in place.cells)]
+        if elsewhere or all(cell in planned_cells for cell in claimed_place.cells):
+            yield ClaimResult(scenario, claim, claimed_place, elsewhere, *_find_fix(claimed_place, elsewhere, releases))
 
 
 def _name_environments(claim: Claim, run: Run) -> Claim:
@@ -238,23 +242,28 @@ def _find_cells(run: Run, scenario: Scenario, claim: Claim) -> Iterator[Pair]:
 
 
 def _find_fix(
-    at: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
+    claimed_place: ClaimPlace, elsewhere: Sequence[ClaimPlace], releases: Mapping[str, tuple[int, int, int]]
 ) -> tuple[ClaimPlace, ClaimPlace] | tuple[None, None]:
-    """Return the oldest later release after which the problem stays absent, and the newest release before that has it.
+    """Return the release that fixed the problem, and the newest earlier release that has the problem.
 
-    Releases without an outcome are ignored. The result is (None, None) if the problem wasn't fixed.
+    The first is the oldest later release such that no measured release from it onward has the problem. Releases without
+    an outcome are ignored. The result is (None, None) if the problem wasn't fixed.
     """
-    since = releases.get(at.environment)
-    if since is None or not at.outcome.holds:
+    claimed_release = releases.get(claimed_place.environment)
+    if claimed_release is None or not claimed_place.outcome.holds:
         return None, None
-    silent = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
-    later = [place for place in elsewhere if releases[place.environment] > since and place.outcome not in silent]
-    later.sort(key=lambda place: releases[place.environment])
-    gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
-    if not gone:
+    without_outcome = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
+    later_places = [
+        place
+        for place in elsewhere
+        if releases[place.environment] > claimed_release and place.outcome not in without_outcome
+    ]
+    later_places.sort(key=lambda place: releases[place.environment])
+    fixed_places = list(takewhile(lambda place: place.outcome.is_gone, reversed(later_places)))
+    if not fixed_places:
         return None, None
-    before = [at, *later[: len(later) - len(gone)]]
-    return gone[-1], next(place for place in reversed(before) if place.outcome.holds)
+    earlier_places = [claimed_place, *later_places[: len(later_places) - len(fixed_places)]]
+    return fixed_places[-1], next(place for place in reversed(earlier_places) if place.outcome.holds)
 
 
 class _Family:
@@ -266,25 +275,25 @@ class _Family:
 
     def __init__(self, members: Sequence[tuple[Claim, Pair]], lookup: Lookup, margin: float) -> None:
         self._found, self._margin = lookup, margin
-        ratios = [
+        ratio_pairs = [
             (worse, better)
             for claim, (worse, better) in members
             if better and not self._explain_absence(claim, worse, better)
         ]
-        pairs = list(dict.fromkeys(ratios))
+        pairs = list(dict.fromkeys(ratio_pairs))
         self._ratios = dict(zip(pairs, compare(pairs, lookup, margin), strict=True))
-        absolute = {
+        absolute_cells = {
             worse
             for claim, (worse, better) in members
             if not better and not self._explain_absence(claim, worse, better)
         }
-        self._alpha = compute_shown_alpha(len(absolute))
+        self._alpha = compute_shown_alpha(len(absolute_cells))
 
     def place(self, claim: Claim, worse: Cell, better: Cell | None) -> ClaimPlace:
         """Return the outcome of the claim with these cells."""
-        absent = self._explain_absence(claim, worse, better)
-        if absent:
-            return ClaimPlace(worse, better, *absent)
+        absence = self._explain_absence(claim, worse, better)
+        if absence:
+            return ClaimPlace(worse, better, *absence)
         return self._judge_ratio(claim, worse, better) if better else self._judge_absolute(claim, worse)
 
     def _explain_absence(
@@ -295,118 +304,126 @@ class _Family:
         if any(cell not in self._found.cells for cell in cells):
             return ClaimOutcome.NOT_MEASURED, None, 0.0, "the run did not include these cells"
         if worse.device not in claim.visible:
-            seen = " or ".join(device.value.upper() for device in claim.visible)
-            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"the issue was reported for a {seen}"
+            devices = " or ".join(device.value.upper() for device in claim.visible)
+            return ClaimOutcome.CANNOT_RUN, None, 0.0, f"the issue was reported for a {devices}"
         for cell in cells:
             if cell not in self._found.series:
                 status, cause = self._found.status(cell), explain_unavailable(cell, self._found)[0].rstrip(".")
-                is_seen = status and status is not Status.OK
-                where = f"{status} in {cell.environment}" if is_seen else f"no times in {cell.environment}"
+                has_failed = status and status is not Status.OK
+                status_text = f"{status} in {cell.environment}" if has_failed else f"no times in {cell.environment}"
                 outcome = ClaimOutcome.NOT_MEASURED if status is Status.INTERRUPTED else ClaimOutcome.CANNOT_RUN
                 if outcome is ClaimOutcome.NOT_MEASURED and cause:
                     return outcome, None, 0.0, cause
-                return outcome, None, 0.0, f"{where}: {cause}" if cause else where
+                return outcome, None, 0.0, f"{status_text}: {cause}" if cause else status_text
         return None
 
     def _judge_ratio(self, claim: Claim, worse: Cell, better: Cell) -> ClaimPlace:
-        both = self._ratios[worse, better]
-        rounds = both.ratio.rounds if both else 0
-        if (both is None or both.withheld is Withheld.FEW_ROUNDS) and (why := self._explain_cut(worse, rounds)):
-            return ClaimPlace(worse, better, ClaimOutcome.NOT_MEASURED, why=why)
-        if both is None:
+        compared = self._ratios[worse, better]
+        rounds = compared.ratio.rounds if compared else 0
+        if (compared is None or compared.withheld is Withheld.FEW_ROUNDS) and (
+            reason := self._explain_cut(worse, rounds)
+        ):
+            return ClaimPlace(worse, better, ClaimOutcome.NOT_MEASURED, why=reason)
+        if compared is None:
             return ClaimPlace(worse, better, ClaimOutcome.UNCLEAR, why="no round measured both sides of the claim")
-        takes = both.ratio
+        ratio = compared.ratio
         # an interval from few rounds still shows large differences; if the A/A control failed, it shows nothing
-        is_told = both.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
-        outcome = judge_ratio(both.verdict, takes.interval if is_told else None, claim.range, self._margin)
-        why = {
-            Withheld.FEW_ROUNDS: describe_too_few(takes.rounds),
+        is_usable = compared.withheld in (None, Withheld.FEW_ROUNDS, Withheld.CONTENTION)
+        outcome = judge_ratio(compared.verdict, ratio.interval if is_usable else None, claim.range, self._margin)
+        reason = {
+            Withheld.FEW_ROUNDS: describe_too_few(ratio.rounds),
             Withheld.CONTROL: "two identical cells differed by more than the margin",
             Withheld.TREND: "the time per step depends on earlier steps, and too few steps can be compared",
             Withheld.CONTENTION: "the error of the CPU contention correction may exceed this difference",
             None: "",
-        }[both.withheld]
+        }[compared.withheld]
         if outcome is ClaimOutcome.DIFFERENT_WORK:
-            why = both.work.reason
-        why = why if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
-        below = _compute_upper_bound(takes.interval, claim) if outcome is ClaimOutcome.UNCLEAR and is_told else None
-        return ClaimPlace(worse, better, outcome, takes, both.level, why, both.settling, below, both)
+            reason = compared.work.reason
+        reason = reason if outcome in (ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK) else ""
+        upper_bound = (
+            _compute_upper_bound(ratio.interval, claim) if outcome is ClaimOutcome.UNCLEAR and is_usable else None
+        )
+        return ClaimPlace(
+            worse, better, outcome, ratio, compared.level, reason, compared.settling, upper_bound, compared
+        )
 
     def _explain_cut(self, cell: Cell, rounds: int) -> str:
-        """Return that the budget ended before the rounds that an outcome needs; empty if it didn't."""
-        ended = self._found.describe_budget(cell)
-        return f"{ended} after {counted(rounds, 'round')} of {FEWEST_ROUNDS}" if ended else ""
+        """Return a clause if the budget ended before the rounds that an outcome needs; otherwise empty."""
+        budget = self._found.describe_budget(cell)
+        return f"{budget} after {counted(rounds, 'round')} of {FEWEST_ROUNDS}" if budget else ""
 
     def _judge_absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Judge an absolute claim: seconds on the log scale, and bytes on a linear scale, because they may be zero."""
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
-            read = [launch for launch in self._found.numbers[worse] if launch.memory]
-            calls = min((launch.memory[-1][0] for launch in read), default=0)
-            shown = claim.range[0] * min(map(calls_looked_at, read), default=0.0)
+            launches = [launch for launch in self._found.numbers[worse] if launch.memory]
+            calls = min((launch.memory[-1][0] for launch in launches), default=0)
+            detectable = claim.range[0] * min(map(calls_looked_at, launches), default=0.0)
             if not values:
                 return ClaimPlace(
                     worse, None, ClaimOutcome.CANNOT_RUN, why=f"the memory size was not recorded in {worse.environment}"
                 )
-            least = SHARE * claim.range[0]
+            lower_bound = SHARE * claim.range[0]
         else:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
-            calls, shown, least = 0, math.inf, math.log(SHARE * claim.range[0])
+            calls, detectable, lower_bound = 0, math.inf, math.log(SHARE * claim.range[0])
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
-        if rounds < FEWEST_ROUNDS and (cut := self._explain_cut(worse, rounds)):
-            return ClaimPlace(worse, None, ClaimOutcome.NOT_MEASURED, why=cut)
+        if rounds < FEWEST_ROUNDS and (cut_reason := self._explain_cut(worse, rounds)):
+            return ClaimPlace(worse, None, ClaimOutcome.NOT_MEASURED, why=cut_reason)
         level = 1.0 - alpha
         if rounds < 2:
             return ClaimPlace(
                 worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, describe_too_few(rounds)
             )
-        # the distance above the bound, whose sign decides
-        above = means([[value - least for value in values]])
-        half = float(half_widths(above, alpha)[0])
-        estimate = _estimate(claim, float(above.mean[0]) + least, rounds, half)
+        # the distances above the bound, whose sign decides
+        distances = means([[value - lower_bound for value in values]])
+        half_width = float(half_widths(distances, alpha)[0])
+        estimate = _estimate(claim, float(distances.mean[0]) + lower_bound, rounds, half_width)
         assert estimate.interval
-        outcome, why = judge_value(estimate.interval, claim.range), ""
+        outcome, reason = judge_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
-            outcome, why = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
-        elif claim.bytes and (again := control_of_growth(worse, self._found)) and is_beyond(again, least):
-            outcome, why = (
+            outcome, reason = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
+        elif claim.bytes and (control := control_of_growth(worse, self._found)) and is_beyond(control, lower_bound):
+            outcome, reason = (
                 ClaimOutcome.UNCLEAR,
-                f"of two identical cells, one retained {abs(again.value):,.0f} bytes more per call than the other",
+                f"of two identical cells, one retained {abs(control.value):,.0f} bytes more per call than the other",
             )
-        elif outcome is ClaimOutcome.NOT_SEEN and shown < PIECE:
-            outcome, why = (
+        elif outcome is ClaimOutcome.NOT_SEEN and detectable < PIECE:
+            outcome, reason = (
                 ClaimOutcome.UNCLEAR,
                 f"{int(calls):,} calls are too few to show {format_exact(claim.range[0])} bytes per call",
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
         if estimate.interval.low > SHARE * claim.range[0]:  # only the upper bound is still unclear
-            most = claim.range[1] / SHARE
-            above = means([[value - (most if claim.bytes else math.log(most)) for value in values]])
-        settling = None if why else self._compute_settling(worse, above, alpha)
-        is_told = not why or rounds < FEWEST_ROUNDS
-        below = _compute_upper_bound(estimate.interval, claim) if is_told else None
-        return ClaimPlace(worse, None, outcome, estimate, level, why, settling, below)
+            upper_limit = claim.range[1] / SHARE
+            distances = means([[value - (upper_limit if claim.bytes else math.log(upper_limit)) for value in values]])
+        rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
+        is_usable = not reason or rounds < FEWEST_ROUNDS
+        upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
+        return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
 
-    def _compute_settling(self, cell: Cell, above: Logs, alpha: float) -> RoundsNeeded | None:
+    def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the further rounds that would show on which side of a bound an absolute value is.
 
-        `above` is the distance of the value above the bound.
+        `distances` has the distance of the value above the bound.
         """
-        levels = np.full_like(above.mean, alpha)
-        (settling,) = settlings(above, levels, 0.0, [cell], self._found, shown=alpha)
-        return settling
+        levels = np.full_like(distances.mean, alpha)
+        (rounds_needed,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
+        return rounds_needed
 
 
-def _estimate(claim: Claim, value: float, rounds: int, half: float | None = None) -> Estimate:
+def _estimate(claim: Claim, value: float, rounds: int, half_width: float | None = None) -> Estimate:
     """Return the estimate of an absolute value: seconds (`value` is their log), or bytes.
 
     Bytes are rounded to 0.001, so that a fitted value such as 3.6e-8 becomes 0.
     """
     if not claim.bytes:
-        return Estimate.from_log(value, rounds, half)
-    value, low, high = (round(number, 3) + 0.0 for number in (value, value - (half or 0.0), value + (half or 0.0)))
-    return Difference(value, rounds, None if half is None else Interval(low, high))
+        return Estimate.from_log(value, rounds, half_width)
+    value, low, high = (
+        round(number, 3) + 0.0 for number in (value, value - (half_width or 0.0), value + (half_width or 0.0))
+    )
+    return Difference(value, rounds, None if half_width is None else Interval(low, high))
 
 
 def _compute_upper_bound(interval: Interval | None, claim: Claim) -> float | None:

@@ -59,23 +59,26 @@ def columns(run: Run, scenario: Scenario, cells: Sequence[Cell], quantity: str =
 
 
 def _find_sides(run: Run, scenario: Scenario, cells: Iterable[Cell]) -> list[Side]:
-    """Return the occurring combinations of environments and values of the compared axes.
+    """Return the combinations of environments and values of the compared axes that occur in `cells`.
 
     Environments are in the run's order, and values in the header's order.
     """
-    compared = scenario.compared_axes
-    occurring = {(cell.environment, *(cell.axes[axis] for axis in compared)) for cell in cells}
-    levels = [[environment.name for environment in run.environments], *(list(scenario.axes[axis]) for axis in compared)]
+    compared_axes = scenario.compared_axes
+    combinations = {(cell.environment, *(cell.axes[axis] for axis in compared_axes)) for cell in cells}
+    levels = [
+        [environment.name for environment in run.environments],
+        *(list(scenario.axes[axis]) for axis in compared_axes),
+    ]
 
-    def place(values: tuple[str, ...]) -> list[int]:
+    def make_sort_key(values: tuple[str, ...]) -> list[int]:
         # values that aren't in run.json come last
         return [
             names.index(value) if value in names else len(names) for names, value in zip(levels, values, strict=True)
         ]
 
     return [
-        Side(environment, dict(zip(compared, values, strict=True)))
-        for environment, *values in sorted(occurring, key=lambda item: (place(item), item))
+        Side(environment, dict(zip(compared_axes, values, strict=True)))
+        for environment, *values in sorted(combinations, key=lambda item: (make_sort_key(item), item))
     ]
 
 
@@ -84,12 +87,14 @@ def _list_compared_sides(
 ) -> list[tuple[Side, Side]]:
     """Return the pairs of sides that an entry compares. The second side of a pair may be missing from `sides`.
 
-    Along an axis, `plus` is compared with each other value (or only with `against`), with equal other values and the
-    same environment. Along the environments, each environment is compared with the run's baseline, for each combination
-    of the compared axes.
+    Along an axis, `plus` is compared with each other value (or only with `against`), with the same values of the other
+    axes and the same environment. Along the environments, each environment is compared with the run's baseline, for
+    each combination of the compared axes.
     """
     if entry.along != ENVIRONMENT:
-        baselines = [entry.against] if entry.against else [v for v in scenario.axes[entry.along] if v != entry.plus]
+        baselines = (
+            [entry.against] if entry.against else [value for value in scenario.axes[entry.along] if value != entry.plus]
+        )
         return [
             (side, Side(side.environment, {**side.axes, entry.along: other}))
             for other in baselines
@@ -102,24 +107,24 @@ def _list_compared_sides(
 
 
 def _pick_sides(run: Run, entry: Comparison, sides: Sequence[Side]) -> list[tuple[Side, Side]]:
-    """Pair each environment with the baseline, both with the axis values that their first matching pick selects.
+    """Pair each environment with the baseline. Each side has the axis values of its first matching pick.
 
     Compared axes that no pick names must be equal on both sides.
     """
 
-    def fits(side: Side) -> bool:
+    def matches_pick(side: Side) -> bool:
         return any(
-            picked is not None and has_values(picked, side.axes)
+            axes is not None and has_values(axes, side.axes)
             for installed in get_represented_packages(run, side.environment)
-            for picked in [next((pick.axes for pick in entry.pick if not find_unmet(pick.requires, installed)), None)]
+            for axes in [next((pick.axes for pick in entry.pick if not find_unmet(pick.requires, installed)), None)]
         )
 
-    fitting = [side for side in sides if fits(side)]
-    named = {axis for pick in entry.pick for axis in pick.axes}
+    matching_sides = [side for side in sides if matches_pick(side)]
+    picked_axes = {axis for pick in entry.pick for axis in pick.axes}
     return [
         (side, other)
-        for side in fitting
-        for other in fitting
+        for side in matching_sides
+        for other in matching_sides
         if side.environment != run.reference == other.environment
-        and all(side.axes[axis] == other.axes[axis] for axis in side.axes if axis not in named)
+        and all(side.axes[axis] == other.axes[axis] for axis in side.axes if axis not in picked_axes)
     ]

@@ -90,7 +90,7 @@ class Compared:
 
     @property
     def bias(self) -> Estimate | None:
-        """The ratio in `alone`, if it differs significantly from 1. It makes both intervals wider."""
+        """The ratio in `alone`, if it differs significantly from 1. This bias makes both intervals wider."""
         return self.alone if interleaving.is_bias(self.alone) else None
 
 
@@ -112,12 +112,12 @@ class _Pair:
 
     @property
     def judged(self) -> bool:
-        """Whether it gets a verdict from its times. This is decided without using the ratio."""
-        return len(self.logs) > 1 and not self.work.differs and not self.apart
+        """Whether the times of the pair get a verdict. The ratio doesn't affect this decision."""
+        return len(self.logs) > 1 and not self.work.differs and not self.lacks_common_steps
 
     @property
-    def apart(self) -> bool:
-        """Whether steps are non-stationary, and the two cells have too few steps in common."""
+    def lacks_common_steps(self) -> bool:
+        """Whether the steps are non-stationary and the two cells have too few common steps."""
         return self.changes and self.steps is None
 
 
@@ -125,29 +125,31 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     """Return the comparison of each pair (cell, other), judged together; None if no round has a result of both cells.
 
     `margin` is a share: 0.03 for 3 %. Three kinds of pairs aren't judged: pairs with one round, pairs that did
-    different work, and pairs of non-stationary steps without common steps. The level is divided among the other pairs.
+    different work, and pairs of non-stationary steps without common steps. The level is divided among the rest.
     """
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
-    alone, contention = _compute_sequential_ratios(family, lookup), _find_contention_errors(family, lookup)
+    sequential_ratios, contention = _compute_sequential_ratios(family, lookup), _find_contention_errors(family, lookup)
     # the two errors are independent of each other, so both may act in the same direction
-    bias = contention + _compute_bias(alone)
-    lost = [lookup.is_lost(pair.cell, log_margin) for pair in family]
+    bias = contention + _compute_bias(sequential_ratios)
+    is_withheld = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
-    judged = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
-    outcomes = judgements(logs, judged, [len(pair.logs) for pair in family], lost)
-    hidden = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
+    judged_family = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
+    outcomes = judgements(logs, judged_family, [len(pair.logs) for pair in family], is_withheld)
+    within_error = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     outcomes = [
-        _withhold_verdict(outcome) if is_hidden else outcome
-        for outcome, is_hidden in zip(outcomes, hidden, strict=True)
+        _withhold_verdict(outcome) if is_within_error else outcome
+        for outcome, is_within_error in zip(outcomes, within_error, strict=True)
     ]
     cells = [pair.cell for pair in family]
-    settled = settlings(logs, judged.alpha, log_margin, cells, lookup, shown=1.0 - judged.levels, bias=bias)
+    rounds_needed = settlings(
+        logs, judged_family.alpha, log_margin, cells, lookup, shown=1.0 - judged_family.levels, bias=bias
+    )
     results = (
-        replace(_make_compared(pair, judgement, lookup, settling), alone=shift, contention=wider)
-        for pair, judgement, settling, shift, wider in zip(
-            family, outcomes, settled, alone, contention.tolist(), strict=True
+        replace(_make_compared(pair, judgement, lookup, needed), alone=sequential, contention=error)
+        for pair, judgement, needed, sequential, error in zip(
+            family, outcomes, rounds_needed, sequential_ratios, contention.tolist(), strict=True
         )
     )
     return [
@@ -173,31 +175,40 @@ def compare_growth(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[C
     candidates = [_make_growth_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs = means([pair.logs for pair in family])
-    pieces = np.array([_compute_growth_margin(pair, lookup) for pair in family])
-    judged = judge(logs, pieces, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64))
-    settled = settlings(logs, judged.alpha, pieces, [pair.cell for pair in family], lookup, shown=1.0 - judged.levels)
+    growth_margins = np.array([_compute_growth_margin(pair, lookup) for pair in family])
+    judged_family = judge(
+        logs, growth_margins, shares=np.array([lookup.look(pair.cell).share for pair in family], np.float64)
+    )
+    rounds_needed = settlings(
+        logs,
+        judged_family.alpha,
+        growth_margins,
+        [pair.cell for pair in family],
+        lookup,
+        shown=1.0 - judged_family.levels,
+    )
     results = iter(
         _make_compared(
             pair,
             Judgement(
-                Difference(mean, len(pair.logs), Interval(mean - half, mean + half)),
+                Difference(mean, len(pair.logs), Interval(mean - half_width, mean + half_width)),
                 level,
                 conclusion,
                 withheld,
-                deciding if conclusion else None,
+                interval if conclusion else None,
             ),
             lookup,
-            settling,
+            needed,
         )
-        for pair, mean, half, level, verdict, deciding, settling, margin in zip(
+        for pair, mean, half_width, level, verdict, interval, needed, margin in zip(
             family,
             logs.mean.tolist(),
-            judged.half.tolist(),
-            judged.levels.tolist(),
-            judged.verdicts,
-            list_deciding(logs, judged, float),
-            settled,
-            pieces.tolist(),
+            judged_family.half.tolist(),
+            judged_family.levels.tolist(),
+            judged_family.verdicts,
+            list_deciding(logs, judged_family, float),
+            rounds_needed,
+            growth_margins.tolist(),
             strict=True,
         )
         for conclusion, withheld in [_judge_growth(pair, verdict, margin, lookup)]
@@ -227,15 +238,19 @@ def settlings(
     looks = [lookup.look(cell) for cell in cells]
     share = np.array([look.share for look in looks])
     # a pair with a cell that was given up has fewer rounds than the first look
-    first = np.minimum([look.first or math.inf for look in looks], logs.rounds)
-    level = partial(compute_next_share, first.astype(np.float64), logs.rounds)
-    totals, chances = rounds_to_settle(logs, alpha / share, margin, bias, level)
-    later = np.maximum(totals, logs.rounds + 1.0)
-    halves = half_widths_after(logs, later, shown / share * level(later)) + bias
+    first_rounds = np.minimum([look.first or math.inf for look in looks], logs.rounds)
+    level = partial(compute_next_share, first_rounds.astype(np.float64), logs.rounds)
+    total_rounds, probabilities = rounds_to_settle(logs, alpha / share, margin, bias, level)
+    later_rounds = np.maximum(total_rounds, logs.rounds + 1.0)
+    halves = half_widths_after(logs, later_rounds, shown / share * level(later_rounds)) + bias
     return [
-        RoundsNeeded(more, lookup.seconds_for(cell, more), half, chance) if more > 0 else None
-        for cell, more, half, chance in zip(
-            cells, (totals - logs.rounds.astype(int)).tolist(), halves.tolist(), chances.tolist(), strict=True
+        RoundsNeeded(rounds, lookup.seconds_for(cell, rounds), half_width, probability) if rounds > 0 else None
+        for cell, rounds, half_width, probability in zip(
+            cells,
+            (total_rounds - logs.rounds.astype(int)).tolist(),
+            halves.tolist(),
+            probabilities.tolist(),
+            strict=True,
         )
     ]
 
@@ -243,14 +258,14 @@ def settlings(
 def control_of_growth(cell: Cell, lookup: Lookup) -> Difference | None:
     """Return the A/A control of memory growth in the cell's group, in bytes per call; None without a control."""
     group = lookup.groups.get(cell)
-    members = [member for member in lookup.numbers if lookup.groups.get(member) == group]
-    return growth_control([launch for member in members for launch in lookup.numbers[member]])
+    group_cells = [group_cell for group_cell in lookup.numbers if lookup.groups.get(group_cell) == group]
+    return growth_control([launch for group_cell in group_cells for launch in lookup.numbers[group_cell]])
 
 
 def is_beyond(difference: Difference | None, margin: float) -> bool:
     """Return whether a difference significantly exceeds the margin, in either direction."""
-    ends = difference.interval if difference else None
-    return ends is not None and (ends.low > margin or ends.high < -margin)
+    interval = difference.interval if difference else None
+    return interval is not None and (interval.low > margin or interval.high < -margin)
 
 
 def _judge_growth(
@@ -265,25 +280,25 @@ def _judge_growth(
 
 def _make_growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
     """Return the pair with the difference in memory growth of each round instead of its log ratio."""
-    one, two = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
-    differences = [one[number] - two[number] for number in sorted(one.keys() & two.keys())]
+    growth, other_growth = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
+    differences = [growth[number] - other_growth[number] for number in sorted(growth.keys() & other_growth.keys())]
     if not differences:
         return None
-    same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
-    return _Pair(cell, other, differences, lookup.weight(cell, other), same, changes=False, steps=None)
+    work_check = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
+    return _Pair(cell, other, differences, lookup.weight(cell, other), work_check, changes=False, steps=None)
 
 
 def _compute_growth_margin(pair: _Pair, lookup: Lookup) -> float:
     """Return the memory growth, in bytes per call, that can occur without a leak.
 
-    It is PIECE divided by the number of calls in the later half of a launch, in the launch that has the fewest.
+    The result is PIECE divided by the number of calls in the later half of the launch with the fewest calls.
     """
     launches = [*lookup.numbers[pair.cell], *lookup.numbers[pair.other]]
     return PIECE / max(1.0, min(calls_looked_at(launch) for launch in launches if launch.memory))
 
 
-def _make_unjudged_growth(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    level = 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
+def _make_unjudged_growth(pair: _Pair, family_size: int, lookup: Lookup) -> Compared:
+    level = 1.0 - compute_shown_alpha(family_size) * lookup.look(pair.cell).share
     mean = fmean(pair.logs)
     verdict, withheld = (Verdict.DIFFERENT_WORK, None) if pair.work.differs else (None, Withheld.FEW_ROUNDS)
     return _make_compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
@@ -301,34 +316,38 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: 
     family = [pair for pair in candidates if pair and pair.judged]
     widths = iter(half_widths(_moderate_logs(family, lookup), compute_shown_alpha(max(planned, len(family)))).tolist())
     return [
-        None if pair is None or pair.work.differs or pair.apart else next(widths) if pair.judged else math.inf
+        None
+        if pair is None or pair.work.differs or pair.lacks_common_steps
+        else next(widths)
+        if pair.judged
+        else math.inf
         for pair in candidates
     ]
 
 
 def open_widths(
-    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, settled: Mapping[str, float]
+    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float, group_shares: Mapping[str, float]
 ) -> list[float | None]:
     """Return the widths of `half_widths_of`, with 0 for each comparison whose verdict is already clear.
 
-    `margin` is a share: 0.03 for 3 %. `settled` contains, by group, the share of the level that a look may use now
+    `margin` is a share: 0.03 for 3 %. `group_shares` contains, by group, the share of the level that a look may use now
     (analysis/looks.py). A verdict is clear if the interval at 1 - 0.05 · share / m doesn't include the margin, and the
     control doesn't withhold the verdict.
     """
     halves = half_widths_of(pairs, lookup)
-    if not any(settled.values()):
+    if not any(group_shares.values()):
         return halves
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     logs, log_margin = _moderate_logs(family, lookup), math.log1p(margin)
-    shares = np.array([settled[lookup.groups[pair.cell]] for pair in family], np.float64)
+    shares = np.array([group_shares[lookup.groups[pair.cell]] for pair in family], np.float64)
     bias = _find_contention_errors(family, lookup) + _compute_bias(_compute_sequential_ratios(family, lookup))
-    are_settled = _are_settled(logs, margins(logs.rounds, log_margin), bias, shares)
-    lost = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
-    known_well = iter((are_settled & ~lost).tolist())
+    is_settled = _find_conclusive(logs, margins(logs.rounds, log_margin), bias, shares)
+    is_withheld = np.array([lookup.is_lost(pair.cell, log_margin) for pair in family], np.bool_)
+    is_clear = iter((is_settled & ~is_withheld).tolist())
     return [
-        0.0 if pair and pair.judged and next(known_well) else half
-        for pair, half in zip(candidates, halves, strict=True)
+        0.0 if pair and pair.judged and next(is_clear) else half_width
+        for pair, half_width in zip(candidates, halves, strict=True)
     ]
 
 
@@ -340,11 +359,11 @@ def ratios(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, alpha: float = AL
     too few common steps. A ratio from one round has no interval.
     """
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
-    family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.apart]
+    family = [pair for pair in candidates if pair and len(pair.logs) > 1 and not pair.lacks_common_steps]
     halves = iter(half_widths(_moderate_logs(family, lookup), alpha).tolist())
     return [
         None
-        if pair is None or pair.apart
+        if pair is None or pair.lacks_common_steps
         else Estimate.from_log(fmean(pair.logs), len(pair.logs), next(halves) if len(pair.logs) > 1 else None)
         for pair in candidates
     ]
@@ -355,8 +374,8 @@ def _compute_sequential_ratios(family: Sequence[_Pair], lookup: Lookup) -> list[
 
     Sequential samples are the last samples of a launch. So they can't check interleaving if steps are non-stationary.
     """
-    stretches = interleaving.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
-    return [None if pair.changes else stretch for pair, stretch in zip(family, stretches, strict=True)]
+    shifts = interleaving.compare_sequential([(pair.cell, pair.other) for pair in family], lookup)
+    return [None if pair.changes else shift for pair, shift in zip(family, shifts, strict=True)]
 
 
 def _find_contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
@@ -364,15 +383,18 @@ def _find_contention_errors(family: Sequence[_Pair], lookup: Lookup) -> Floats:
     return np.array([lookup.contention(pair.cell, pair.other) for pair in family], np.float64)
 
 
-def _compute_bias(alone: Sequence[Estimate | None]) -> Floats:
+def _compute_bias(sequential_ratios: Sequence[Estimate | None]) -> Floats:
     return np.array(
-        [abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0 for estimate in alone],
+        [
+            abs(math.log(estimate.value)) if estimate and interleaving.is_bias(estimate) else 0.0
+            for estimate in sequential_ratios
+        ],
         np.float64,
     )
 
 
-def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
-    """Return which comparisons are conclusive at these shares of the level, divided among all of them."""
+def _find_conclusive(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
+    """Return which comparisons are conclusive at their shares of the level, which is divided among all comparisons."""
     return np.asarray(
         (shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * compute_shown_alpha(logs.mean.size))
     )
@@ -381,16 +403,16 @@ def _are_settled(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) 
 def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
     """Return the share of the level for each comparison.
 
-    It is lower for a comparison whose verdict became clear before its interval was narrow.
+    The share is lower for a comparison whose verdict became clear before its interval was narrow.
     """
     looks = [lookup.look(pair.cell) for pair in family]
-    share, settled, narrow = (
+    share, settled_shares, widths = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
     )
-    early = share * settled
-    wide = half_widths(logs, share * compute_shown_alpha(len(family))) > narrow
-    is_early = wide & _are_settled(logs, log_margins, bias, early)
-    return np.where(is_early, early, share)
+    early_shares = share * settled_shares
+    is_wide = half_widths(logs, share * compute_shown_alpha(len(family))) > widths
+    is_early = is_wide & _find_conclusive(logs, log_margins, bias, early_shares)
+    return np.where(is_early, early_shares, share)
 
 
 def _make_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
@@ -398,19 +420,19 @@ def _make_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
         return None
     changes = cell in lookup.trends or other in lookup.trends
     steps = find_common_steps([*lookup.numbers[other], *lookup.numbers[cell]]) if changes else None
-    own, theirs = select_pair(cell, other, steps, lookup)
-    same = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
-    return _Pair(cell, other, log_ratios(own, theirs), lookup.weight(cell, other), same, changes, steps)
+    values, other_values = select_pair(cell, other, steps, lookup)
+    work_check = work_equivalence.compare(lookup.numbers[other], lookup.numbers[cell])
+    return _Pair(cell, other, log_ratios(values, other_values), lookup.weight(cell, other), work_check, changes, steps)
 
 
 def select_pair(cell: Cell, other: Cell, steps: Interval | None, lookup: Lookup) -> tuple[Series, Series]:
-    """Return the launch means by which two cells are compared: only of the range `steps`, if there is one."""
+    """Return the launch means of two cells for a comparison. If `steps` is set, they cover only this range of steps."""
     if steps is None:
         return lookup.series[cell], lookup.series[other]
-    both = [*lookup.numbers[other], *lookup.numbers[cell]]
+    launches = [*lookup.numbers[other], *lookup.numbers[cell]]
     # if the two cells are in different blocks, the control cell shows the difference between the blocks
-    between = series(restrict_steps(both, steps), lookup.references)
-    return between[cell], between[other]
+    pair_series = series(restrict_steps(launches, steps), lookup.references)
+    return pair_series[cell], pair_series[other]
 
 
 def _moderate_logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
@@ -420,17 +442,21 @@ def _moderate_logs(family: Sequence[_Pair], lookup: Lookup) -> Logs:
     return moderate(means([pair.logs for pair in family]), weights, residuals, machines)
 
 
-def _compare_unjudged(pair: _Pair, judged: int, lookup: Lookup) -> Compared:
-    """Return a comparison without a verdict. Its interval has the level of the intervals of the `judged` pairs."""
-    n, level = len(pair.logs), 1.0 - compute_shown_alpha(judged) * lookup.look(pair.cell).share
-    half = float(half_widths(_moderate_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
-    why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
+def _compare_unjudged(pair: _Pair, family_size: int, lookup: Lookup) -> Compared:
+    """Return a comparison without a verdict. Its interval has the level of the intervals of the `family_size` pairs."""
+    n, level = len(pair.logs), 1.0 - compute_shown_alpha(family_size) * lookup.look(pair.cell).share
+    half_width = float(half_widths(_moderate_logs([pair], lookup), 1.0 - level)[0]) if n > 1 else None
+    reason = Withheld.TREND if pair.lacks_common_steps else Withheld.FEW_ROUNDS
     return _make_compared(
-        pair, make_unjudged(fmean(pair.logs), half, n, level, different_work=pair.work.differs, why=why), lookup
+        pair,
+        make_unjudged(fmean(pair.logs), half_width, n, level, different_work=pair.work.differs, why=reason),
+        lookup,
     )
 
 
-def _make_compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: RoundsNeeded | None = None) -> Compared:
+def _make_compared(
+    pair: _Pair, judgement: Judgement, lookup: Lookup, rounds_needed: RoundsNeeded | None = None
+) -> Compared:
     return Compared(
         cell=pair.cell,
         other=pair.other,
@@ -439,7 +465,7 @@ def _make_compared(pair: _Pair, judgement: Judgement, lookup: Lookup, settling: 
         verdict=judgement.verdict,
         withheld=judgement.withheld,
         deciding=judgement.deciding,
-        settling=settling if judgement.verdict is Verdict.UNCLEAR else None,
+        settling=rounds_needed if judgement.verdict is Verdict.UNCLEAR else None,
         work=pair.work,
         pythons=lookup.pythons(pair.cell.environment, pair.other.environment),
         steps=pair.steps,

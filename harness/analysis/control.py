@@ -1,7 +1,7 @@
-"""The A/A control: the baseline compared with itself. It shows how much identical cells differ in the run.
+"""The A/A control: the baseline compared with itself. The control shows how much identical cells differ in the run.
 
-As for ratios, the variance is moderated with the residual of the launches in the group. So a control with one group and
-few rounds is possible. For this residual, the two launches of a round are treated as launches of two cells. The control
+As for ratios, the variance is moderated with the residual of the launches in the group. So one group with few rounds is
+enough for a control. For this residual, the two launches of a round are treated as launches of two cells. The control
 tests the difference between them, so the residual must not include this difference.
 """
 
@@ -36,18 +36,18 @@ class Control:
 
     def beyond(self, margin: float) -> bool:
         """Return whether the control is beyond `margin` (log scale)."""
-        ends = self.estimate.interval
-        return ends is not None and (math.log(ends.low) > margin or math.log(ends.high) < -margin)
+        interval = self.estimate.interval
+        return interval is not None and (math.log(interval.low) > margin or math.log(interval.high) < -margin)
 
     def least_bias(self, margin: float) -> float:
         """Return the smallest bias between the two launches that the run could have shown, on the log scale.
 
-        It is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias, its
-        interval would be just beyond the margin. A true bias of this size is found in half of such runs. The result is
-        infinite if there is no interval.
+        The result is `margin` (log scale) plus half of the interval's width: if the control measured exactly this bias,
+        its interval would be just beyond the margin. A true bias of this size is detected in half of such runs. The
+        result is infinite if there is no interval.
         """
-        ends = self.estimate.interval
-        return margin + math.log(ends.high / ends.low) / 2.0 if ends else math.inf
+        interval = self.estimate.interval
+        return margin + math.log(interval.high / interval.low) / 2.0 if interval else math.inf
 
     def is_check(self, margin: float) -> bool:
         """Return whether the control could have shown a bias of MOST_BIAS. Otherwise, it isn't a check."""
@@ -59,20 +59,22 @@ def is_beyond(controls: Iterable[Control | None], margin: float) -> bool:
     return any(group_control.beyond(margin) for group_control in controls if group_control)
 
 
-def control(counting: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
+def control(counted_launches: Sequence[Launch], scatters: Mapping[str, Scatter] | None = None) -> Control | None:
     """Return the control, computed from the launches that count; None if no round has both results of a control cell.
 
     In a round with several blocks, one block has both launches of the control cell. The other blocks contain the
     control cell once, for comparisons with the cells in the block. `scatters` contains the variances of each group from
     `separate_control`. Without them, a group's variance isn't moderated.
     """
-    numbers = [launch for launch in counting if has_mean(launch)]
-    measured = {_get_place(launch): math.log(compute_mean(launch)) for launch in numbers if launch.role is Role.MEASURE}
+    with_mean = [launch for launch in counted_launches if has_mean(launch)]
+    log_means = {
+        _make_key(launch): math.log(compute_mean(launch)) for launch in with_mean if launch.role is Role.MEASURE
+    }
     logs: dict[str, list[float]] = defaultdict(list)
     cells: dict[str, Cell] = {}
-    for measurement in numbers:
-        if measurement.role is Role.CONTROL and _get_place(measurement) in measured:
-            logs[measurement.group].append(math.log(compute_mean(measurement)) - measured[_get_place(measurement)])
+    for measurement in with_mean:
+        if measurement.role is Role.CONTROL and _make_key(measurement) in log_means:
+            logs[measurement.group].append(math.log(compute_mean(measurement)) - log_means[_make_key(measurement)])
             cells[measurement.group] = measurement.cell
     by_group = scatters or {}
     residuals = [
@@ -92,7 +94,7 @@ def separate_control(scatter: Scatter, numbers: Mapping[Cell, Sequence[Launch]])
     return Scatter(labels, scatter.rounds, scatter.logs, scatter.within)
 
 
-def _get_place(launch: Launch) -> tuple[str, int, int, Cell]:
+def _make_key(launch: Launch) -> tuple[str, int, int, Cell]:
     """Return the values that a control launch has in common with the launch with which it is compared."""
     return launch.group, launch.round, launch.block, launch.cell
 
@@ -103,16 +105,16 @@ def pool_control(pairs: Sequence[Sequence[float]], residuals: Sequence[Residual 
     The control is m, the mean over G groups of each group's mean over rounds. Its interval is m ± t·√(Σ s²/n)/G. Each
     group has n rounds and its own variance s², which is moderated by the group's entry in `residuals`. The variances
     may differ, so t has the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of estimates of
-    variance components", Biometrics Bulletin 2, 1946. Groups with only one round are omitted, unless all groups have
-    one; then there is no interval.
+    variance components", Biometrics Bulletin 2, 1946. Groups with only one round are omitted. If all groups
+    have only one round, there is no interval.
     """
-    per_group = residuals or [None] * len(pairs)
+    priors = residuals or [None] * len(pairs)
     # a group with one round has no variance; if it is omitted, the other groups still give an interval
-    groups = [(logs, prior) for logs, prior in zip(pairs, per_group, strict=True) if len(logs) > 1]
+    groups = [(logs, prior) for logs, prior in zip(pairs, priors, strict=True) if len(logs) > 1]
     if not groups:
         return Control(Estimate.from_log(fmean(map(fmean, pairs)), max(map(len, pairs))), len(pairs))
     logs = moderate(means([logs for logs, _ in groups]), np.full(len(groups), WEIGHT), [prior for _, prior in groups])
-    parts = logs.error**2
-    freedom = parts.sum() ** 2 / (parts**2 / logs.freedom).sum()
-    half = student(float(freedom)) * math.sqrt(parts.sum()) / len(groups)
-    return Control(Estimate.from_log(float(logs.mean.mean()), int(logs.rounds.max()), half), len(groups))
+    squared_errors = logs.error**2
+    freedom = squared_errors.sum() ** 2 / (squared_errors**2 / logs.freedom).sum()
+    half_width = student(float(freedom)) * math.sqrt(squared_errors.sum()) / len(groups)
+    return Control(Estimate.from_log(float(logs.mean.mean()), int(logs.rounds.max()), half_width), len(groups))

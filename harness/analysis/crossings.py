@@ -5,7 +5,7 @@ is assumed to be linear in the size, in every round. The ratio of two such lines
 intermediate sizes (`refine_sizes`). Between two of them, it is assumed to be linear in the log of the size (in the size
 itself, if a size isn't above 0). A crossover is a size at which the mean of the rounds' log ratios is 0.
 
-The confidence set contains all sizes at which a t test over the rounds doesn't reject that both take equally long. So
+The confidence set contains all sizes at which a t test over the rounds doesn't reject equal times. So
 the test is inverted, as E. C. Fieller does for a ratio of means, "Some problems in interval estimation", Journal of the
 Royal Statistical Society B 16, 1954. As in his method, the set may consist of several intervals, may be unbounded (it
 reaches an end of the sweep), and may contain sizes where the mean doesn't cross 0. The result contains the whole set.
@@ -63,7 +63,7 @@ class SweepOrdering:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stretch:
+class _SizeRange:
     """The range from `low` to `high`: logs of sizes, or sizes if one isn't above 0.
 
     `sign` is 1 if the log ratio is significantly above 0, -1 if it is below, and 0 if neither is certain.
@@ -79,18 +79,18 @@ def refine_sizes(sizes: Sequence[float], steps: int = STEPS) -> Floats:
 
     Intermediate sizes have equal ratios, or equal distances if a size isn't above 0.
     """
-    spaced = np.geomspace if sizes[0] > 0.0 else np.linspace
-    inner = [spaced(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
-    fine = np.concatenate([*inner, sizes[-1:]])
+    make_points = np.geomspace if sizes[0] > 0.0 else np.linspace
+    segments = [make_points(low, high, steps, endpoint=False) for low, high in pairwise(sizes)]
+    refined_sizes = np.concatenate([*segments, sizes[-1:]])
     # a measured size keeps its exact value, which roots and powers would round
-    fine[::steps] = sizes
-    return fine
+    refined_sizes[::steps] = sizes
+    return refined_sizes
 
 
 def interpolate_times(sizes: Sequence[float], times: Floats) -> Floats:
     """Return the times at `refine_sizes(sizes)`, on straight lines between measured sizes; shape (rounds, sizes)."""
-    fine = refine_sizes(sizes)
-    return np.array([np.interp(fine, sizes, row) for row in times], np.float64)
+    refined_sizes = refine_sizes(sizes)
+    return np.array([np.interp(refined_sizes, sizes, row) for row in times], np.float64)
 
 
 def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence[float] | None = None) -> SweepOrdering:
@@ -101,38 +101,40 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
     counts only if the order is certain at some measured size. Without this rule, equal curves would cross in 28 % of
     sweeps of five sizes in five rounds; with it, they do in 4 %.
     """
-    tested = sizes if measured is None else measured
-    level = 1.0 - ALPHA / len(tested)
-    log = min(sizes) > 0.0
-    places = np.log(sizes) if log else np.asarray(sizes, np.float64)
+    tested_sizes = sizes if measured is None else measured
+    level = 1.0 - ALPHA / len(tested_sizes)
+    is_log = min(sizes) > 0.0
+    positions = np.log(sizes) if is_log else np.asarray(sizes, np.float64)
     mean = logs.mean(axis=0)
-    between = [slice(index, index + 2) for index in range(len(sizes) - 1)]
-    stretches = _merge_ranges(
-        [part for at in between for part in _test_segment(places[at], mean[at], logs[:, at], level)]
+    segments = [slice(index, index + 2) for index in range(len(sizes) - 1)]
+    ranges = _merge_ranges(
+        [part for ends in segments for part in _test_segment(positions[ends], mean[ends], logs[:, ends], level)]
     )
-    roots = _find_sign_changes(places, mean)
-    first, last = float(places[0]), float(places[-1])
+    roots = _find_sign_changes(positions, mean)
+    start, end = float(positions[0]), float(positions[-1])
 
-    def interval(part: _Stretch) -> Interval:
+    def interval(size_range: _SizeRange) -> Interval:
         # at the ends of the sweep, return the given sizes, without rounding errors of log and exp
-        low, high = (_convert_to_size(end, log) for end in (part.low, part.high))
-        return Interval(float(sizes[0]) if part.low <= first else low, float(sizes[-1]) if part.high >= last else high)
+        low, high = (_convert_to_size(limit, is_log) for limit in (size_range.low, size_range.high))
+        return Interval(
+            float(sizes[0]) if size_range.low <= start else low, float(sizes[-1]) if size_range.high >= end else high
+        )
 
-    signed = [interval(part) for part in stretches if part.sign]
-    is_shown = any(size in span for span in signed for size in tested)
-    crossings, unclear = [], []
-    for stretch in (part for part in stretches if part.sign == 0):
-        inside = [root for root in roots if stretch.low <= root[0] <= stretch.high]
-        opens_low, opens_high = stretch.low <= first, stretch.high >= last
+    certain_intervals = [interval(size_range) for size_range in ranges if size_range.sign]
+    is_certain = any(size in certain_interval for certain_interval in certain_intervals for size in tested_sizes)
+    crossings, unclear_intervals = [], []
+    for unclear_range in (size_range for size_range in ranges if size_range.sign == 0):
+        inner_roots = [root for root in roots if unclear_range.low <= root[0] <= unclear_range.high]
+        opens_low, opens_high = unclear_range.low <= start, unclear_range.high >= end
         # after an even number of zeros, the mean is on the same side again; an interval of all sizes shows nothing
-        if len(inside) % 2 == 0 or (opens_low and opens_high) or not is_shown:
-            unclear.append(interval(stretch))
+        if len(inner_roots) % 2 == 0 or (opens_low and opens_high) or not is_certain:
+            unclear_intervals.append(interval(unclear_range))
             continue
-        at, rises = inside[len(inside) // 2]
+        position, rises = inner_roots[len(inner_roots) // 2]
         crossings.append(
             Crossing(
-                at=_convert_to_size(at, log),
-                interval=interval(stretch) if len(logs) > 1 else None,
+                at=_convert_to_size(position, is_log),
+                interval=interval(unclear_range) if len(logs) > 1 else None,
                 rises=rises,
                 opens_low=opens_low,
                 opens_high=opens_high,
@@ -140,17 +142,17 @@ def find_order(sizes: Sequence[float] | Floats, logs: Floats, measured: Sequence
         )
     return SweepOrdering(
         crossings=crossings,
-        above=[interval(part) for part in stretches if part.sign > 0],
-        below=[interval(part) for part in stretches if part.sign < 0],
-        unclear=unclear,
+        above=[interval(size_range) for size_range in ranges if size_range.sign > 0],
+        below=[interval(size_range) for size_range in ranges if size_range.sign < 0],
+        unclear=unclear_intervals,
     )
 
 
-def _convert_to_size(place: float, log: bool) -> float:
-    return math.exp(place) if log else float(place)
+def _convert_to_size(position: float, is_log: bool) -> float:
+    return math.exp(position) if is_log else float(position)
 
 
-def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_Stretch]:
+def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> list[_SizeRange]:
     """Return the test's result between two sizes at `ends`, from the log ratios at both, of shape (rounds, 2).
 
     Let w be the share of the distance between the two sizes. The test rejects if mean² > t² · variance / rounds. Both
@@ -158,68 +160,68 @@ def _test_segment(ends: Floats, means: Floats, logs: Floats, level: float) -> li
     polynomial. If the mean is zero in this segment, w is measured from this zero. The polynomial is then certainly
     negative there, however small the variance is.
     """
-    before, rise = float(means[0]), float(means[1]) - float(means[0])
-    (root,) = _find_zeros(before, rise) or [math.nan]
+    start_mean, rise = float(means[0]), float(means[1]) - float(means[0])
+    (root,) = _find_zeros(start_mean, rise) or [math.nan]
     crosses = 0.0 <= root <= 1.0
-    origin, mean = (root, 0.0) if crosses else (0.0, before)
+    origin, mean = (root, 0.0) if crosses else (0.0, start_mean)
     constant, linear, square = mean**2, 2.0 * mean * rise, rise**2
     rounds = len(logs)
     if rounds > 1:
-        (one, both), (_, other) = np.cov(logs, rowvar=False).tolist()
+        (variance, covariance), (_, other_variance) = np.cov(logs, rowvar=False).tolist()
         # clocks can't resolve a smaller variance
-        one, other = max(one, RESOLUTION**2), max(other, RESOLUTION**2)
-        bend, scale = one - 2.0 * both + other, student(rounds - 1, level) ** 2 / rounds
-        constant -= scale * max(one + origin * (2.0 * (both - one) + origin * bend), RESOLUTION**2)
-        linear -= scale * 2.0 * (both - one + origin * bend)
-        square -= scale * bend
+        variance, other_variance = max(variance, RESOLUTION**2), max(other_variance, RESOLUTION**2)
+        curvature, scale = variance - 2.0 * covariance + other_variance, student(rounds - 1, level) ** 2 / rounds
+        constant -= scale * max(variance + origin * (2.0 * (covariance - variance) + origin * curvature), RESOLUTION**2)
+        linear -= scale * 2.0 * (covariance - variance + origin * curvature)
+        square -= scale * curvature
     zeros = [origin + zero for zero in _find_zeros(constant, linear, square)] + ([root] if crosses else [])
-    marks = sorted(mark for mark in zeros if 0.0 < mark < 1.0)
+    cuts = sorted(cut for cut in zeros if 0.0 < cut < 1.0)
     low, high = float(ends[0]), float(ends[1])
-    places = [low, *(low + mark * (high - low) for mark in marks), high]
-    stretches = []
-    for (start, stop), (first, last) in zip(pairwise(places), pairwise([0.0, *marks, 1.0]), strict=True):
-        way = 0.5 * (first + last) - origin
-        rejected = rounds == 1 or constant + way * (linear + way * square) > 0.0
-        value = mean + way * rise
-        stretches.append(_Stretch(start, stop, int(math.copysign(1.0, value)) if rejected and value else 0))
-    return [stretch for stretch in stretches if stretch.low < stretch.high]
+    positions = [low, *(low + cut * (high - low) for cut in cuts), high]
+    ranges = []
+    for (start, stop), (start_share, stop_share) in zip(pairwise(positions), pairwise([0.0, *cuts, 1.0]), strict=True):
+        distance = 0.5 * (start_share + stop_share) - origin
+        is_rejected = rounds == 1 or constant + distance * (linear + distance * square) > 0.0
+        value = mean + distance * rise
+        ranges.append(_SizeRange(start, stop, int(math.copysign(1.0, value)) if is_rejected and value else 0))
+    return [size_range for size_range in ranges if size_range.low < size_range.high]
 
 
 def _find_zeros(constant: float, linear: float, square: float = 0.0) -> list[float]:
     """Return the real zeros of a quadratic polynomial, by the numerically stable formula."""
     if square == 0.0:
         return [-constant / linear] if linear else []
-    inside = linear**2 - 4.0 * square * constant
-    if inside < 0.0:
+    discriminant = linear**2 - 4.0 * square * constant
+    if discriminant < 0.0:
         return []
-    half = -0.5 * (linear + math.copysign(math.sqrt(inside), linear))
-    return [half / square, constant / half] if half else [0.0]
+    term = -0.5 * (linear + math.copysign(math.sqrt(discriminant), linear))
+    return [term / square, constant / term] if term else [0.0]
 
 
-def _merge_ranges(stretches: Sequence[_Stretch]) -> list[_Stretch]:
+def _merge_ranges(ranges: Sequence[_SizeRange]) -> list[_SizeRange]:
     """Merge neighboring ranges of the same sign, and add a range of width 0 between ranges above and below 0."""
-    merged: list[_Stretch] = []
-    for stretch in stretches:
-        last = merged[-1] if merged else None
-        if last and last.sign == stretch.sign:
-            merged[-1] = _Stretch(last.low, stretch.high, stretch.sign)
+    merged: list[_SizeRange] = []
+    for size_range in ranges:
+        previous = merged[-1] if merged else None
+        if previous and previous.sign == size_range.sign:
+            merged[-1] = _SizeRange(previous.low, size_range.high, size_range.sign)
             continue
-        if last and last.sign * stretch.sign < 0:
-            merged.append(_Stretch(stretch.low, stretch.low, 0))
-        merged.append(stretch)
+        if previous and previous.sign * size_range.sign < 0:
+            merged.append(_SizeRange(size_range.low, size_range.low, 0))
+        merged.append(size_range)
     return merged
 
 
-def _find_sign_changes(places: Floats, mean: Floats) -> list[tuple[float, bool]]:
+def _find_sign_changes(positions: Floats, mean: Floats) -> list[tuple[float, bool]]:
     """Return the places where the piecewise linear mean changes its sign, in order, and whether it rises there."""
-    nonzero = [index for index in range(len(mean)) if mean[index] != 0.0]
+    nonzero_indexes = [index for index in range(len(mean)) if mean[index] != 0.0]
     roots = []
-    for one, two in pairwise(nonzero):
-        if (mean[one] > 0.0) != (mean[two] > 0.0):
+    for left_index, right_index in pairwise(nonzero_indexes):
+        if (mean[left_index] > 0.0) != (mean[right_index] > 0.0):
             # use the same operations as in `_test_segment`, so that both get exactly the same place
-            (share,) = _find_zeros(float(mean[one]), float(mean[two]) - float(mean[one]))
-            low, high = float(places[one]), float(places[two])
+            (share,) = _find_zeros(float(mean[left_index]), float(mean[right_index]) - float(mean[left_index]))
+            low, high = float(positions[left_index]), float(positions[right_index])
             # if the mean is exactly 0 in between, the line crosses there
-            at = float(places[one + 1]) if two > one + 1 else low + share * (high - low)
-            roots.append((at, bool(mean[two] > 0.0)))
+            position = float(positions[left_index + 1]) if right_index > left_index + 1 else low + share * (high - low)
+            roots.append((position, bool(mean[right_index] > 0.0)))
     return roots

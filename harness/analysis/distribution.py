@@ -21,16 +21,17 @@ from harness.analysis.trends import Trend, compute_warm_up_step
 from harness.model.launch import BESIDE_STARTS, Launch, Samples
 from harness.model.scenario import OWN, WHOLE
 
-#: A launch's samples are uneven if their mean and their median differ by more than this share of the median.
-PARTED = 0.10
+#: The samples of a launch are uneven if their mean and their median differ by more than this share of the median.
+UNEVEN_SHARE = 0.10
 
 #: A launch is an outlier if its modified z-score is above 3.5. The score is 0.6745 · |x - median| / MAD, where x is the
 #: log of the launch mean: B. Iglewicz and D. C. Hoaglin, "How to detect and handle outliers", ASQC, 1993.
-OUTLYING = 3.5
+OUTLIER_SCORE = 3.5
 #: An outlier must also be at least this far from the median (log scale). Otherwise, if the other launches agree within
 #: 0.1 %, a launch that differs by 0.4 % would be an outlier.
-APART = math.log(1.05)
-#: The fewest launches for outliers. With fewer launches, the median deviation is too uncertain.
+OUTLIER_DISTANCE = math.log(1.05)
+#: Outliers are detected in cells with at least this many launches. With fewer launches, the median deviation is too
+#: uncertain.
 FEWEST_LAUNCHES = 5
 
 #: The phases before the timed steps, in the order in which a launch goes through them, and the phases of timed steps.
@@ -38,7 +39,7 @@ FEWEST_LAUNCHES = 5
 BEFORE = ("container start", "interpreter start", "import", "device", "first fill", "build", "first call")
 TIMED = ("warm up", "steady state")
 
-Of = TypeVar("Of")
+Source = TypeVar("Source")
 
 
 class Quantity(StrEnum):
@@ -87,10 +88,10 @@ class Times:
             if len(rates) > 1:
                 by_length[len(rates)].append((launch.mean, rates))
         deviations: list[float] = []
-        for same in by_length.values():
-            values = np.array([rates for _, rates in same])
+        for launches in by_length.values():
+            values = np.array([rates for _, rates in launches])
             # relative to the first sample, so that equal samples have a deviation of exactly 0
-            deviations += (np.std(values - values[:, :1], axis=1, ddof=1) / [middle for middle, _ in same]).tolist()
+            deviations += (np.std(values - values[:, :1], axis=1, ddof=1) / [mean for mean, _ in launches]).tolist()
         return statistics.median(deviations) if deviations else None
 
     @property
@@ -100,7 +101,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Statistic(Generic[Of]):
+class Statistic(Generic[Source]):
     """A number that reports show for every cell: its name, its quantity, and the function that calculates it.
 
     The function returns None if the cell has no such value. `legend` explains the number in a report. It is empty if
@@ -109,7 +110,7 @@ class Statistic(Generic[Of]):
 
     name: str
     quantity: Quantity
-    calculate: Callable[[Of], float | None]
+    calculate: Callable[[Source], float | None]
     legend: str = ""
 
 
@@ -119,7 +120,7 @@ STATISTICS: tuple[Statistic[Times], ...] = (
         "mean",
         Quantity.STEP,
         lambda times: math.exp(statistics.fmean(times.logs)),
-        "The mean is the geometric mean of the launches' means, outliers included.",
+        "The mean is the geometric mean of the launches' means, including outliers.",
     ),
     Statistic(
         "median",
@@ -285,12 +286,12 @@ class Used:
     beside: bool = False
 
 
-def compare_faults(used: Used, step: Spread | None) -> float:
+def compare_faults(usage: Used, step: Spread | None) -> float:
     """Return how much the time of page faults differs between a cell's launches; 0 if unknown.
 
-    It is the range from p10 to p90 in seconds, as a share of the time per step.
+    The difference is the range from p10 to p90 in seconds, as a share of the time per step.
     """
-    faults = used.resources.get(FAULTS)
+    faults = usage.resources.get(FAULTS)
     return (faults.high - faults.low) * FAULT_SECONDS / step.median if faults and step else 0.0
 
 
@@ -307,15 +308,17 @@ def describe_distribution(launches: Sequence[Launch], trend: Trend | None = None
 
 def summarize_resources(launches: Sequence[Launch]) -> Used:
     """Return the phases and resources of one cell's launches that have a result."""
-    untimed = [
+    untimed_phases = [
         {name: seconds for name, seconds in launch.phases.items() if name not in (*TIMED, WHOLE, OWN)}
         for launch in launches
         if launch.phases
     ]
-    names = order_phases(name for phases in untimed for name in phases)
+    names = order_phases(name for phases in untimed_phases for name in phases)
     return Used(
-        phases=_summarize_by_name({name: [phases[name] for phases in untimed if name in phases] for name in names}),
-        cold=summarize_spread([sum(phases.values()) for phases in untimed]),
+        phases=_summarize_by_name(
+            {name: [phases[name] for phases in untimed_phases if name in phases] for name in names}
+        ),
+        cold=summarize_spread([sum(phases.values()) for phases in untimed_phases]),
         warm_up=summarize_spread([seconds for launch in launches if (seconds := compute_warm_up_step(launch))]),
         resources=_summarize_by_name(
             {
@@ -333,9 +336,9 @@ def _summarize_by_name(values: Mapping[str, Sequence[float]]) -> dict[str, Sprea
 
 
 def order_phases(names: Iterable[str]) -> list[str]:
-    """Return each phase once: first the phases BEFORE timed steps in their order, then others as they appear."""
-    met = dict.fromkeys(names)
-    return [*(name for name in BEFORE if name in met), *(name for name in met if name not in BEFORE)]
+    """Return each phase once: first those in BEFORE in their order, then others in order of appearance."""
+    unique_names = dict.fromkeys(names)
+    return [*(name for name in BEFORE if name in unique_names), *(name for name in unique_names if name not in BEFORE)]
 
 
 def summarize_spread(values: Sequence[float]) -> Spread | None:
@@ -352,27 +355,30 @@ def is_uneven(launch: Launch, rates: Sequence[float]) -> bool:
     A process often switches between two speeds. Its mean is then far from its median.
     """
     median = statistics.median(rates) if rates else 0.0
-    return median > 0.0 and abs(launch.mean / median - 1.0) > PARTED
+    return median > 0.0 and abs(launch.mean / median - 1.0) > UNEVEN_SHARE
 
 
 def find_outliers(logs: Sequence[float]) -> list[bool]:
-    """Return, for each launch of a cell, whether the log of its mean is an outlier."""
+    """Return, for each of a cell's log launch means, whether it is an outlier."""
     if len(logs) < FEWEST_LAUNCHES:
         return [False] * len(logs)
     median = statistics.median(logs)
     spread = statistics.median(abs(value - median) for value in logs)
-    return [abs(value - median) > APART and 0.6745 * abs(value - median) > OUTLYING * spread for value in logs]
+    return [
+        abs(value - median) > OUTLIER_DISTANCE and 0.6745 * abs(value - median) > OUTLIER_SCORE * spread
+        for value in logs
+    ]
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return a quantile of sorted values (at least one), interpolated linearly: `share` of the values are below it."""
+    """Return a quantile of sorted values (at least one), interpolated linearly. `share` of them are below it."""
     position = share * (len(ordered) - 1)
-    below = int(position)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+    lower_index = int(position)
+    upper_index = min(lower_index + 1, len(ordered) - 1)
+    return ordered[lower_index] + (ordered[upper_index] - ordered[lower_index]) * (position - lower_index)
 
 
 def step_seconds(launch: Launch) -> list[float]:
-    """Return the seconds per step of each sample with steps."""
+    """Return the seconds per step of each sample that has at least one step."""
     samples = Samples.of(launch.samples)
     return [seconds / steps for seconds, steps in zip(samples.seconds, samples.steps, strict=True) if steps]

@@ -108,17 +108,21 @@ def effects(
     contention was subtracted, `contention` contains the loss of each launch mean, in the shape of `logs`, and the
     unchecked share (both are explained in `interference.Contention`). Intervals are then wider by the possible error.
     """
-    pairs = [places for size in (1, 2) for places in combinations(range(len(axes)), size)]
-    blocks = [_make_block(logs, axes, places) for places in pairs]
+    pairs = [axis_numbers for block_size in (1, 2) for axis_numbers in combinations(range(len(axes)), block_size)]
+    blocks = [_make_block(logs, axes, axis_numbers) for axis_numbers in pairs]
     values = np.concatenate([block.values for block in blocks], axis=1)
-    size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
+    block_size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [change for block in blocks for change in block.changes]
     bias = (
-        np.concatenate([_compute_possible_errors(*contention, axes, places) for places in pairs]) if contention else 0.0
+        np.concatenate([_compute_possible_errors(*contention, axes, axis_numbers) for axis_numbers in pairs])
+        if contention
+        else 0.0
     )
-    scatter = residual(*_list_launches(logs))
-    judged = _judge_effects(values, size, scatter, control, math.log1p(margin), share=share, bias=bias)
-    parts = iter(_estimate_parts(logs, scatter, share=share, contention=contention))
+    group_residual = residual(*_list_launches(logs))
+    judged_effects = _judge_effects(
+        values, block_size, group_residual, control, math.log1p(margin), share=share, bias=bias
+    )
+    parts = iter(_estimate_parts(logs, group_residual, share=share, contention=contention))
     return [
         Effect(
             change,
@@ -129,7 +133,7 @@ def effects(
             next(parts) if len(change) == 2 else None,
             judgement.deciding,
         )
-        for change, judgement in zip(changes, judged, strict=True)
+        for change, judgement in zip(changes, judged_effects, strict=True)
     ]
 
 
@@ -146,26 +150,28 @@ class _Block:
     size: float
 
 
-def _make_block(logs: Floats, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]) -> _Block:
-    averaged = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in places)
-    means = logs.mean(axis=averaged)
+def _make_block(logs: Floats, axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]) -> _Block:
+    averaged_axes = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in axis_numbers)
+    means = logs.mean(axis=averaged_axes)
     values = means
     for axis in range(1, means.ndim):
         values = values - values.take([0], axis=axis)
-    changed = (slice(None), *[slice(1, None)] * len(places))
-    named = [list(axes.items())[place] for place in places]
+    changed_levels = (slice(None), *[slice(1, None)] * len(axis_numbers))
+    chosen_axes = [list(axes.items())[axis_number] for axis_number in axis_numbers]
     return _Block(
-        changes=list(product(*([LevelChange(axis, level, base) for level in rest] for axis, (base, *rest) in named))),
-        values=values[changed].reshape(len(logs), -1),
-        size=2 ** len(places) * means[0].size / logs[0].size,
+        changes=list(
+            product(*([LevelChange(axis, level, base) for level in levels] for axis, (base, *levels) in chosen_axes))
+        ),
+        values=values[changed_levels].reshape(len(logs), -1),
+        size=2 ** len(axis_numbers) * means[0].size / logs[0].size,
     )
 
 
 def _compute_possible_errors(
-    losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], places: tuple[int, ...]
+    losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]
 ) -> Floats:
     """Return the possible error of each effect of a block, if CPU contention was subtracted."""
-    block = _make_block(losses.mean(axis=0, keepdims=True), axes, places)
+    block = _make_block(losses.mean(axis=0, keepdims=True), axes, axis_numbers)
     return _add_errors(losses, unchecked, block.values[0], block.size)
 
 
@@ -177,35 +183,37 @@ def _add_errors(losses: Floats, unchecked: float, differences: Floats, size: Flo
 
 def _estimate_parts(
     logs: Floats,
-    scatter: Residual | None,
+    group_residual: Residual | None,
     *,
     share: float,
     contention: tuple[Floats, float] | None,
 ) -> list[Parts]:
     """Return the parts of all interactions with their intervals, in the order of the interactions."""
     values, size = _compute_part_logs(logs)
-    n, means, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
+    rounds, means, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
     halves: list[float | None] = [None] * means.size
-    if n > 1:
-        measured = Logs.measured(means, values.var(axis=0, ddof=1), np.full(means.shape, float(n)))
-        widths = half_widths(moderate(measured, size, [scatter] * means.size), 1.0 - level)
+    if rounds > 1:
+        measured = Logs.measured(means, values.var(axis=0, ddof=1), np.full(means.shape, float(rounds)))
+        widths = half_widths(moderate(measured, size, [group_residual] * means.size), 1.0 - level)
         if contention:
             losses, unchecked = contention
             differences, _ = _compute_part_logs(losses)
             widths = widths + _add_errors(losses, unchecked, differences.mean(axis=0), size)
         halves = widths.tolist()
-    estimates = [Estimate.from_log(mean, n, half) for mean, half in zip(means.tolist(), halves, strict=True)]
+    estimates = [Estimate.from_log(mean, rounds, half) for mean, half in zip(means.tolist(), halves, strict=True)]
     return [
         Parts(
-            alone.value,
-            with_second.value,
-            together.value,
-            alone.interval,
-            with_second.interval,
-            together.interval,
+            first_factor.value,
+            factor_with_second.value,
+            joint_factor.value,
+            first_factor.interval,
+            factor_with_second.interval,
+            joint_factor.interval,
             level,
         )
-        for alone, with_second, together in zip(estimates[::3], estimates[1::3], estimates[2::3], strict=True)
+        for first_factor, factor_with_second, joint_factor in zip(
+            estimates[::3], estimates[1::3], estimates[2::3], strict=True
+        )
     ]
 
 
@@ -215,11 +223,13 @@ def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
     Each interaction has three parts.
     """
     values, sizes = [], []
-    for one, other in combinations(range(1, logs.ndim), 2):
-        means = logs.mean(axis=tuple(axis for axis in range(1, logs.ndim) if axis not in (one, other)))
-        neither, first = means[:, :1, :1], means[:, 1:, :1]
-        second, both = means[:, :1, 1:], means[:, 1:, 1:]
-        factors = np.stack(np.broadcast_arrays(first - neither, both - second, both - neither), axis=-1)
+    for first_axis, second_axis in combinations(range(1, logs.ndim), 2):
+        means = logs.mean(axis=tuple(axis for axis in range(1, logs.ndim) if axis not in (first_axis, second_axis)))
+        without_both, with_first = means[:, :1, :1], means[:, 1:, :1]
+        with_second, with_both = means[:, :1, 1:], means[:, 1:, 1:]
+        factors = np.stack(
+            np.broadcast_arrays(with_first - without_both, with_both - with_second, with_both - without_both), axis=-1
+        )
         values.append(factors.reshape(len(logs), -1))
         sizes.append(np.full(values[-1].shape[1], 2.0 * means[0].size / logs[0].size))
     return np.concatenate(values, axis=1), np.concatenate(sizes)
@@ -227,15 +237,15 @@ def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
 
 def _list_launches(logs: Floats) -> tuple[list[int], list[int], list[float]]:
     """Return the number of the cell, the round and the log of each launch mean, as three lists."""
-    flat = logs.reshape(len(logs), -1)
-    rounds, cells = np.indices(flat.shape)
-    return cells.ravel().tolist(), rounds.ravel().tolist(), flat.ravel().tolist()
+    table = logs.reshape(len(logs), -1)
+    rounds, cells = np.indices(table.shape)
+    return cells.ravel().tolist(), rounds.ravel().tolist(), table.ravel().tolist()
 
 
 def _judge_effects(
     values: Floats,
     size: Floats,
-    scatter: Residual | None,
+    group_residual: Residual | None,
     control: Control | None,
     margin: float,
     *,
@@ -243,12 +253,12 @@ def _judge_effects(
     bias: Floats | float,
 ) -> list[Judgement]:
     """Return the judgement of each effect. The prior of its variance is its `size` times the residual variance."""
-    n, mean, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
-    if n == 1:
-        return [make_unjudged(value, None, n, level) for value in mean.tolist()]
-    logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(n)))
-    logs = moderate(logs, size, [scatter] * mean.size)
-    if n < FEWEST_ROUNDS:
+    rounds, mean, level = len(values), values.mean(axis=0), 1.0 - share * compute_shown_alpha(values.shape[1])
+    if rounds == 1:
+        return [make_unjudged(value, None, rounds, level) for value in mean.tolist()]
+    logs = Logs.measured(mean, values.var(axis=0, ddof=1), np.full(mean.shape, float(rounds)))
+    logs = moderate(logs, size, [group_residual] * mean.size)
+    if rounds < FEWEST_ROUNDS:
         halves = (half_widths(logs, 1.0 - level) + bias).tolist()
-        return [make_unjudged(value, half, n, level) for value, half in zip(mean.tolist(), halves, strict=True)]
-    return judgements(logs, judge(logs, margin, bias, shares=share), [n] * mean.size, is_beyond([control], margin))
+        return [make_unjudged(value, half, rounds, level) for value, half in zip(mean.tolist(), halves, strict=True)]
+    return judgements(logs, judge(logs, margin, bias, shares=share), [rounds] * mean.size, is_beyond([control], margin))

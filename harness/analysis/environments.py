@@ -12,9 +12,9 @@ NOT_KNOWN = "not known"
 
 @dataclass(frozen=True, slots=True)
 class Software:
-    """The versions of a package or of Python, one for each environment in the run's order; empty if it has none.
+    """The versions of a package or of Python, one for each environment in the run's order; empty if not installed.
 
-    `leads`: it is one of the main packages (TensorFlow, the package that contains it, Keras, Python, NumPy, CUDA or
+    `leads`: it is a main package (TensorFlow, the package that contains TensorFlow, Keras, Python, NumPy, CUDA or
     cuDNN).
     """
 
@@ -38,26 +38,26 @@ class Software:
 
 
 def pins(run: Run, environment: str, device: Device = Device.CPU) -> Mapping[str, str]:
-    """Return the environment's packages with their versions: the recorded ones, otherwise those in the catalog.
+    """Return the environment's packages with their versions: the recorded packages, otherwise those in the catalog.
 
-    `device` only matters in a run on both devices.
+    `device` matters only in a run on both devices.
     """
-    if recorded := run.pins.get(name_on(environment, device, run.pins)):
-        return recorded
+    if recorded_pins := run.pins.get(name_on(environment, device, run.pins)):
+        return recorded_pins
     entry = next((candidate for candidate in run.environments if candidate.name == environment), None)
     return versions(entry) if entry else {}
 
 
 def get_represented_packages(run: Run, environment: str) -> list[Mapping[str, str]]:
-    """Return the sets of packages by which a header picks axis values for the environment.
+    """Return the sets of packages that determine which axis values a header picks for the environment.
 
     If the environment is a fallback, the packages of the environments that it replaces are used. For example, a
     fallback for TensorFlow 1 is compared in graph mode if TensorFlow 1 would be. The environment's own packages are
-    only used if the run also includes it as itself.
+    used only if it is in the run for itself too.
     """
     roles = [stand_in for stand_in in run.plan.stand_ins if stand_in.environment == environment]
-    own = [pins(run, environment)] if not roles or any(role.is_itself_too for role in roles) else []
-    return [*own, *(role.pins for role in roles)]
+    own_packages = [pins(run, environment)] if not roles or any(role.is_itself_too for role in roles) else []
+    return [*own_packages, *(role.pins for role in roles)]
 
 
 def python(run: Run, environment: str) -> str | None:
@@ -72,7 +72,7 @@ def software(run: Run) -> list[Software]:
     def versions(package: str) -> list[str]:
         return [_find_version(package, run, environment.name) for environment in environments]
 
-    leading = {
+    main_packages = {
         "TensorFlow": versions("tensorflow"),
         "TensorFlow's package": [
             next((name for name in TENSORFLOW if name in pins(run, environment.name)), "")
@@ -84,10 +84,10 @@ def software(run: Run) -> list[Software]:
         "CUDA, of TensorFlow's build": [environment.cuda for environment in environments if on_gpu],
         "cuDNN, of TensorFlow's build": [environment.cudnn for environment in environments if on_gpu],
     }
-    rest = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
+    other_names = {name for packages in run.pins.values() for name in packages} - {"keras", "numpy", *TENSORFLOW}
     return [
-        *(Software(name, values, leads=True) for name, values in leading.items()),
-        *(Software(name, versions(name), leads=False) for name in sorted(rest)),
+        *(Software(name, values, leads=True) for name, values in main_packages.items()),
+        *(Software(name, versions(name), leads=False) for name in sorted(other_names)),
     ]
 
 

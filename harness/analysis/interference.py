@@ -1,4 +1,4 @@
-"""Interference: noisy launches and rounds, detected by other activity on the machine, never by the times.
+"""Interference: noisy launches and rounds, detected from other activity on the machine, never from the times.
 
 Only activity during the timed steps (the steady state) counts. The worker observes the CPUs, and harness observes the
 GPUs from outside; see docs/dev/worker-protocol.md. CPU contention is subtracted from the times (see
@@ -38,15 +38,15 @@ ERROR = 0.12
 #: launch's own CPUs.
 ELSEWHERE_SHARE = 0.25
 
-#: The smallest number of readings with a slowed GPU that count as interference. A single one may be a clock change.
+#: The smallest number of readings with a slowed GPU that counts as interference. One reading may be a clock change.
 SLOWED_READINGS = 2
 #: The cause of a slowed GPU, by the resource that shows it. The first recorded cause counts. The power cap isn't among
 #: the causes, because the work itself reaches that limit in every launch.
-_SLOWED_BY = {
+_SLOWDOWN_CAUSES = {
     "gpu_hw_thermal_share": "heat",
     "gpu_sw_thermal_share": "heat",
-    "gpu_power_brake_share": "its power supply",
-    "gpu_hw_slowdown_share": "its hardware",
+    "gpu_power_brake_share": "the power supply",
+    "gpu_hw_slowdown_share": "the hardware",
 }
 
 
@@ -95,9 +95,9 @@ def describe_interference(launch: Launch) -> str:
 
 def _describe(launch: Launch) -> str:
     usage = launch.resources
-    on_own = _describe_on_own_cpus(usage)
-    if on_own:
-        return f"{on_own} (subtracted from its time)" if compute_subtracted_share(launch) else on_own
+    own_clause = _describe_on_own_cpus(usage)
+    if own_clause:
+        return f"{own_clause} (subtracted from its time)" if compute_subtracted_share(launch) else own_clause
     return _describe_on_other_cpus(usage) or _describe_on_gpus(usage)
 
 
@@ -106,44 +106,51 @@ def _describe_on_gpus(usage: Mapping[str, float]) -> str:
         return "the driver lost the GPU of the launch"
     if usage.get("steady_ptx_cache_filled_bytes"):
         return "the driver compiled GPU code during the measurement"
-    foreign = usage.get("gpu_foreign_processes", 0.0)
-    if foreign:
+    other_processes = usage.get("gpu_foreign_processes", 0.0)
+    if other_processes:
         return (
             ("another process used the GPU of the launch")
-            if foreign == 1
-            else f"{foreign:.0f} other processes used the GPU of the launch"
+            if other_processes == 1
+            else f"{other_processes:.0f} other processes used the GPU of the launch"
         )
     share, readings = usage.get("gpu_throttled_share", 0.0), usage.get("gpu_samples", 0.0)
     # without gpu_steady, the readings describe the whole launch, not only the timed part
     if not usage.get("gpu_steady") or share <= OWN_SHARE or round(share * readings) < SLOWED_READINGS:
         return ""
-    by = next((words for name, words in _SLOWED_BY.items() if usage.get(name)), "its hardware")
-    return f"{by} reduced the clock speed of its GPU in {share * 100:.0f} % of the readings"
+    cause = next((cause_words for name, cause_words in _SLOWDOWN_CAUSES.items() if usage.get(name)), "the hardware")
+    return f"{cause} reduced the clock speed of the launch's GPU in {share * 100:.0f} % of the readings"
 
 
 def _describe_on_own_cpus(usage: Mapping[str, float]) -> str:
-    seconds, own, cpus = (usage.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus"))
-    if not seconds or not cpus or own is None:
+    seconds, own_seconds, cpus = (
+        usage.get(name) for name in ("steady_seconds", "steady_cpu_seconds", "steady_own_cpus")
+    )
+    if not seconds or not cpus or own_seconds is None:
         return ""
-    least = (ticks_seconds(usage) + OWN_SHARE * seconds) * cpus
-    stolen = usage.get("steady_own_cpus_steal_seconds", 0.0)
-    busy = usage.get("steady_own_cpus_busy_seconds", own) - own
-    if stolen > least:
-        return f"the hypervisor took {stolen / seconds:.2f} of the CPUs of the launch"
-    return f"other processes used {busy / seconds:.2f} of the CPUs of the launch" if busy > least else ""
+    threshold = (ticks_seconds(usage) + OWN_SHARE * seconds) * cpus
+    stolen_seconds = usage.get("steady_own_cpus_steal_seconds", 0.0)
+    other_seconds = usage.get("steady_own_cpus_busy_seconds", own_seconds) - own_seconds
+    if stolen_seconds > threshold:
+        return f"the hypervisor took {stolen_seconds / seconds:.2f} of the CPUs of the launch"
+    return (
+        f"other processes used {other_seconds / seconds:.2f} of the CPUs of the launch"
+        if other_seconds > threshold
+        else ""
+    )
 
 
 def _describe_on_other_cpus(usage: Mapping[str, float]) -> str:
-    seconds, busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
+    seconds, own_busy, cpus = (usage.get(f"steady_{name}") for name in ("seconds", "own_cpus_busy_seconds", "own_cpus"))
     # several slots of a machine measure at the same time; `harness fleet check` has tested how they affect each other
-    if not seconds or not cpus or busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
+    if not seconds or not cpus or own_busy is None or "steady_cpu_seconds" not in usage or usage.get("slots", 1.0) > 1:
         return ""
-    elsewhere, rest = usage.get("steady_all_cpus_busy_seconds", busy) - busy, usage.get("steady_all_cpus", cpus) - cpus
-    if rest and elsewhere - ticks_seconds(usage) * rest > ELSEWHERE_SHARE * seconds * rest:
-        return f"other processes used {elsewhere / seconds:.2f} of the other CPUs"
+    other_busy = usage.get("steady_all_cpus_busy_seconds", own_busy) - own_busy
+    other_cpus = usage.get("steady_all_cpus", cpus) - cpus
+    if other_cpus and other_busy - ticks_seconds(usage) * other_cpus > ELSEWHERE_SHARE * seconds * other_cpus:
+        return f"other processes used {other_busy / seconds:.2f} of the other CPUs"
     # the load average may still contain the previous launch, which used as many CPUs
-    load, machine = usage.get("load_before", 0.0), usage.get("steady_all_cpus", cpus)
-    return f"the load average was {load:.2f} on {machine:.0f} CPUs" if load > machine + cpus else ""
+    load, machine_cpus = usage.get("load_before", 0.0), usage.get("steady_all_cpus", cpus)
+    return f"the load average was {load:.2f} on {machine_cpus:.0f} CPUs" if load > machine_cpus + cpus else ""
 
 
 def has_contention_readings(launch: Launch) -> bool:
@@ -152,7 +159,7 @@ def has_contention_readings(launch: Launch) -> bool:
 
 
 def find_noisy_rounds(launches: Sequence[Launch]) -> dict[tuple[str, int, int], str]:
-    """Return the interference in each noisy round, by group, round and attempt. It describes the first noisy launch."""
+    """Return a clause about the first noisy launch of each noisy round, by group, round and attempt."""
     by_round: dict[tuple[str, int, int], str] = {}
     for launch in launches:
         reason = "" if launch.role is Role.PILOT else describe_interference(launch)
@@ -172,22 +179,22 @@ def find_interference(run: Run, launches: Sequence[Launch]) -> RunInterference:
         if launch.role is not Role.PILOT and (launch.group, launch.round, launch.attempt) not in interrupted
     ]
     by_round = find_noisy_rounds(measured)
-    # by group and round, the attempt that counts
-    counting = select_counted(run.plan, launches)
-    counts = {(launch.group, launch.round): launch.attempt for launch in counting}
-    numbers = [launch for launch in counting if has_mean(launch)]
+    # the attempt that counts, by group and round, is in counted_attempts
+    counted = select_counted(run.plan, launches)
+    counted_attempts = {(launch.group, launch.round): launch.attempt for launch in counted}
+    with_mean = [launch for launch in counted if has_mean(launch)]
     return RunInterference(
         told=any(has_contention_readings(launch) for launch in measured),
         rounds=len({(launch.group, launch.round, launch.attempt) for launch in measured}),
         disturbed=[
-            NoisyRound(group, number, reason, repeated=counts.get((group, number), attempt) > attempt)
+            NoisyRound(group, number, reason, repeated=counted_attempts.get((group, number), attempt) > attempt)
             for (group, number, attempt), reason in by_round.items()
         ],
-        launches=len(numbers),
+        launches=len(with_mean),
         taken=sorted(
-            share for launch in numbers if (share := compute_subtracted_share(launch)) and not was_throttled(launch)
+            share for launch in with_mean if (share := compute_subtracted_share(launch)) and not was_throttled(launch)
         ),
-        stopped=sorted(compute_subtracted_share(launch) for launch in numbers if was_throttled(launch)),
+        stopped=sorted(compute_subtracted_share(launch) for launch in with_mean if was_throttled(launch)),
     )
 
 
@@ -205,26 +212,30 @@ class Contention:
 
     def bias(self, cell: Cell, other: Cell) -> float:
         """Return the possible error of the log ratio of two cells over their common rounds; 0 if they have none."""
-        one, two = self.losses.get(cell, {}), self.losses.get(other, {})
-        both = one.keys() & two.keys()
-        means = [fmean(side[number] for number in both) for side in (one, two)] if both else [0.0, 0.0]
+        losses, other_losses = self.losses.get(cell, {}), self.losses.get(other, {})
+        common_rounds = losses.keys() & other_losses.keys()
+        means = (
+            [fmean(side[number] for number in common_rounds) for side in (losses, other_losses)]
+            if common_rounds
+            else [0.0, 0.0]
+        )
         return compute_possible_error(means[0], means[1], self.unchecked)
 
 
 def find_contention(launches: Iterable[Launch]) -> Contention | None:
     """Return the CPU contention in a group's launches, which all have a result; None if nothing was subtracted."""
     all_launches = list(launches)
-    taken_off = [compute_loss(launch) for launch in all_launches]
-    if not any(taken_off):
+    launch_losses = [compute_loss(launch) for launch in all_launches]
+    if not any(launch_losses):
         return None
     losses: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for launch, lost in zip(all_launches, taken_off, strict=True):
-        losses[launch.cell][launch.round].append(lost)
+    for launch, loss in zip(all_launches, launch_losses, strict=True):
+        losses[launch.cell][launch.round].append(loss)
     share = estimate_unchecked_share(
         [launch.cell for launch in all_launches],
         [(launch.round, launch.block) for launch in all_launches],
         [math.log(compute_mean(launch)) for launch in all_launches],
-        taken_off,
+        launch_losses,
     )
     means = {cell: {number: fmean(values) for number, values in rounds.items()} for cell, rounds in losses.items()}
     return Contention(means, share)
@@ -248,15 +259,15 @@ def estimate_unchecked_share(
     Each launch has the log of its mean after the subtraction, and its loss. The regression of this log on the loss has
     an effect of each cell and of each round, because all launches of a round become slower or faster together. Its
     slope is 0 if the subtraction is correct. The slope is -1 if the subtracted time differs between launches although
-    their real time doesn't. The result is the end of the slope's 95 % interval that is farther from 0. It is 1 if the
+    their true time doesn't. The result is the end of the slope's 95 % interval that is farther from 0. It is 1 if the
     slope can't be estimated, because there are too few launches, or because their losses are too similar.
     """
-    left, freedom = residuals(cells, rounds, logs)
-    lost, _ = residuals(cells, rounds, losses)
-    square = float(lost @ lost)
-    if freedom < 2 or square < RESOLUTION:
+    log_residuals, freedom = residuals(cells, rounds, logs)
+    loss_residuals, _ = residuals(cells, rounds, losses)
+    loss_square = float(loss_residuals @ loss_residuals)
+    if freedom < 2 or loss_square < RESOLUTION:
         return 1.0
-    slope = float(left @ lost) / square
-    rest = left - slope * lost
-    error = math.sqrt(float(rest @ rest) / (freedom - 1.0) / square)
+    slope = float(log_residuals @ loss_residuals) / loss_square
+    errors = log_residuals - slope * loss_residuals
+    error = math.sqrt(float(errors @ errors) / (freedom - 1.0) / loss_square)
     return min(1.0, abs(slope) + student(freedom - 1.0) * error)

@@ -24,7 +24,7 @@ from harness.model.scenario import Cell
 #: The warning omits ratios that change by at most this share of the margin.
 SHARE = 1.0 / 3.0
 #: The largest share of a CPU that a process may use while it waits for its turn.
-BUSY = 0.01
+MAX_WAITING_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Waiting:
 class Interleaving:
     """The interleaving of a run, and the result of its checks.
 
-    `launches` is the number of interleaved launches, and `others` the number of other launches; only launches that
+    `launches` is the number of interleaved launches, and `others` is the number of other launches. Only launches that
     count are included. `turns` contains the numbers of turns that occur, smallest first. At most `alive` launches ran
     at the same time, and the cells of a round were in at most `blocks` blocks. `alone` has every comparison with enough
     sequential samples. `waiting` is the cell that used the largest share of a CPU between its turns; None if unknown.
@@ -69,23 +69,25 @@ class Interleaving:
     waiting: Waiting | None
 
 
-def describe_interleaving(launches: Sequence[Launch], alone: Sequence[NonInterleavedRatio]) -> Interleaving | None:
+def describe_interleaving(
+    launches: Sequence[Launch], sequential_ratios: Sequence[NonInterleavedRatio]
+) -> Interleaving | None:
     """Describe the interleaving of the launches that count. Return None if no launch was interleaved."""
-    took = [launch for launch in launches if launch.places]
-    if not took:
+    interleaved_launches = [launch for launch in launches if launch.places]
+    if not interleaved_launches:
         return None
-    together = _group_interleaved(took)
+    by_block = _group_interleaved(interleaved_launches)
     blocks: dict[tuple[str, int], set[int]] = defaultdict(set)
-    for launch in took:
+    for launch in interleaved_launches:
         blocks[launch.group, launch.round].add(launch.block)
     return Interleaving(
-        launches=len(took),
-        others=len(launches) - len(took),
-        turns=sorted({len(launch.samples) for launch in took}),
-        alive=max(map(len, together.values())),
+        launches=len(interleaved_launches),
+        others=len(launches) - len(interleaved_launches),
+        turns=sorted({len(launch.samples) for launch in interleaved_launches}),
+        alive=max(map(len, by_block.values())),
         blocks=max(map(len, blocks.values())),
-        alone=alone,
-        waiting=_find_waiting_cell(took),
+        alone=sequential_ratios,
+        waiting=_find_waiting_cell(interleaved_launches),
     )
 
 
@@ -100,18 +102,28 @@ def compare_sequential(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> li
     cells = dict.fromkeys(cell for pair in pairs for cell in pair)
     shifts = {cell: _find_shifts(lookup.numbers.get(cell, ())) for cell in cells}
     rounds = [sorted(shifts[cell].keys() & shifts[other].keys()) for cell, other in pairs]
-    can_tell = [index for index, both in enumerate(rounds) if len(both) > 1]
-    family = [(*pairs[index], rounds[index]) for index in can_tell]
+    indexes = [index for index, common_rounds in enumerate(rounds) if len(common_rounds) > 1]
+    family = [(*pairs[index], rounds[index]) for index in indexes]
     ratios: list[Estimate | None] = [None] * len(pairs)
     if not family:
         return ratios
-    logs = means([[fmean(shifts[a][r]) - fmean(shifts[b][r]) for r in both] for a, b, both in family])
-    weights = [fmean(1.0 / len(shifts[a][r]) + 1.0 / len(shifts[b][r]) for r in both) for a, b, both in family]
-    groups = {group: _compute_shift_residual(group, lookup) for group in {lookup.groups.get(a, "") for a, *_ in family}}
-    residuals = [groups[lookup.groups.get(a, "")] for a, *_ in family]
-    logs = moderate(logs, np.array(weights), residuals, [lookup.machine(a) for a, *_ in family])
+    logs = means(
+        [
+            [fmean(shifts[cell][number]) - fmean(shifts[other][number]) for number in common_rounds]
+            for cell, other, common_rounds in family
+        ]
+    )
+    weights = [
+        fmean(1.0 / len(shifts[cell][number]) + 1.0 / len(shifts[other][number]) for number in common_rounds)
+        for cell, other, common_rounds in family
+    ]
+    groups = {
+        group: _compute_shift_residual(group, lookup) for group in {lookup.groups.get(cell, "") for cell, *_ in family}
+    }
+    residuals = [groups[lookup.groups.get(cell, "")] for cell, *_ in family]
+    logs = moderate(logs, np.array(weights), residuals, [lookup.machine(cell) for cell, *_ in family])
     halves = half_widths(logs, compute_shown_alpha(len(family)))
-    for index, mean, half in zip(can_tell, logs.mean.tolist(), halves.tolist(), strict=True):
+    for index, mean, half in zip(indexes, logs.mean.tolist(), halves.tolist(), strict=True):
         ratios[index] = Estimate.from_log(mean, len(rounds[index]), half)
     return ratios
 
@@ -134,19 +146,19 @@ def _find_shifts(launches: Iterable[Launch]) -> dict[int, list[float]]:
 def _compute_shift(launch: Launch) -> float | None:
     """Return log(sequential seconds per step / interleaved seconds per step); None without sequential samples.
 
-    If there was contention, CPU time is compared, if it is known.
+    If there was contention, CPU times are compared instead, if they are known.
     """
     steps = sum(sample.steps for sample in launch.alone)
-    lengths = [sample.seconds for sample in launch.alone]
-    interleaved = compute_mean(launch)
+    sequential_seconds = [sample.seconds for sample in launch.alone]
+    interleaved_mean = compute_mean(launch)
     if compute_subtracted_share(launch):
         # the contention of the sequential samples isn't known separately
-        own = [sample.cpu_seconds or 0.0 for sample in launch.samples]
-        own_alone = [sample.cpu_seconds or 0.0 for sample in launch.alone]
-        if all(own) and all(own_alone):
-            lengths, interleaved = own_alone, math.fsum(own) / launch.steps
-    seconds = math.fsum(lengths)
-    return math.log(seconds / steps / interleaved) if steps and seconds > 0.0 else None
+        cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.samples]
+        sequential_cpu_seconds = [sample.cpu_seconds or 0.0 for sample in launch.alone]
+        if all(cpu_seconds) and all(sequential_cpu_seconds):
+            sequential_seconds, interleaved_mean = sequential_cpu_seconds, math.fsum(cpu_seconds) / launch.steps
+    seconds = math.fsum(sequential_seconds)
+    return math.log(seconds / steps / interleaved_mean) if steps and seconds > 0.0 else None
 
 
 def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:
@@ -161,20 +173,20 @@ def _compute_shift_residual(group: str, lookup: Lookup) -> Residual | None:
     return residual(*map(list, zip(*points, strict=True))) if points else None
 
 
-def _group_interleaved(took: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
+def _group_interleaved(launches: Iterable[Launch]) -> dict[tuple[str, int, int], list[Launch]]:
     """Return the interleaved launches by group, round and block."""
     blocks: dict[tuple[str, int, int], list[Launch]] = defaultdict(list)
-    for launch in took:
+    for launch in launches:
         blocks[launch.group, launch.round, launch.block].append(launch)
     return blocks
 
 
-def _find_waiting_cell(took: Iterable[Launch]) -> Waiting | None:
+def _find_waiting_cell(launches: Iterable[Launch]) -> Waiting | None:
     """Return the cell that used the largest share of a CPU between its turns; None if unknown."""
     shares = [
         (launch.resources["between_cpu_seconds"] / seconds, launch.cell)
-        for launch in took
+        for launch in launches
         if (seconds := launch.resources.get("between_seconds")) and "between_cpu_seconds" in launch.resources
     ]
     share, cell = max(shares, key=lambda pair: pair[0], default=(0.0, None))
-    return Waiting(cell, share, share > BUSY) if cell else None
+    return Waiting(cell, share, share > MAX_WAITING_SHARE) if cell else None

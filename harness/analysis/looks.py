@@ -6,13 +6,13 @@ checked more than once in two cases:
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
 - with `--precision`, which ends a group when the verdicts of its comparisons are clear: after the rounds LOOKS.
 
-These looks share a separate level. In the first case it is the level of a run that ends as planned, and in the second
-case half of it. Let n be the number of rounds at the first look. After r rounds, the looks have used at most the share
-1 - n/r of this level, and each look gets the part that earlier looks left. This is a spending function, as in K. K. G.
-Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every look judges all
-rounds until then, so the probability of a wrong verdict at any look is at most the sum of their levels (Bonferroni). A
-verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the planned end and all other looks
-together show a wrong verdict in at most 5 % of runs.
+These looks share a separate level. In the first case, it is the level of a run that ends as planned. In the second
+case, it is half of this level. Let n be the number of rounds at the first look. After r rounds, the looks have used at
+most the share 1 - n/r of this level, and each look gets the part that earlier looks left. This is a spending function,
+as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every
+look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of their levels
+(Bonferroni). A verdict can only be wrong on one side, and a level of 5 % is 2.5 % on each side. So the planned end and
+all other looks together show a wrong verdict in at most 5 % of runs.
 docs/dev/validation/simulation-stopping.md has the measured error rates.
 """
 
@@ -28,9 +28,9 @@ from harness.model.run import Run, StopReason
 #: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
 
-#: The share of the level for all these looks together. It is below 1 because a run that stops when its intervals are
+#: The share of the level for all LOOKS together. It is below 1 because a run that stops when its intervals are
 #: narrow already gets wrong intervals in slightly more than 5 % of cases.
-SETTLING = 0.5
+LOOKS_SHARE = 0.5
 
 #: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
 #: coverage (docs/dev/validation/simulation-stopping.md).
@@ -78,7 +78,7 @@ def compute_settling_share(rounds: int) -> float:
     """Return the share of the level for the check of verdicts after `rounds` rounds with `--precision`, or 0."""
     if rounds not in LOOKS:
         return 0.0
-    return SETTLING * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
+    return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
 def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
@@ -89,11 +89,13 @@ def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     by_group = {}
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)
-        before = [look[name] for look in run.looks if name in look]
-        share = compute_last_share([*before, max([len(rounds[name]), *before])]) if before else 1.0
-        first = min((count for count in before if count >= FEWEST_JUDGED), default=0)
-        by_group[name] = Look(share, first=first)
+        earlier_rounds = [look[name] for look in run.looks if name in look]
+        share = (
+            compute_last_share([*earlier_rounds, max([len(rounds[name]), *earlier_rounds])]) if earlier_rounds else 1.0
+        )
+        first_rounds = min((count for count in earlier_rounds if count >= FEWEST_JUDGED), default=0)
+        by_group[name] = Look(share, first=first_rounds)
         if run.plan.precision is not None and stop and stop.reason is StopReason.PRECISION:
-            narrow = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
-            by_group[name] = Look(share, compute_settling_share(stop.rounds), narrow, first)
+            width = math.log1p(run.plan.precision) if stop.rounds >= FIRST_LOOK else 0.0
+            by_group[name] = Look(share, compute_settling_share(stop.rounds), width, first_rounds)
     return by_group

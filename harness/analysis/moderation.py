@@ -9,7 +9,7 @@ Smyth's estimate of d0 from the variances of the table is smaller or larger:
 
 - It is smaller if the variances differ more than four degrees of freedom allow. This happens if some cells vary far
   more than others, and their samples don't show it. The posterior then has fewer degrees of freedom. The posterior
-  variance is still at least the one with four degrees of freedom, because a few launches may agree by chance, for
+  variance is still at least as large as with four degrees of freedom, because a few launches may agree by chance, for
   example if they have the same mode.
 - It is larger if at least twelve comparisons have similar variances.
 
@@ -32,25 +32,25 @@ from harness.analysis.distributions import Floats, digamma, f_survival, tetragam
 from harness.analysis.statistics import RESOLUTION, Logs
 
 #: The degrees of freedom that a group's residual variance usually adds to the variance of a comparison.
-LENT = 4.0
+PRIOR_FREEDOM = 4.0
 
 #: The samples of two cells vary alike if their standard deviations differ by at most this factor.
-ALIKE = 2.0
+SIMILAR_FACTOR = 2.0
 
 #: With fewer comparisons than FEWEST, the weight of the prior isn't estimated. Only comparisons with at least
 #: FEWEST_FREEDOM degrees of freedom count.
 FEWEST, FEWEST_FREEDOM = 2, 2
 
-#: With fewer comparisons than FEWEST_FOR_MORE, the estimated weight is at most LENT. Only comparisons with at least
-#: FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
+#: With fewer comparisons than FEWEST_FOR_MORE, the estimated weight is at most PRIOR_FREEDOM. Only comparisons with at
+#: least FEWEST_FREEDOM_FOR_MORE degrees of freedom count.
 FEWEST_FOR_MORE, FEWEST_FREEDOM_FOR_MORE = 12, 3
 
-#: If a variance as large as the measured one has a smaller probability than this, it isn't reduced by the prior.
-REJECTED = 0.05
+#: If a variance as large as the measured one has a smaller probability than this, the prior doesn't reduce it.
+REJECTION_LEVEL = 0.05
 
 #: The limit for the only comparison of a table. It is larger, because no other comparison shows how similar variances
 #: are.
-REJECTED_ALONE = 0.10
+SINGLE_REJECTION_LEVEL = 0.10
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +67,10 @@ def residual(cells: Sequence[Hashable], rounds: Sequence[Hashable], logs: Sequen
     If no launch is missing, n rounds of S launches have (S - 1)(n - 1) + 1 degrees of freedom, and one less without a
     control. The result is None if there are no degrees of freedom.
     """
-    left, freedom = residuals(cells, rounds, logs)
-    return Residual(max(float(left @ left) / freedom, RESOLUTION**2), freedom) if freedom else None
+    launch_residuals, freedom = residuals(cells, rounds, logs)
+    return (
+        Residual(max(float(launch_residuals @ launch_residuals) / freedom, RESOLUTION**2), freedom) if freedom else None
+    )
 
 
 def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Sequence[float]) -> tuple[Floats, float]:
@@ -77,21 +79,25 @@ def residuals(cells: Sequence[Hashable], rounds: Sequence[Hashable], values: Seq
     The effects are the least squares fit of value = cell + round (two-way analysis of variance without interaction).
     Each launch has one entry in `cells`, in `rounds` and in `values`. A launch of the control is a launch of its cell.
     """
-    many, few = sorted((_number_labels(cells), _number_labels(rounds)), key=lambda labels: labels.max(), reverse=True)
+    long_labels, short_labels = sorted(
+        (_number_labels(cells), _number_labels(rounds)), key=lambda labels: labels.max(), reverse=True
+    )
     centered = np.asarray(values, np.float64) - np.mean(values)
-    counts = np.bincount(many)
+    counts = np.bincount(long_labels)
 
-    def beside(values: Floats) -> Floats:
-        """Return the residual of each launch after one effect per label in `many` is removed."""
-        return np.asarray(values - (np.bincount(many, values) / counts)[many])
+    def remove_effect(values: Floats) -> Floats:
+        """Return the residual of each launch after one effect per label in `long_labels` is removed."""
+        return np.asarray(values - (np.bincount(long_labels, values) / counts)[long_labels])
 
     # the normal equations without the factor that has more labels: cells × cells if there are hundreds of rounds
-    shared = np.zeros((counts.size, few.max() + 1))
-    np.add.at(shared, (many, few), 1.0)
-    reduced = np.diag(shared.sum(axis=0)) - shared.T @ (shared / counts[:, None])
-    solution, _, rank, _ = np.linalg.lstsq(reduced, np.bincount(few, beside(centered)), rcond=None)
+    counts_by_pair = np.zeros((counts.size, short_labels.max() + 1))
+    np.add.at(counts_by_pair, (long_labels, short_labels), 1.0)
+    reduced_matrix = np.diag(counts_by_pair.sum(axis=0)) - counts_by_pair.T @ (counts_by_pair / counts[:, None])
+    solution, _, rank, _ = np.linalg.lstsq(
+        reduced_matrix, np.bincount(short_labels, remove_effect(centered)), rcond=None
+    )
     freedom = float(centered.size - counts.size - rank)
-    return beside(centered - solution[few]), freedom
+    return remove_effect(centered - solution[short_labels]), freedom
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,21 +117,23 @@ class Scatter:
     def between(self, one: Hashable, other: Hashable) -> Residual | None:
         """Return the residual variance that a comparison of two cells can use.
 
-        It comes from cells whose samples vary like the samples of the more variable side. If the samples of the other
-        side vary less, that side isn't included: the mean of a large and a small variance would be too small for the
-        ratio.
+        The variance comes from cells whose samples vary like the samples of the more variable side. If the samples of
+        the other side vary less, that side isn't included: the mean of a large and a small variance would be too small
+        for the ratio.
         """
-        larger = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
+        larger_error = max(self.within.get(one, 0.0), self.within.get(other, 0.0))
 
-        def is_alike(cell: Hashable) -> bool:
-            here = self.within.get(cell, larger)
-            return not larger or here <= ALIKE * larger <= ALIKE**2 * here
+        def is_similar(cell: Hashable) -> bool:
+            cell_error = self.within.get(cell, larger_error)
+            return not larger_error or cell_error <= SIMILAR_FACTOR * larger_error <= SIMILAR_FACTOR**2 * cell_error
 
-        alike = frozenset(filter(is_alike, dict.fromkeys(self.cells)))
-        if alike not in self._known:
-            triples = [triple for triple in zip(self.cells, self.rounds, self.logs, strict=True) if triple[0] in alike]
-            self._known[alike] = residual(*map(list, zip(*triples, strict=True))) if triples else None
-        return self._known[alike]
+        similar_cells = frozenset(filter(is_similar, dict.fromkeys(self.cells)))
+        if similar_cells not in self._known:
+            triples = [
+                triple for triple in zip(self.cells, self.rounds, self.logs, strict=True) if triple[0] in similar_cells
+            ]
+            self._known[similar_cells] = residual(*map(list, zip(*triples, strict=True))) if triples else None
+        return self._known[similar_cells]
 
 
 def _number_labels(labels: Sequence[Hashable]) -> NDArray[np.intp]:
@@ -140,69 +148,75 @@ def moderate(
     """Return `logs` with moderated variances and their degrees of freedom.
 
     `weights`, of shape (m,), is the variance of each comparison if the variance of every launch is 1. `residuals`
-    contains the residual variance of each comparison's group; None doesn't contribute. If `machines` contains the
+    contains the residual variance of each comparison's group, or None if the group has none. If `machines` contains the
     machine of each comparison, only comparisons of the same machine affect each other.
 
-    A variance isn't reduced if it is too large compared with the variance of the group's other launches. It is too
-    large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only one
-    comparison.
+    A variance isn't reduced if it is too large compared with the variance of the group's other launches. A variance
+    is too large if F(d, d0) exceeds the ratio of the two with a probability below 5 %, or below 10 % if there is only
+    one comparison.
     """
     if machines is not None and len(set(machines)) > 1:
         variance, freedom = logs.variance.copy(), logs.freedom.copy()
         for machine in dict.fromkeys(machines):
-            own = [index for index, other in enumerate(machines) if other == machine]
-            part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
-            own_logs = moderate(part, weights[own], [residuals[index] for index in own])
-            variance[own], freedom[own] = own_logs.variance, own_logs.freedom
+            members = [index for index, other in enumerate(machines) if other == machine]
+            member_logs = Logs(logs.mean[members], logs.variance[members], logs.rounds[members], logs.freedom[members])
+            moderated_logs = moderate(member_logs, weights[members], [residuals[index] for index in members])
+            variance[members], freedom[members] = moderated_logs.variance, moderated_logs.freedom
         return replace(logs, variance=variance, freedom=freedom)
     variances, freedom = logs.variance / weights, logs.freedom
     prior_freedom = np.array([prior.freedom if prior else 0.0 for prior in residuals], np.float64)
     expected = np.array([prior.variance if prior else 1.0 for prior in residuals], np.float64)
     # the group's residual includes the comparison's own launches, but only the other launches add information
-    beyond = np.maximum(prior_freedom - freedom, 0.0)
-    lent = np.minimum(beyond, _prior_freedom(variances, expected, freedom, beyond > 0.0))
-    most = np.maximum(lent, np.minimum(beyond, LENT))
+    other_freedom = np.maximum(prior_freedom - freedom, 0.0)
+    lent_freedom = np.minimum(other_freedom, _prior_freedom(variances, expected, freedom, other_freedom > 0.0))
+    largest_freedom = np.maximum(lent_freedom, np.minimum(other_freedom, PRIOR_FREEDOM))
     # a variance may be small by chance, so it is at least the value with the largest weight of the prior
-    moderated = np.maximum(*((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent, most)))
+    moderated_variances = np.maximum(
+        *((d0 * expected + freedom * variances) / (d0 + freedom) for d0 in (lent_freedom, largest_freedom))
+    )
     # compare a variance with the residual of the other launches, because its own part would hide how large it is
-    divisor = np.maximum(beyond, 1.0)
-    their_variance = np.maximum(prior_freedom * expected - freedom * variances, RESOLUTION**2) / divisor
-    chance = np.where(beyond > 0.0, f_survival(freedom, np.maximum(most, 1.0), variances / their_variance), 1.0)
-    unlikely = chance < (REJECTED if variances.size > 1 else REJECTED_ALONE)
+    divisor = np.maximum(other_freedom, 1.0)
+    other_variance = np.maximum(prior_freedom * expected - freedom * variances, RESOLUTION**2) / divisor
+    probability = np.where(
+        other_freedom > 0.0, f_survival(freedom, np.maximum(largest_freedom, 1.0), variances / other_variance), 1.0
+    )
+    is_unlikely = probability < (REJECTION_LEVEL if variances.size > 1 else SINGLE_REJECTION_LEVEL)
     return replace(
         logs,
-        variance=weights * np.where(unlikely, np.maximum(variances, moderated), moderated),
-        freedom=freedom + np.where(unlikely, 0.0, lent),
+        variance=weights * np.where(is_unlikely, np.maximum(variances, moderated_variances), moderated_variances),
+        freedom=freedom + np.where(is_unlikely, 0.0, lent_freedom),
     )
 
 
-def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, lends: NDArray[np.bool_]) -> Floats:
+def _prior_freedom(variances: Floats, expected: Floats, freedom: Floats, can_lend: NDArray[np.bool_]) -> Floats:
     """Return the degrees of freedom of each `expected` variance, estimated from the measured `variances`."""
-    worth = np.full_like(variances, LENT)
-    counted = lends & (freedom >= FEWEST_FREEDOM)
-    if counted.sum() < FEWEST:
-        return worth
+    prior_freedom = np.full_like(variances, PRIOR_FREEDOM)
+    is_counted = can_lend & (freedom >= FEWEST_FREEDOM)
+    if is_counted.sum() < FEWEST:
+        return prior_freedom
     # how well the residuals predict the variances
-    beside = weight(variances[counted] / expected[counted], freedom[counted])
-    if beside < LENT:
-        return np.where(counted, beside, worth)
-    counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
-    if counted.sum() >= FEWEST_FOR_MORE:
+    estimate = weight(variances[is_counted] / expected[is_counted], freedom[is_counted])
+    if estimate < PRIOR_FREEDOM:
+        return np.where(is_counted, estimate, prior_freedom)
+    is_counted &= freedom >= FEWEST_FREEDOM_FOR_MORE
+    if is_counted.sum() >= FEWEST_FOR_MORE:
         # use a larger weight only if the variances themselves are similar too
-        spreads = (variances[counted], variances[counted] / expected[counted])
-        worth[counted] = max(LENT, min(weight(spread, freedom[counted]) for spread in spreads))
-    return worth
+        variance_sets = (variances[is_counted], variances[is_counted] / expected[is_counted])
+        prior_freedom[is_counted] = max(
+            PRIOR_FREEDOM, min(weight(variance_set, freedom[is_counted]) for variance_set in variance_sets)
+        )
+    return prior_freedom
 
 
 def weight(variances: Floats, freedom: Floats) -> float:
     """Return d0, the degrees of freedom of a common variance, from the moments of log s² (Smyth 2004, section 6.2).
 
-    Let e = log s² - ψ(d/2) + log(d/2). The variance of e, minus the mean of ψ'(d/2), is ψ'(d0/2). If the variances
-    differ no more than sample variances of the same variance do, d0 is infinite.
+    Let e = log s² - ψ(d/2) + log(d/2). The variance of e, minus the mean of ψ'(d/2), is ψ'(d0/2). If the sample
+    variances differ no more than if the true variances were equal, d0 is infinite.
     """
     logs = np.log(variances) - digamma(freedom / 2.0) + np.log(freedom / 2.0)
-    beyond = float(logs.var(ddof=1) - trigamma(freedom / 2.0).mean())
-    return 2.0 * _inverse_trigamma(beyond) if beyond > 0.0 else math.inf
+    excess = float(logs.var(ddof=1) - trigamma(freedom / 2.0).mean())
+    return 2.0 * _inverse_trigamma(excess) if excess > 0.0 else math.inf
 
 
 def _inverse_trigamma(value: float) -> float:

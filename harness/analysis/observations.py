@@ -24,10 +24,10 @@ GIT_VERSION = "git version"
 #: (docs/dev/worker-protocol.md).
 KIT = frozenset({"placed on", ON_DEVICE, SETTINGS_SEEN, GIT_VERSION, OUTPUT, NUMBERS, NUMBER_UNITS, RESIDENT})
 
-#: Floats agree if their relative difference is at most this. If the order of a sum changes, its last digits differ.
+#: The largest relative difference between floats that agree. If the order of a sum changes, its last digits differ.
 TOLERANCE = 1e-5
 
-#: Integers beyond this may not fit into a float.
+#: Larger integers may not fit into a float.
 _LARGEST = 1e300
 
 _VERSION = re.compile(r"\d+(\.\d+)+\S*")
@@ -46,7 +46,7 @@ class Observed:
 
 
 class Standing(StrEnum):
-    """The result of a statement in one cell."""
+    """The result of checking a statement in one cell."""
 
     AS_STATED = "as stated"
     DIFFERS = "differs"
@@ -56,7 +56,7 @@ class Standing(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The check of one statement in one cell; `observed` is None if its launches don't have this observation."""
+    """The check of one statement in one cell; `observed` is None if the cell's launches don't have this observation."""
 
     cell: Cell
     standing: Standing
@@ -65,7 +65,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An expectation in a scenario's header, with a check for every cell to which it applies and that was launched."""
+    """An expectation in a scenario's header, with a check for every launched cell to which it applies."""
 
     scenario: Scenario
     expectation: Expectation
@@ -87,9 +87,9 @@ def _collect_observations(cell: Cell, lookup: Lookup) -> dict[str, Observed]:
     values: dict[str, list[Any]] = {}
     for launch in lookup.numbers.get(cell) or lookup.observed.get(cell) or ():
         for name, value in launch.observations.items():
-            distinct = values.setdefault(name, [])
-            if not any(are_equal(value, other) for other in distinct):
-                distinct.append(value)
+            distinct_values = values.setdefault(name, [])
+            if not any(are_equal(value, other) for other in distinct_values):
+                distinct_values.append(value)
     pilot = lookup.pilots.get(cell)
     for name, value in pilot.observations.items() if pilot and pilot.status is Status.OK else ():
         values.setdefault(name, [value])
@@ -107,10 +107,10 @@ def are_equal(one: Any, other: Any) -> bool:
 
     A boolean doesn't equal a number.
     """
-    if isinstance(one, str | bool) or isinstance(other, bool):  # first, because most values are texts
+    if isinstance(one, str | bool) or isinstance(other, bool):  # texts are checked first, because most values are texts
         return type(one) is type(other) and bool(one == other)
     if isinstance(one, int | float) and isinstance(other, int | float):
-        # an integer beyond this may not fit into a float
+        # a larger integer may not fit into a float
         if (isinstance(one, int) and isinstance(other, int)) or max(abs(one), abs(other)) > _LARGEST:
             return bool(one == other)
         return math.isclose(one, other, rel_tol=TOLERANCE) or (math.isnan(one) and math.isnan(other))
@@ -135,12 +135,12 @@ def is_version(name: str, observed: Observed, pins: Mapping[str, str]) -> bool:
 
 def statements(run: Run, lookup: Lookup) -> list[Statement]:
     """Return the statements in the headers of the run's scenarios that at least one launched cell can decide."""
-    checked = [
+    all_statements = [
         Statement(scenario, expectation, _make_checks(run, scenario, expectation, lookup))
         for scenario in run.scenarios
         for expectation in scenario.expect
     ]
-    return [statement for statement in checked if statement.checks]
+    return [statement for statement in all_statements if statement.checks]
 
 
 def _make_checks(run: Run, scenario: Scenario, expectation: Expectation, lookup: Lookup) -> list[Check]:
@@ -149,10 +149,10 @@ def _make_checks(run: Run, scenario: Scenario, expectation: Expectation, lookup:
         for cell in lookup.cells_of(scenario.name)
         if has_values(expectation.when, cell.axes) and has_observations(cell, lookup)
     ]
-    meant = {
+    matching_environments = {
         name for name in {cell.environment for cell in cells} if not find_unmet(expectation.requires, pins(run, name))
     }
-    return [_check(cell, expectation, lookup) for cell in cells if cell.environment in meant]
+    return [_check(cell, expectation, lookup) for cell in cells if cell.environment in matching_environments]
 
 
 def _check(cell: Cell, expectation: Expectation, lookup: Lookup) -> Check:

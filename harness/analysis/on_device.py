@@ -16,9 +16,9 @@ class OnDevice:
     """The GPU activity in a cell's steps, as recorded by TensorFlow's profiler (docs/dev/worker-protocol.md).
 
     `kernels` is the share of the time in which a kernel ran on a GPU. `copies` is the share in which only copies ran.
-    `launching` is the share in which the CPU launched kernels or copies. `kernel_count` and `copy_count` are their
-    numbers per step. Values that the profiler doesn't provide are None. `slower` is the duration of a step with the
-    profiler divided by the duration without it.
+    `launching` is the share in which the CPU launched kernels or copies. `kernel_count` and `copy_count` are the
+    numbers of kernels and copies per step. Values that the profiler doesn't provide are None. `slower` is the duration
+    of a step with the profiler divided by the duration without it.
     """
 
     kernels: float
@@ -47,9 +47,9 @@ def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
     """Return, by cell, the GPU activity in the first launch with such a recording."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
-        seen = _read_recording(launch.resources)
-        if seen:
-            by_cell.setdefault(launch.cell, seen)
+        recording = _read_recording(launch.resources)
+        if recording:
+            by_cell.setdefault(launch.cell, recording)
     return by_cell
 
 
@@ -57,19 +57,19 @@ def explain_missing(launches: Sequence[Launch], lookup: Lookup) -> dict[Cell, st
     """Return why the GPU activity of a cell with a result is missing, by cell, if a launch recorded the reason."""
     reasons: dict[Cell, str] = {}
     for launch in launches:
-        why = launch.observations.get(ON_DEVICE)
+        reason = launch.observations.get(ON_DEVICE)
         if launch.ended_under_profiler:
-            why = (
+            reason = (
                 f"the process ended while the profiler was active ({launch.error}), and the cell was launched again "
                 "without the profiler"
             )
         if (
-            isinstance(why, str)
-            and why != UNDER_WAY
+            isinstance(reason, str)
+            and reason != UNDER_WAY
             and launch.cell in lookup.numbers
             and not _read_recording(launch.resources)
         ):
-            reasons.setdefault(launch.cell, why)
+            reasons.setdefault(launch.cell, reason)
     return reasons
 
 
@@ -77,21 +77,21 @@ def _read_recording(resources: Mapping[str, float]) -> OnDevice | None:
     profiled = {
         name.removeprefix("profiled_"): value for name, value in resources.items() if name.startswith("profiled_")
     }
-    steps, seconds, plain, kernels = (
+    steps, seconds, plain_seconds, kernel_seconds = (
         profiled.get(name) for name in ("steps", "seconds", "plain_seconds", "kernel_seconds")
     )
-    if not (steps and seconds and plain and kernels):
+    if not (steps and seconds and plain_seconds and kernel_seconds):
         return None
 
-    def of(name: str, whole: float) -> float | None:
-        return profiled[name] / whole if name in profiled else None
+    def divide(name: str, total: float) -> float | None:
+        return profiled[name] / total if name in profiled else None
 
-    launching = of("launch_seconds", seconds)
+    launching = divide("launch_seconds", seconds)
     return OnDevice(
-        kernels=min(1.0, kernels / seconds),
+        kernels=min(1.0, kernel_seconds / seconds),
         copies=min(1.0, profiled.get("copy_seconds", 0.0) / seconds),
         launching=None if launching is None else min(1.0, launching),
-        kernel_count=of("kernels", steps),
-        copy_count=of("copies", steps),
-        slower=seconds / plain,
+        kernel_count=divide("kernels", steps),
+        copy_count=divide("copies", steps),
+        slower=seconds / plain_seconds,
     )

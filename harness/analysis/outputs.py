@@ -32,7 +32,7 @@ class OutputComparison:
 
     `line` (from 1) is the first line that differs. `texts` contains its text in `cell` and in `other`; a text is None
     if that output has no such line. If the only lines that differ also differ between launches of the same cell
-    (VARIES), `line` is the first of them, and `texts` contains two of its texts. If the outputs differ only in a part
+    (VARIES), `line` is the first such line, and `texts` contains two of its texts. If the outputs differ only in a part
     that isn't saved (LATER), `line` is the first line that isn't saved completely.
     """
 
@@ -44,7 +44,7 @@ class OutputComparison:
 
 
 @dataclass(frozen=True, slots=True)
-class _Printed:
+class _Output:
     """The output of a launch: the first lines, the number of lines, and a hash of all lines."""
 
     lines: Sequence[str]
@@ -58,7 +58,7 @@ class _Printed:
 def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> list[OutputComparison]:
     """Return the comparison of each cell's output with the output of the baseline cell with the same axis values."""
     by_cell = {
-        cell: printed for name in scripts for cell in lookup.cells_of(name) if (printed := _read_outputs(cell, lookup))
+        cell: outputs for name in scripts for cell in lookup.cells_of(name) if (outputs := _read_outputs(cell, lookup))
     }
     pairs = [
         (cell, other)
@@ -70,39 +70,41 @@ def compare_outputs(lookup: Lookup, reference: str, scripts: Iterable[str]) -> l
     return [compare(cell, other, by_cell[cell], by_cell[other]) for cell, other in pairs]
 
 
-def _read_outputs(cell: Cell, lookup: Lookup) -> list[_Printed]:
+def _read_outputs(cell: Cell, lookup: Lookup) -> list[_Output]:
     pilot = lookup.pilots.get(cell)
     launches: Sequence[Launch] = lookup.numbers.get(cell) or ([pilot] if pilot and pilot.status is Status.OK else [])
-    return [printed for launch in launches if (printed := _read(launch.observations.get(OUTPUT)))]
+    return [output for launch in launches if (output := _read(launch.observations.get(OUTPUT)))]
 
 
-def _read(observation: Any) -> _Printed | None:
+def _read(observation: Any) -> _Output | None:
     """Convert an observation to output; None if it isn't valid, because an untrusted launch may have written it."""
     if not isinstance(observation, Mapping):
         return None
     lines, count, digest = (observation.get(key) for key in ("lines", "count", "sha256"))
     if not isinstance(lines, list) or not all(isinstance(line, str) for line in lines):
         return None
-    return _Printed(lines, count, digest) if isinstance(count, int) and isinstance(digest, str) else None
+    return _Output(lines, count, digest) if isinstance(count, int) and isinstance(digest, str) else None
 
 
-def compare(cell: Cell, other: Cell, one: Sequence[_Printed], two: Sequence[_Printed]) -> OutputComparison:
-    """Return the comparison of two cells' outputs. `one` and `two` have the output of at least one launch each."""
-    if len({printed.sha256 for printed in [*one, *two]}) == 1:
+def compare(cell: Cell, other: Cell, outputs: Sequence[_Output], other_outputs: Sequence[_Output]) -> OutputComparison:
+    """Return the comparison of two cells' outputs. Each cell has at least one output."""
+    if len({output.sha256 for output in [*outputs, *other_outputs]}) == 1:
         return OutputComparison(cell, other, OutputMatch.SAME)
-    varying = 0
-    for number in range(1, max(len(printed.lines) for printed in [*one, *two]) + 1):
-        ours, theirs = ({printed.line(number) for printed in side} for side in (one, two))
-        if len(ours) == len(theirs) == 1:
-            if ours != theirs:
-                return OutputComparison(cell, other, OutputMatch.DIFFERS, number, (ours.pop(), theirs.pop()))
-        elif not varying:
-            varying = number
-    if varying:
-        side = one if len({printed.line(varying) for printed in one}) > 1 else two
-        texts = list(dict.fromkeys(printed.line(varying) for printed in side))
-        return OutputComparison(cell, other, OutputMatch.VARIES, varying, (texts[0], texts[1]))
+    varying_line = 0
+    for number in range(1, max(len(output.lines) for output in [*outputs, *other_outputs]) + 1):
+        lines, other_lines = ({output.line(number) for output in side} for side in (outputs, other_outputs))
+        if len(lines) == len(other_lines) == 1:
+            if lines != other_lines:
+                return OutputComparison(cell, other, OutputMatch.DIFFERS, number, (lines.pop(), other_lines.pop()))
+        elif not varying_line:
+            varying_line = number
+    if varying_line:
+        side = outputs if len({output.line(varying_line) for output in outputs}) > 1 else other_outputs
+        texts = list(dict.fromkeys(output.line(varying_line) for output in side))
+        return OutputComparison(cell, other, OutputMatch.VARIES, varying_line, (texts[0], texts[1]))
     # a line of this length may have been cut off, so the rest of it may differ
-    shortest = min((printed.lines for printed in [*one, *two]), key=len)
-    later = next((number for number, line in enumerate(shortest, 1) if len(line) >= CHARACTERS), 1 + len(shortest))
-    return OutputComparison(cell, other, OutputMatch.LATER, later)
+    shortest_output = min((output.lines for output in [*outputs, *other_outputs]), key=len)
+    first_incomplete = next(
+        (number for number, line in enumerate(shortest_output, 1) if len(line) >= CHARACTERS), 1 + len(shortest_output)
+    )
+    return OutputComparison(cell, other, OutputMatch.LATER, first_incomplete)

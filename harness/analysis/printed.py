@@ -1,6 +1,6 @@
 """Numbers that plain scripts print: their units, their growth within a launch, and ratios of two of them.
 
-A number grows within launches if more pairs of its values rise than chance explains (H. B. Mann, "Nonparametric tests
+A number grows within launches if more pairs of its values rise than by chance (H. B. Mann, "Nonparametric tests
 against trend", Econometrica 13, 1945; for several launches R. M. Hirsch and J. R. Slack, Water Resources Research 20,
 1984).
 """
@@ -17,7 +17,7 @@ from harness.model.scenario import NUMBER_UNITS, NUMBERS, PRINTED, Scenario
 #: The unit of numbers that are times; other numbers have an empty unit.
 SECONDS = "s"
 
-#: The fewest values with which a launch can show growth, and the largest number of values that are used.
+#: The fewest values with which a launch can show growth, and the most values that the analysis uses.
 FEWEST, MOST = 5, 200
 
 #: Growth is reported only if all three limits are reached: the number of standard deviations, the excess of rising
@@ -47,10 +47,10 @@ def is_printed(quantity: str) -> bool:
 def find_ratio_numbers(quantity: str, scenario: Scenario) -> tuple[str, str] | None:
     """Return the names of the two printed numbers whose ratio is the quantity; None if it isn't such a ratio."""
     name = quantity.removeprefix(PRINTED)
-    cuts = [at for at, character in enumerate(name) if character == "/"]
-    pairs = [(name[:cut], name[cut + 1 :]) for cut in cuts]
-    known = set(scenario.quantities)
-    return next((pair for pair in pairs if {PRINTED + part for part in pair} <= known), None)
+    slashes = [index for index, character in enumerate(name) if character == "/"]
+    pairs = [(name[:slash], name[slash + 1 :]) for slash in slashes]
+    quantities = set(scenario.quantities)
+    return next((pair for pair in pairs if {PRINTED + part for part in pair} <= quantities), None)
 
 
 def unit_of(quantity: str, launches: Iterable[Launch]) -> str | None:
@@ -60,7 +60,7 @@ def unit_of(quantity: str, launches: Iterable[Launch]) -> str | None:
 
 
 def _find_unit(quantity: str, launch: Launch) -> str | None:
-    """Return the unit of a launch's number; None if it has no number, or only zeros."""
+    """Return the unit of a printed number in a launch; None if the launch printed no number, or only zeros."""
     units = launch.observations.get(NUMBER_UNITS)
     if not any(values(quantity, launch)):
         return None
@@ -89,19 +89,30 @@ def growth(quantity: str, launches: Sequence[Launch]) -> PrintedGrowth | None:
     if not series:
         return None
     pairs = [list(itertools.combinations(numbers, 2)) for numbers in series]
-    rising = sum((other > one) - (other < one) for of_launch in pairs for one, other in of_launch)
-    expected = math.sqrt(sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, series)))
-    first, last = (statistics.median(_average_quarter(numbers, end) for numbers in series) for end in (False, True))
-    if rising < max(DEVIATIONS * expected, TAU * sum(map(len, pairs))) or not 0.0 < first * FACTOR <= last:
+    net_rises = sum(
+        (later_value > value) - (later_value < value) for launch_pairs in pairs for value, later_value in launch_pairs
+    )
+    deviation = math.sqrt(sum(n * (n - 1) * (2 * n + 5) / 18 for n in map(len, series)))
+    first_mean, last_mean = (
+        statistics.median(_average_quarter(numbers, end) for numbers in series) for end in (False, True)
+    )
+    if (
+        net_rises < max(DEVIATIONS * deviation, TAU * sum(map(len, pairs)))
+        or not 0.0 < first_mean * FACTOR <= last_mean
+    ):
         return None
     count = statistics.median_low(len(values(quantity, launch)) for launch in launches if values(quantity, launch))
-    return PrintedGrowth(first, last, count)
+    return PrintedGrowth(first_mean, last_mean, count)
 
 
 def _average_values(numbers: Sequence[float]) -> Sequence[float]:
     """Reduce the values to at most MOST, by averaging neighbors."""
     size = -(-len(numbers) // MOST)
-    return [statistics.fmean(numbers[at : at + size]) for at in range(0, len(numbers), size)] if size > 1 else numbers
+    return (
+        [statistics.fmean(numbers[start : start + size]) for start in range(0, len(numbers), size)]
+        if size > 1
+        else numbers
+    )
 
 
 def _average_quarter(numbers: Sequence[float], is_last: bool) -> float:

@@ -20,15 +20,15 @@ from harness.model.profile import Function, Profile
 #: belongs to the build.
 BUILD_CALLS = 2
 
-#: The largest number of passes that pass the share of data handling on from callers to callees. Stacks are less deep.
+#: The largest number of iterations that propagate shares from callers to callees. It exceeds the depth of stacks.
 ROUNDS = 100
 
 #: The largest depth of a flame graph.
-DEEPEST = 250
+MAX_DEPTH = 250
 
 #: A function counts as a wrapper of another function if calls of the latter by the former are at least this share of
 #: the cumulative time of both functions.
-HANDED_ON = 0.9
+WRAPPER_SHARE = 0.9
 
 # functions written in C, as cProfile names them
 _BUILT_IN = re.compile(r"<built-in method (.+)>")
@@ -100,7 +100,7 @@ class FunctionChange:
 
     @property
     def by(self) -> float:
-        """The share in the first profile minus the share in the second one."""
+        """The share in the first profile minus the share in the second profile."""
         return self.share - self.other_share
 
 
@@ -151,18 +151,18 @@ def sum_by_name(profile: Profile) -> dict[str, FunctionTime]:
     grouped: dict[str, list[Function]] = defaultdict(list)
     for function in profile.functions:
         grouped[name(function)].append(function)
-    whole = profile.own
+    total = profile.own
     times = {}
     for label, functions in grouped.items():
-        own = sum(function.own for function in functions)
-        cumulative = min(whole, sum(function.cumulative for function in functions))
+        own_seconds = sum(function.own for function in functions)
+        cumulative = min(total, sum(function.cumulative for function in functions))
         times[label] = FunctionTime(
             name=label,
             calls=sum(function.calls for function in functions),
-            own=own,
+            own=own_seconds,
             cumulative=cumulative,
-            own_share=_share(own, whole),
-            cumulative_share=_share(cumulative, whole),
+            own_share=_share(own_seconds, total),
+            cumulative_share=_share(cumulative, total),
         )
     return times
 
@@ -181,27 +181,29 @@ def classify_functions(first: Profile, steady: Profile, examples: int = 3) -> li
     reaches. The result shows which functions the rule classifies wrongly.
     """
     calls: dict[tuple[str, int, str], int] = defaultdict(int)
-    own: dict[tuple[str, int, str], float] = defaultdict(float)
+    own_seconds: dict[tuple[str, int, str], float] = defaultdict(float)
     for function in (*first.functions, *steady.functions):
         calls[function[:3]] += function.calls
-        own[function[:3]] += function.own
+        own_seconds[function[:3]] += function.own
     names = {function[:3]: name(function) for function in first.functions}
-    later = {function[:3] for function in steady.functions}
-    whole = sum(own.values())
+    steady_functions = {function[:3] for function in steady.functions}
+    total = sum(own_seconds.values())
     classes = []
     for kind in FunctionClass:
         members = [key for key, count in calls.items() if _classify(count, steady.calls) is kind]
-        building = sorted((key for key in members if key not in later), key=lambda key: -own[key])
-        seconds = sum(own[key] for key in members)
+        build_functions = sorted(
+            (key for key in members if key not in steady_functions), key=lambda key: -own_seconds[key]
+        )
+        seconds = sum(own_seconds[key] for key in members)
         classes.append(
             ClassifiedFunctions(
                 kind=kind,
                 functions=len(members),
                 own=seconds,
-                share=_share(seconds, whole),
-                building=len(building),
-                building_own=sum(own[key] for key in building),
-                examples=list(dict.fromkeys(names[key] for key in building))[:examples],
+                share=_share(seconds, total),
+                building=len(build_functions),
+                building_own=sum(own_seconds[key] for key in build_functions),
+                examples=list(dict.fromkeys(names[key] for key in build_functions))[:examples],
             )
         )
     return classes
@@ -214,15 +216,15 @@ def sum_matching(profile: Profile, patterns: Sequence[str]) -> float:
     outer function. A profile stores callers, but no stacks. So a function's time is divided in proportion to the time
     of each caller's calls.
     """
-    inside = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
-    covered = _share_inside(profile, inside)
+    is_matching = [any(fnmatchcase(name(function), pattern) for pattern in patterns) for function in profile.functions]
+    covered_shares = _compute_covered_shares(profile, is_matching)
     seconds = 0.0
-    for function, is_inside in zip(profile.functions, inside, strict=True):
-        if is_inside and not function.callers:
+    for function, matches in zip(profile.functions, is_matching, strict=True):
+        if matches and not function.callers:
             seconds += function.cumulative
-        elif is_inside:
-            outside = (caller for caller in function.callers if not inside[caller.place])
-            seconds += sum(caller.cumulative * (1.0 - covered[caller.place]) for caller in outside)
+        elif matches:
+            outer_callers = (caller for caller in function.callers if not is_matching[caller.place])
+            seconds += sum(caller.cumulative * (1.0 - covered_shares[caller.place]) for caller in outer_callers)
     return min(1.0, _share(seconds, profile.own))
 
 
@@ -232,33 +234,33 @@ def find_moves(one: Profile, other: Profile, count: int, *, own: bool) -> list[F
     For cumulative time, functions that only wrap another function are omitted, because a chain of wrappers would show
     the same change several times.
     """
-    mine, theirs = sum_by_name(one), sum_by_name(other)
-    sides = [] if own else [(_find_wrappers(one), mine), (_find_wrappers(other), theirs)]
+    times, other_times = sum_by_name(one), sum_by_name(other)
+    sides = [] if own else [(_find_wrappers(one), times), (_find_wrappers(other), other_times)]
     steps, other_steps = (profile.calls * profile.steps for profile in (one, other))
-    nothing = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
+    no_time = FunctionTime("", calls=0, own=0.0, cumulative=0.0, own_share=0.0, cumulative_share=0.0)
     changes = []
-    for label in {**mine, **theirs}:
+    for label in {**times, **other_times}:
         if sides and all(label in wrappers or label not in names for wrappers, names in sides):
             continue
-        a, b = mine.get(label, nothing), theirs.get(label, nothing)
-        seconds, other_seconds = a.seconds(own=own) / steps, b.seconds(own=own) / other_steps
-        changes.append(FunctionChange(label, a.share(own=own), b.share(own=own), seconds, other_seconds))
-    return sorted(changes, key=lambda move: (-abs(move.by), move.name))[:count]
+        time, other_time = times.get(label, no_time), other_times.get(label, no_time)
+        seconds, other_seconds = time.seconds(own=own) / steps, other_time.seconds(own=own) / other_steps
+        changes.append(FunctionChange(label, time.share(own=own), other_time.share(own=own), seconds, other_seconds))
+    return sorted(changes, key=lambda change: (-abs(change.by), change.name))[:count]
 
 
 def _find_wrappers(profile: Profile) -> set[str]:
     """Return the functions that spend nearly all of their time in a function that has nearly no other caller."""
     names, times = [name(function) for function in profile.functions], sum_by_name(profile)
-    handed: dict[tuple[str, str], float] = defaultdict(float)
+    seconds_by_call: dict[tuple[str, str], float] = defaultdict(float)
     for function, callee in zip(profile.functions, names, strict=True):
         for caller in function.callers:
-            handed[names[caller.place], callee] += caller.cumulative
+            seconds_by_call[names[caller.place], callee] += caller.cumulative
     return {
         caller
-        for (caller, callee), seconds in handed.items()
+        for (caller, callee), seconds in seconds_by_call.items()
         if caller != callee
         and seconds > 0.0
-        and seconds >= HANDED_ON * max(times[side].cumulative for side in (caller, callee))
+        and seconds >= WRAPPER_SHARE * max(times[side].cumulative for side in (caller, callee))
     }
 
 
@@ -269,7 +271,7 @@ def tree(profile: Profile) -> Node:
     for seconds, stack in profile.stacks:
         node = root
         node.seconds += seconds
-        for place in stack[:DEEPEST]:
+        for place in stack[:MAX_DEPTH]:
             label = names[place]
             if label not in node.children:
                 node.children[label] = Node(label)
@@ -278,37 +280,40 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def list_frames(root: Node, least: float) -> list[Frame]:
-    """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `least`.
+def list_frames(root: Node, min_width: float) -> list[Frame]:
+    """Return the tree as boxes, outermost functions first, without boxes that are narrower than the share `min_width`.
 
     Slower functions are farther to the left, so that the same work has the same shape in every run.
     """
     if root.seconds <= 0:
         return []
-    return list(_lay(_find_widest(root.children), 0, 0.0, root.seconds, least))
+    return list(_list_boxes(_find_widest(root.children), 0, 0.0, root.seconds, min_width))
 
 
-def compute_depth(laid: Sequence[Frame]) -> int:
+def compute_depth(frames: Sequence[Frame]) -> int:
     """Return the largest number of functions on top of each other in a flame graph."""
-    return max((frame.depth + 1 for frame in laid), default=0)
+    return max((frame.depth + 1 for frame in frames), default=0)
 
 
-def _share_inside(profile: Profile, inside: Sequence[bool]) -> list[float]:
-    """Return the share of each function's time that is spent in calls from the functions marked in `inside`."""
+def _compute_covered_shares(profile: Profile, is_matching: Sequence[bool]) -> list[float]:
+    """Return the share of each function's time that is spent in calls from functions marked in `is_matching`."""
     totals = [sum(caller.cumulative for caller in function.callers) for function in profile.functions]
-    covered = [0.0] * len(inside)
+    covered_shares = [0.0] * len(is_matching)
     for _ in range(ROUNDS):
-        new = []
+        new_shares = []
         for function, total in zip(profile.functions, totals, strict=True):
-            above = sum(
-                caller.cumulative * (1.0 if inside[caller.place] else covered[caller.place])
+            covered_time = sum(
+                caller.cumulative * (1.0 if is_matching[caller.place] else covered_shares[caller.place])
                 for caller in function.callers
             )
-            new.append(above / total if total else 0.0)
-        if max((abs(a - b) for a, b in zip(new, covered, strict=True)), default=0.0) < 1e-6:
+            new_shares.append(covered_time / total if total else 0.0)
+        if max(
+            (abs(new_share - old_share) for new_share, old_share in zip(new_shares, covered_shares, strict=True)),
+            default=0.0,
+        ) < 1e-6:
             break
-        covered = new
-    return covered
+        covered_shares = new_shares
+    return covered_shares
 
 
 def _classify(calls: int, iterations: int) -> FunctionClass:
@@ -317,19 +322,19 @@ def _classify(calls: int, iterations: int) -> FunctionClass:
     return FunctionClass.TRAIN if calls >= iterations else FunctionClass.NEITHER
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole > 0 else 0.0
+def _share(part: float, total: float) -> float:
+    return part / total if total > 0 else 0.0
 
 
-def _lay(nodes: Sequence[Node], level: int, left: float, whole: float, least: float) -> Iterator[Frame]:
+def _list_boxes(nodes: Sequence[Node], level: int, left: float, total: float, min_share: float) -> Iterator[Frame]:
     for node in nodes:
-        width = node.seconds / whole
-        if width < least:
+        width = node.seconds / total
+        if width < min_share:
             return  # the following nodes are narrower too
         children = _find_widest(node.children)
-        drawn = sum(child.seconds for child in children if child.seconds / whole >= least)
-        yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn) / whole)
-        yield from _lay(children, level + 1, left, whole, least)
+        drawn_seconds = sum(child.seconds for child in children if child.seconds / total >= min_share)
+        yield Frame(node.name, level, left, width, max(0.0, node.seconds - drawn_seconds) / total)
+        yield from _list_boxes(children, level + 1, left, total, min_share)
         left += width
 
 

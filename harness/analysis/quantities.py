@@ -66,7 +66,7 @@ def value(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float | N
 def percentile(quantity: str, launch: Launch, clock: Clock = Clock.WALL) -> float:
     """Return a percentile of the seconds of a launch's single steps, interpolated linearly.
 
-    CPU contention isn't subtracted: it is known for all steps together, and not for the slowest ones.
+    CPU contention isn't subtracted: it is known for all steps together, not for the slowest steps.
     """
     return quantile(sorted(_list_single_steps(launch, clock)), PERCENTILES[quantity])
 
@@ -77,12 +77,14 @@ def explain_no_percentile(quantity: str, launch: Launch, clock: Clock = Clock.WA
     A percentile of means over several steps isn't a percentile of steps. If there are fewer steps than 1 / (1 - share),
     the percentile would be an extrapolation beyond the slowest step.
     """
-    most = max((sample.steps for sample in launch.samples), default=0)
-    if most > 1:
-        return f"Percentiles need single steps, but a sample of this launch has {most:,} steps."
-    fewest = round(1.0 / (1.0 - PERCENTILES[quantity]))
+    steps_per_sample = max((sample.steps for sample in launch.samples), default=0)
+    if steps_per_sample > 1:
+        return f"Percentiles need single steps, but a sample of this launch has {steps_per_sample:,} steps."
+    needed_steps = round(1.0 / (1.0 - PERCENTILES[quantity]))
     steps = len(_list_single_steps(launch, clock))
-    return f"{quantity} needs at least {fewest} steps, but this launch has {steps}." if steps < fewest else ""
+    return (
+        f"{quantity} needs at least {needed_steps} steps, but this launch has {steps}." if steps < needed_steps else ""
+    )
 
 
 def _list_single_steps(launch: Launch, clock: Clock) -> list[float]:
@@ -91,10 +93,10 @@ def _list_single_steps(launch: Launch, clock: Clock) -> list[float]:
     return [length for length in seconds if length]
 
 
-def _convert_number(recorded: object) -> float | None:
+def _convert_number(observation: object) -> float | None:
     # an integer in JSON may be larger than any float
-    if isinstance(recorded, int | float) and not isinstance(recorded, bool) and abs(recorded) < 1e300:
-        return float(recorded)
+    if isinstance(observation, int | float) and not isinstance(observation, bool) and abs(observation) < 1e300:
+        return float(observation)
     return None
 
 
@@ -102,7 +104,7 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
     """Return the launches with a single sample each: one step whose `seconds` are the launch's value of the quantity.
 
     A launch without a value above zero gets the status `not available`. The same applies to all launches of a scenario
-    if only some of them print a number with a unit. Pilots aren't changed. CPU contention is known only for timed
+    if only some of them print the number with a unit. Pilots aren't changed. CPU contention is known only for timed
     steps, so it is subtracted only from WHOLE and OWN, which consist of these steps. Raises ValueError for memory
     growth, because it may be negative.
     """
@@ -110,55 +112,62 @@ def launches_of(quantity: str, launches: Iterable[Launch], clock: Clock = Clock.
         raise ValueError("memory growth can be negative and has no logarithm: use growth_estimate or growth_difference")
     if quantity == STEP:
         return list(launches)
-    listed = list(launches)
+    all_launches = list(launches)
     if quantity.startswith(PRINTED):
-        names = {launch.cell.scenario for launch in listed}
-        mixed = {
-            name for name in names if unit_of(quantity, [one for one in listed if one.cell.scenario == name]) is None
+        names = {launch.cell.scenario for launch in all_launches}
+        mixed_scenarios = {
+            name
+            for name in names
+            if unit_of(quantity, [entry for entry in all_launches if entry.cell.scenario == name]) is None
         }
         return [
-            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed)
-            for launch in listed
+            launch if launch.role is Role.PILOT else _use_printed_number(launch, quantity, clock, mixed_scenarios)
+            for launch in all_launches
         ]
-    return [launch if launch.role is Role.PILOT else _replace_samples(launch, quantity, clock) for launch in listed]
+    return [
+        launch if launch.role is Role.PILOT else _replace_samples(launch, quantity, clock) for launch in all_launches
+    ]
 
 
-def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed: Container[str]) -> Launch:
-    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed`.
+def _use_printed_number(launch: Launch, quantity: str, clock: Clock, mixed_names: Container[str]) -> Launch:
+    """Return the launch with a printed number as its sample, or as not available if its scenario is in `mixed_names`.
 
     In these scenarios, only some launches print the number with a unit.
     """
-    one = _replace_samples(launch, quantity, clock)
-    if one.status is not Status.OK or launch.cell.scenario not in mixed:
-        return one
+    converted = _replace_samples(launch, quantity, clock)
+    if converted.status is not Status.OK or launch.cell.scenario not in mixed_names:
+        return converted
     name = quantity.removeprefix(PRINTED)
     return replace(
-        one, samples=(), status=Status.NOT_AVAILABLE, error=f"Only some launches print {name} with a unit of time."
+        converted,
+        samples=(),
+        status=Status.NOT_AVAILABLE,
+        error=f"Only some launches print {name} with a unit of time.",
     )
 
 
 def _replace_samples(launch: Launch, quantity: str, clock: Clock) -> Launch:
     number = value(quantity, launch, clock)
-    bare = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
+    without_samples = replace(launch, samples=(), alone=(), memory=(), calls_per_sample=None, block=0, places=())
     if launch.status is not Status.OK:
-        return bare
-    if quantity in PERCENTILES and (why := explain_no_percentile(quantity, launch, clock)):
-        advice = "Measure longer, such as --measure 10s." if len(launch.samples) > 1 else ""
-        return replace(bare, status=Status.NOT_AVAILABLE, error=why, advice=advice)
+        return without_samples
+    if quantity in PERCENTILES and (reason := explain_no_percentile(quantity, launch, clock)):
+        advice = "Measure longer, for example with --measure 10s." if len(launch.samples) > 1 else ""
+        return replace(without_samples, status=Status.NOT_AVAILABLE, error=reason, advice=advice)
     if number is None or not 0.0 < number < math.inf:
-        none = (
+        error = (
             f"A ratio isn't possible: the {quantity} is {format_plain(number, 6)}."
             if number is not None
-            else f"No {quantity} recorded."
+            else f"No {quantity} was recorded."
         )
-        return replace(bare, status=Status.NOT_AVAILABLE, error=none)
+        return replace(without_samples, status=Status.NOT_AVAILABLE, error=error)
     # if CPU seconds equal the seconds, no contention is subtracted; only WHOLE and OWN need the subtraction
-    within = quantity in (WHOLE, OWN) and clock is Clock.WALL
-    return replace(bare, samples=[Sample(number, 1, None if within else number)])
+    subtracts_contention = quantity in (WHOLE, OWN) and clock is Clock.WALL
+    return replace(without_samples, samples=[Sample(number, 1, None if subtracts_contention else number)])
 
 
 def growth(launch: Launch) -> float | None:
-    """Return the memory growth over the later half of the calls, in bytes per call; None without two readings there."""
+    """Return the memory growth over the later half of the calls, in bytes per call; None without two readings."""
     return slope(get_later_half(launch.memory))
 
 
@@ -173,7 +182,7 @@ def slope(points: Sequence[tuple[float, float]]) -> float | None:
     The result is None if there is no such pair.
     """
     pairs = itertools.combinations(points, 2)
-    slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in pairs if a[0] != b[0]]
+    slopes = [(other[1] - point[1]) / (other[0] - point[0]) for point, other in pairs if point[0] != other[0]]
     return statistics.median(slopes) if slopes else None
 
 
@@ -190,7 +199,7 @@ def growths(launches: Iterable[Launch]) -> dict[int, float]:
         bytes_per_call = growth(launch) if launch.status is Status.OK else None
         if bytes_per_call is not None:
             rounds[launch.round].append(bytes_per_call)
-    return {number: statistics.fmean(of_round) for number, of_round in rounds.items()}
+    return {number: statistics.fmean(values) for number, values in rounds.items()}
 
 
 def growth_estimate(launches: Iterable[Launch], level: float = LEVEL) -> Difference | None:
@@ -212,14 +221,14 @@ def growth_difference(one: Mapping[int, float], other: Mapping[int, float], leve
 def growth_control(launches: Iterable[Launch]) -> Difference | None:
     """Return the A/A control of memory growth, in bytes per call.
 
-    It is the growth in the control's launches minus the growth in the other launches of the same cell, round by round.
-    `launches` are the launches of a group that count. The result is None if no round has both.
+    The control is the growth in the control's launches minus the growth in the other launches of the same cell, round
+    by round. `launches` are the launches of a group that count. The result is None if no round has both.
     """
     all_launches = list(launches)
-    again = [launch for launch in all_launches if launch.role is Role.CONTROL]
-    cells = {launch.cell for launch in again}
-    first = [launch for launch in all_launches if launch.role is Role.MEASURE and launch.cell in cells]
-    return growth_difference(growths(again), growths(first))
+    control_launches = [launch for launch in all_launches if launch.role is Role.CONTROL]
+    cells = {launch.cell for launch in control_launches}
+    measured_launches = [launch for launch in all_launches if launch.role is Role.MEASURE and launch.cell in cells]
+    return growth_difference(growths(control_launches), growths(measured_launches))
 
 
 def linear(values: Sequence[float], level: float = LEVEL) -> Difference | None:
@@ -227,5 +236,5 @@ def linear(values: Sequence[float], level: float = LEVEL) -> Difference | None:
     if not values:
         return None
     mean, n = statistics.fmean(values), len(values)
-    half = student(n - 1, level) * math.sqrt(variance(values) / n) if n > 1 else None
-    return Difference(mean, n, None if half is None else Interval(mean - half, mean + half))
+    half_width = student(n - 1, level) * math.sqrt(variance(values) / n) if n > 1 else None
+    return Difference(mean, n, None if half_width is None else Interval(mean - half_width, mean + half_width))

@@ -125,9 +125,9 @@ class Results:
 
     @cached_property
     def measured(self) -> Mapping[str, Sequence[MeasuredCell]]:
-        """The cells that have a result, by scenario. They have the order of the table."""
-        none: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
-        return none | {table.scenario.name: find_measured(table, self.found) for table in self.tables}
+        """The cells that have a result, by scenario, in the order of the table."""
+        empty: dict[str, Sequence[MeasuredCell]] = {scenario.name: () for scenario in self.run.scenarios}
+        return empty | {table.scenario.name: find_measured(table, self.found) for table in self.tables}
 
     def timeline(self, table: ScenarioTable) -> list[Moment]:
         """Return the launches of a table in the order of their start."""
@@ -142,16 +142,16 @@ class Results:
     def control(self) -> Control | None:
         """The A/A control: the difference between two identical cells in the time per step.
 
-        If no step is timed, it is the difference in the first other time that is compared.
+        If no step is timed, it is the difference in the first other time that the run compares.
         """
-        timed = (table.quantity for table in self.all_tables if is_time(table.quantity))
-        shown = (self.found_of(quantity).control for quantity in (STEP, *timed))
-        return next((control for control in shown if control), None)
+        quantities = (table.quantity for table in self.all_tables if is_time(table.quantity))
+        controls = (self.found_of(quantity).control for quantity in (STEP, *quantities))
+        return next((control for control in controls if control), None)
 
     @property
     def compares(self) -> bool:
         """Whether a table of the run has a comparison."""
-        return any(head.other for table in self.all_tables for head in table.columns)
+        return any(column.other for table in self.all_tables for column in table.columns)
 
     @property
     def has_several_scenarios(self) -> bool:
@@ -173,9 +173,11 @@ class Results:
         compared = {
             (comparison.cell, comparison.other): comparison.alone for value in values if (comparison := value.compared)
         }
-        alone = [NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift]
-        counting = [launch for launches in self.found.numbers.values() for launch in launches]
-        return describe_interleaving(counting, alone)
+        sequential_ratios = [
+            NonInterleavedRatio(*pair, shift, is_bias(shift)) for pair, shift in compared.items() if shift
+        ]
+        counted = [launch for launches in self.found.numbers.values() for launch in launches]
+        return describe_interleaving(counted, sequential_ratios)
 
     @cached_property
     def on_device(self) -> Mapping[Cell, OnDevice]:

@@ -45,16 +45,16 @@ def apply_clock(clock: Clock, launches: Sequence[Launch]) -> Sequence[Launch]:
 
 
 def _apply_cpu_clock(launch: Launch) -> Launch:
-    used, alone = _use_cpu_seconds(launch.samples), _use_cpu_seconds(launch.alone)
-    if any(sample.seconds for sample in used) or launch.status is not Status.OK:
-        return replace(launch, samples=used, alone=alone)
+    samples, sequential = _use_cpu_seconds(launch.samples), _use_cpu_seconds(launch.alone)
+    if any(sample.seconds for sample in samples) or launch.status is not Status.OK:
+        return replace(launch, samples=samples, alone=sequential)
     return replace(
         launch,
         samples=(),
         alone=(),
         status=Status.FAILED,
         error="The steps of the launch used no CPU time."
-        if used
+        if samples
         else "The launch did not record the CPU time of its samples.",
         advice="Measure wall-clock time: omit --clock cpu.",
     )
@@ -62,8 +62,8 @@ def _apply_cpu_clock(launch: Launch) -> Launch:
 
 def _use_cpu_seconds(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with their CPU seconds as `seconds`; empty if a sample has no CPU seconds."""
-    on_cpu = [replace(sample, seconds=sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
-    return on_cpu if len(on_cpu) == len(samples) else []
+    cpu_samples = [replace(sample, seconds=sample.cpu_seconds) for sample in samples if sample.cpu_seconds is not None]
+    return cpu_samples if len(cpu_samples) == len(samples) else []
 
 
 def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
@@ -71,12 +71,12 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
 
     Pilots aren't included in statistics, but a cell with a failed pilot isn't launched again.
     """
-    latest: dict[Cell, Launch] = {}
+    by_cell: dict[Cell, Launch] = {}
     for launch in launches:
-        previous = latest.get(launch.cell)
+        previous = by_cell.get(launch.cell)
         if launch.role is Role.PILOT and (previous is None or launch.attempt >= previous.attempt):
-            latest[launch.cell] = launch
-    return latest
+            by_cell[launch.cell] = launch
+    return by_cell
 
 
 def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
@@ -84,43 +84,50 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
 
     The attempt that counts is the latest complete one, or the latest one if none is complete. An attempt is complete if
     it has a launch of every measured cell of the group, and of the control. A cell isn't measured if its pilot failed,
-    or if it only observes and doesn't time anything. Launches of groups that aren't in the plan don't count.
+    or if the cell only makes observations. Launches of groups that aren't in the plan don't count.
     """
-    first = pilots(launches)
+    pilot_by_cell = pilots(launches)
     # by group, round and attempt
     rounds: dict[str, dict[int, dict[int, list[Launch]]]] = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
     for launch in launches:
         if launch.role is not Role.PILOT:
             rounds[launch.group][launch.round][launch.attempt].append(launch)
-    chosen: list[Launch] = []
+    counted: list[Launch] = []
     for group in plan.groups:
         slots = {
-            (cell, role) for cell, role in group.slots if cell not in first or is_to_measure(first[cell], group.of)
+            (cell, role)
+            for cell, role in group.slots
+            if cell not in pilot_by_cell or is_to_measure(pilot_by_cell[cell], group.of)
         }
         for number in sorted(rounds[group.name]):
             attempts = rounds[group.name][number]
             complete = [
-                attempt for attempt, launched in attempts.items() if slots <= {(one.cell, one.role) for one in launched}
+                attempt
+                for attempt, attempt_launches in attempts.items()
+                if slots <= {(launch.cell, launch.role) for launch in attempt_launches}
             ]
-            chosen += attempts[max(complete or attempts)]
-    return chosen
+            counted += attempts[max(complete or attempts)]
+    return counted
 
 
-def series(launches: Sequence[Launch], known: References | None = None) -> dict[Cell, Series]:
+def series(launches: Sequence[Launch], known_references: References | None = None) -> dict[Cell, Series]:
     """Return each cell's launch mean in every round in which it has a result, in seconds per step.
 
     If a cell was launched more than once in a round, as the control cell usually is, the geometric mean of its launches
     is used. If a round of a group has several blocks, each block has the control cell. Interference is the same for all
     cells of a block, but differs between blocks, and the control cell shows this difference. So the log c of a launch
     mean is corrected: c - (mean log of the control cell in the block) + (mean of these means over all blocks). After
-    that, cells of different blocks can be compared as if they had been in one block. `known` contains the control
-    cell's results of rounds in which `launches` don't include the control cell.
+    that, cells of different blocks can be compared as if they had been in one block. `known_references` contains the
+    control cell's results of rounds in which `launches` don't include the control cell.
     """
-    shared = {**(known or {}), **references(launches)}
+    control_logs = {**(known_references or {}), **references(launches)}
     logs: dict[Cell, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for launch in launches:
         if has_mean(launch):
-            blocks = {block: fmean(own) for block, own in shared.get((launch.group, launch.round), {}).items()}
+            blocks = {
+                block: fmean(block_logs)
+                for block, block_logs in control_logs.get((launch.group, launch.round), {}).items()
+            }
             # if a block has no result of the control cell, its interference is unknown, so nothing is corrected
             shift = fmean(blocks.values()) - blocks[launch.block] if launch.block in blocks else 0.0
             logs[launch.cell][launch.round].append(math.log(compute_mean(launch)) + shift)
@@ -147,8 +154,8 @@ def references(launches: Sequence[Launch]) -> References:
     for launch in launches:
         if has_mean(launch):
             rounds[launch.group, launch.round][launch.cell][launch.block].append(math.log(compute_mean(launch)))
-    by_place = {place: max(cells.values(), key=len) for place, cells in rounds.items()}
-    return {place: dict(blocks) for place, blocks in by_place.items() if len(blocks) > 1}
+    blocks_by_round = {key: max(cells.values(), key=len) for key, cells in rounds.items()}
+    return {key: dict(blocks) for key, blocks in blocks_by_round.items() if len(blocks) > 1}
 
 
 def compute_subtracted_share(launch: Launch) -> float:
@@ -181,8 +188,8 @@ def was_throttled(launch: Launch) -> bool:
 def compute_loss(launch: Launch) -> float:
     """Return how much contention increases the log of the launch mean: log 1/(1 - share of other processes).
 
-    It includes everything that is subtracted, except the time for which a CPU quota paused the launch, because a pause
-    alone doesn't mean that another process used the CPU and its caches.
+    The result includes everything that is subtracted, except the time for which a CPU quota paused the launch, because
+    a pause alone doesn't mean that another process used the CPU and its caches.
     """
     part = _get_timed_part(launch)
     return -math.log1p(-part.contended) if part else 0.0
@@ -211,49 +218,54 @@ def _compute_timed_part(launch: Launch) -> _TimedPart | None:
     if not samples or samples.seconds == samples.cpu_seconds:
         return None
     usage = launch.resources
-    seconds, own, busy = (usage.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds"))
-    if not seconds or own is None or busy is None or usage.get("steady_own_cpus") != 1.0:
+    seconds, own_seconds, busy_seconds = (
+        usage.get(f"steady_{name}") for name in ("seconds", "cpu_seconds", "own_cpus_busy_seconds")
+    )
+    if not seconds or own_seconds is None or busy_seconds is None or usage.get("steady_own_cpus") != 1.0:
         return None
-    stolen, waited = usage.get("steady_own_cpus_steal_seconds", 0.0), usage.get("steady_waited_seconds")
-    foreign, away, unsure = busy - own + stolen, seconds - own, ticks_seconds(usage)
-    is_shown = foreign - unsure > OWN_SHARE * seconds
-    has_quota = waited is not None and usage.get(CPU_QUOTA, math.inf) < 1.0
-    if not 0.0 < away < seconds or not (is_shown or has_quota or (waited is not None and _is_always_running(launch))):
+    stolen_seconds, waited_seconds = usage.get("steady_own_cpus_steal_seconds", 0.0), usage.get("steady_waited_seconds")
+    other_seconds, off_seconds = busy_seconds - own_seconds + stolen_seconds, seconds - own_seconds
+    tick_error = ticks_seconds(usage)
+    is_certain = other_seconds - tick_error > OWN_SHARE * seconds
+    has_quota = waited_seconds is not None and usage.get(CPU_QUOTA, math.inf) < 1.0
+    if not 0.0 < off_seconds < seconds or not (
+        is_certain or has_quota or (waited_seconds is not None and _is_always_running(launch))
+    ):
         return None
-    if waited is None:
-        contended = taken = _compute_unaccounted_share(seconds, foreign, away)
+    if waited_seconds is None:
+        contended_share = subtracted_share = _compute_unaccounted_share(seconds, other_seconds, off_seconds)
     else:
-        ready = min(waited + stolen, away)
+        ready_seconds = min(waited_seconds + stolen_seconds, off_seconds)
         # if ticks don't show other processes, allow them half of the ticks' possible error (two standard deviations)
-        contended = min(ready, foreign + (unsure if is_shown else unsure / 2.0)) / seconds
+        contended_share = min(ready_seconds, other_seconds + (tick_error if is_certain else tick_error / 2.0)) / seconds
         if has_quota:
-            taken, contended = ready / seconds, contended if is_shown else 0.0
+            subtracted_share, contended_share = ready_seconds / seconds, contended_share if is_certain else 0.0
         else:
-            taken = contended
-    return _TimedPart(taken, contended, has_quota) if taken > OWN_SHARE else None
+            subtracted_share = contended_share
+    return _TimedPart(subtracted_share, contended_share, has_quota) if subtracted_share > OWN_SHARE else None
 
 
 def _is_always_running(launch: Launch) -> bool:
-    """Return whether the process used its CPU all the time in most samples, so that its step doesn't wait by itself.
+    """Return whether the process used its CPU all the time in most samples, so its step doesn't wait by itself.
 
     This check is needed because ticks show other processes only if these took more than the ticks' error. For
     interleaved launches, this error is at least 7 % of the time.
     """
-    idle = [
+    idle_shares = [
         1.0 - sample.cpu_seconds / sample.seconds
         for sample in launch.samples
         if sample.cpu_seconds and sample.seconds > 0.0
     ]
-    return len(idle) == len(launch.samples) >= FEWEST_SAMPLES and median(idle) <= IDLE_SHARE
+    return len(idle_shares) == len(launch.samples) >= FEWEST_SAMPLES and median(idle_shares) <= IDLE_SHARE
 
 
-def _compute_unaccounted_share(seconds: float, foreign: float, away: float) -> float:
+def _compute_unaccounted_share(seconds: float, other_seconds: float, off_seconds: float) -> float:
     """Return the share of other processes if they used all of the time in which a launch didn't run; otherwise 0.
 
     If the step also waited in this time, its waiting can't be separated from contention, and is included.
     """
     # the kernel counts the time of other processes in ticks, but the launch's own time in nanoseconds: use the latter
-    return away / seconds if abs(away - foreign) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
+    return off_seconds / seconds if abs(off_seconds - other_seconds) <= TICKS_SECONDS + TICKS_SHARE * seconds else 0.0
 
 
 def find_granted_share(launches: Iterable[Launch]) -> float:
@@ -269,7 +281,7 @@ def find_granted_share(launches: Iterable[Launch]) -> float:
 def budget_seconds(plan: Plan, launches: Iterable[Launch]) -> float | None:
     """Return the seconds that the run may take; None without a budget.
 
-    A suite's budget is for whole CPUs. If a quota allows half of a CPU, everything takes twice as long.
+    A suite's budget is for whole CPUs. If a quota allows half of a CPU, the budget is twice as long.
     """
     if plan.budget_seconds is None or not plan.budget_is_wish:
         return plan.budget_seconds
@@ -287,13 +299,13 @@ def has_mean(launch: Launch) -> bool:
 
 
 def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:
-    """Return whether a cell with this pilot is launched in the rounds: its pilot ended ok, and timed something.
+    """Return whether rounds launch a cell with this pilot: the pilot ended ok, and timed something.
 
     `quantities` are the quantities of the cell's group. If one of them is peak memory or a phase that the pilot has,
-    the cell is launched even if it only observes.
+    the cell is launched even if it only makes observations.
     """
-    is_told = any(name == PEAK or pilot.phases.get(name) for name in quantities)
-    return pilot.status is Status.OK and (is_told or not pilot.only_observed)
+    has_quantity = any(name == PEAK or pilot.phases.get(name) for name in quantities)
+    return pilot.status is Status.OK and (has_quantity or not pilot.only_observed)
 
 
 def seconds_per_round(launches: Sequence[Launch]) -> dict[str, float]:

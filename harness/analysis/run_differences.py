@@ -12,13 +12,13 @@ from harness.model.environment import Device, name_on
 from harness.model.run import Run
 from harness.model.scenario import Cell
 
-#: Two machines have the same memory if its size differs by at most this share, because the kernel's own part varies.
+#: Two machines have the same memory if the sizes differ by at most this share. The kernel's share of the memory varies.
 MEMORY = 0.05
 
 # facts of Docker Engine on this machine that the facts of the host already contain
-_OF_THE_HOST = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
+_HOST_FACTS = {"system", "kernel", "architecture", "cpus", "memory_bytes"}
 # facts that other facts repeat, or that have no effect on times
-_OMITTED = {"why", "name", "pinned_to", "registry"}
+_OMITTED_FACTS = {"why", "name", "pinned_to", "registry"}
 
 
 class Aspect(StrEnum):
@@ -54,26 +54,28 @@ def compare_machines(first: Run, second: Run) -> list[RunDifference]:
     settings, because a power limit changes times as much as a different GPU. Two machines of the same model can't be
     distinguished. The kernel may differ, because it is also updated on the same machine.
     """
-    one, other = map(_identify_machine, (first, second))
-    differing = [
-        difference for difference in _compare_facts(Aspect.MACHINE, "", one, other) if not _has_same_memory(difference)
+    facts, other_facts = map(_identify_machine, (first, second))
+    differences = [
+        difference
+        for difference in _compare_facts(Aspect.MACHINE, "", facts, other_facts)
+        if not _has_same_memory(difference)
     ]
-    return differing + (_compare_gpus(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
+    return differences + (_compare_gpus(first, second) if first.plan.limits.gpus and second.plan.limits.gpus else [])
 
 
 def find_differences(first: Run, second: Run, cells: Iterable[Cell]) -> list[RunDifference]:
     """Return the differences that may have changed the times of `cells` (those with a result in both runs)."""
-    places = list(dict.fromkeys((cell.environment, cell.device) for cell in cells))
-    once = Counter(environment for environment, _ in places)
-    named = {place[0] if once[place[0]] == 1 else ":".join(place): place for place in places}
-    one, other = (_collect_facts(run, named) for run in (first, second))
-    differing = [
+    targets = list(dict.fromkeys((cell.environment, cell.device) for cell in cells))
+    counts = Counter(environment for environment, _ in targets)
+    by_name = {target[0] if counts[target[0]] == 1 else ":".join(target): target for target in targets}
+    facts_of_first, facts_of_second = (_collect_facts(run, by_name) for run in (first, second))
+    differences = [
         difference
-        for subject, facts in one.items()
-        if subject in other
-        for difference in _compare_facts(*subject, facts, other[subject])
+        for subject, facts in facts_of_first.items()
+        if subject in facts_of_second
+        for difference in _compare_facts(*subject, facts, facts_of_second[subject])
     ]
-    return _compare_gpus(first, second) + differing
+    return _compare_gpus(first, second) + differences
 
 
 def same_software(cell: Cell, first: Run, second: Run) -> bool:
@@ -84,8 +86,8 @@ def same_software(cell: Cell, first: Run, second: Run) -> bool:
 
 def _get_software(cell: Cell, run: Run) -> tuple[Any, ...]:
     name = cell.environment
-    own, source = name_on(name, cell.device, run.images), run.sources.get(cell.scenario)
-    return python(run, name), dict(pins(run, name, cell.device)), run.images.get(own), source, run.backend.name
+    image_name, source = name_on(name, cell.device, run.images), run.sources.get(cell.scenario)
+    return python(run, name), dict(pins(run, name, cell.device)), run.images.get(image_name), source, run.backend.name
 
 
 def _collect_facts(
@@ -95,18 +97,18 @@ def _collect_facts(
 
     `environments` maps names to an environment and a device.
     """
-    sampling, limits, auto = run.plan.sampling, run.plan.limits, "as the pilot determines"
-    left_out = frozenset() if run.backend.is_remote else _OF_THE_HOST
+    sampling, limits, open_length = run.plan.sampling, run.plan.limits, "as the pilot determines"
+    omitted_facts = frozenset() if run.backend.is_remote else _HOST_FACTS
     return {
         (Aspect.MACHINE, ""): {name: value for name, value in _omit_facts(run.host).items() if name != "gpus"},
         (Aspect.ENGINE, ""): {
-            name: value for name, value in _omit_facts(run.backend.to_dict()).items() if name not in left_out
+            name: value for name, value in _omit_facts(run.backend.to_dict()).items() if name not in omitted_facts
         },
         (Aspect.MEASUREMENT, ""): {
             "backend": run.backend.name,
             "protocol": sampling.protocol.value,
-            "warmup_seconds": auto if sampling.warmup_seconds is None else sampling.warmup_seconds,
-            "measure_seconds": auto if sampling.measure_seconds is None else sampling.measure_seconds,
+            "warmup_seconds": open_length if sampling.warmup_seconds is None else sampling.warmup_seconds,
+            "measure_seconds": open_length if sampling.measure_seconds is None else sampling.measure_seconds,
             "sample_seconds": sampling.sample_seconds,
             "interleave": run.plan.interleave.value,
             "cpus": "all" if limits.cpus is None else list(limits.cpus),
@@ -130,13 +132,13 @@ def _collect_facts(
 
 
 def _omit_facts(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name not in _OMITTED}
+    return {name: value for name, value in facts.items() if name not in _OMITTED_FACTS}
 
 
 def _identify_machine(run: Run) -> dict[str, Any]:
     """Return the facts that identify the machine that measured: the engine's machine if Docker Engine is remote."""
-    remote = run.backend.is_remote
-    facts, names = (run.backend.to_dict(), ("architecture", "cpus")) if remote else (run.host, ("cpu", "cores"))
+    is_remote = run.backend.is_remote
+    facts, names = (run.backend.to_dict(), ("architecture", "cpus")) if is_remote else (run.host, ("cpu", "cores"))
     return {name: facts.get(name) for name in (*names, "memory_bytes")}
 
 

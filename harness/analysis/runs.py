@@ -41,9 +41,9 @@ from harness.model.defaults import ALPHA
 from harness.model.launch import BROKEN, Clock, Status
 from harness.model.scenario import GROWTH, STEP, Cell
 
-#: The smallest number of rounds in each run for all verdicts of a cell. It is larger than within a run, because
-#: variances aren't moderated. With two or three rounds, a cell gets a verdict only if its change is certainly beyond
-#: ×1.5.
+#: The smallest number of rounds in each run for verdicts of any kind. It is larger than for comparisons within a run,
+#: because variances aren't moderated. With two or three rounds, a cell gets a verdict only if its change is certainly
+#: beyond ×1.5.
 FEWEST_ROUNDS = 4
 
 #: The smallest number of cells for a common shift: the median of four other cells is valid even if one of them changed.
@@ -55,7 +55,7 @@ class CellChange:
     """A cell in both runs: `first` and `second` are its seconds per step.
 
     `change` is time(second) / time(first), above 1 if the second run is slower, with its verdict. `without_shift` is
-    the change minus the shift of the other cells. It is None if there is no shift, and for cells that aren't judged.
+    the change minus the shift of the other cells, or None if there is no shift, and for cells that aren't judged.
     `same_software`: environment, image and scenario are the same in both runs. If the step is non-stationary, `steps`
     is the range of steps in which the runs are compared, counted from the start of a launch.
     """
@@ -97,7 +97,7 @@ class UnpairedCell:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """The comparison of two runs: `cells` have a result in both, and `only_first` and `only_second` in one of them."""
+    """The comparison of two runs: `cells` have a result in both, and `only_first` and `only_second` in only one."""
 
     cells: Sequence[CellChange]
     shift: Shift | None
@@ -118,11 +118,11 @@ class Changes:
     @property
     def broken(self) -> list[Cell]:
         """Cells that had a result in the first run, and whose launches failed or were interrupted in the second run."""
-        return [lone.cell for lone in self.only_first if lone.status in BROKEN | {Status.INTERRUPTED}]
+        return [unpaired.cell for unpaired in self.only_first if unpaired.status in BROKEN | {Status.INTERRUPTED}]
 
 
 @dataclass(frozen=True, slots=True)
-class _Both:
+class _MatchedCell:
     cell: Cell
     first: Sequence[float]
     second: Sequence[float]
@@ -137,8 +137,8 @@ class _Both:
 
     @property
     def judged(self) -> bool:
-        """Whether the cell gets a verdict from its times. The times themselves don't influence this."""
-        return self.rounds > 1 and not self.work.differs and not self.apart
+        """Whether the cell gets a verdict from its times. The times themselves don't affect this decision."""
+        return self.rounds > 1 and not self.work.differs and not self.lacks_common_steps
 
     @property
     def is_steady(self) -> bool:
@@ -146,8 +146,8 @@ class _Both:
         return self.judged and self.rounds >= FEWEST_ROUNDS
 
     @property
-    def apart(self) -> bool:
-        """Whether the step changes while it is measured, and the runs have too few steps in common."""
+    def lacks_common_steps(self) -> bool:
+        """Whether the step changes while it is measured, and the runs have too few common steps."""
         return self.changes and self.steps is None
 
 
@@ -164,12 +164,12 @@ class Pair:
 
     @cached_property
     def changes(self) -> Changes:
-        """Return the comparison of the times of both runs."""
+        """The comparison of the times of both runs."""
         return compare(self.first, self.second, self.margin)
 
     @cached_property
     def others(self) -> dict[str, Changes]:
-        """Return the comparisons of the other quantities in the first run's scenarios, except memory growth."""
+        """The comparisons of the other quantities in the first run's scenarios, except memory growth."""
         names = dict.fromkeys(quantity for scenario in self.first.run.scenarios for quantity in scenario.quantities)
         by_quantity = {name: compare(self.first, self.second, self.margin, name) for name in names if name != GROWTH}
         return {quantity: changes for quantity, changes in by_quantity.items() if changes.cells}
@@ -181,7 +181,7 @@ class Pair:
 
     @cached_property
     def differences(self) -> list[RunDifference]:
-        """Return the other differences, which may have changed the times."""
+        """The other differences between the runs, which may have changed the times."""
         return find_differences(self.first.run, self.second.run, (cell.cell for cell in self.changes.cells))
 
 
@@ -193,35 +193,47 @@ def compare(first: Results, second: Results, margin: float, quantity: str = STEP
     steps without common steps. The shift also excludes cells with fewer than four rounds in a run. Such cells get a
     verdict only if the difference is certainly beyond ×1.5.
     """
-    one, other = first.found_of(quantity), second.found_of(quantity)
-    about = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
-    cells = [cell for cell in one.cells if cell.scenario in about and cell in one.series and cell in other.series]
-    both = [_make_both(cell, one, other, same_software(cell, first.run, second.run)) for cell in cells]
-    family = [pair for pair in both if pair.judged]
+    index, other_index = first.found_of(quantity), second.found_of(quantity)
+    scenario_names = {scenario.name for scenario in first.run.scenarios if quantity in (STEP, *scenario.quantities)}
+    cells = [
+        cell
+        for cell in index.cells
+        if cell.scenario in scenario_names and cell in index.series and cell in other_index.series
+    ]
+    matched_cells = [
+        _match_cell(cell, index, other_index, same_software(cell, first.run, second.run)) for cell in cells
+    ]
+    family = [pair for pair in matched_cells if pair.judged]
     log_margin = math.log1p(margin)
-    lost = is_beyond([one.control, other.control], log_margin)
+    is_withheld = is_beyond([index.control, other_index.control], log_margin)
     differences = _compute_differences(family)
-    bias = np.array([_combine_errors(pair.cell, one, other) for pair in family])
-    changed = _judge_changes(family, differences, log_margin, bias, lost=lost)
-    base, unchanged = _choose_base(family)
-    moved = _judge_changes(family, subtract_others(differences, base), log_margin, bias, lost=lost) if base.size else {}
+    bias = np.array([_combine_errors(pair.cell, index, other_index) for pair in family])
+    judged_changes = _judge_changes(family, differences, log_margin, bias, is_withheld=is_withheld)
+    base, is_unchanged = _choose_base(family)
+    without_shift = (
+        _judge_changes(family, subtract_others(differences, base), log_margin, bias, is_withheld=is_withheld)
+        if base.size
+        else {}
+    )
     return Changes(
         cells=[
             CellChange(
                 cell=pair.cell,
-                first=combine(list(one.series[pair.cell].values())),
-                second=combine(list(other.series[pair.cell].values())),
-                change=_adapt_verdict(changed.get(pair.cell) or _make_unjudged(pair), quantity),
-                without_shift=_adapt_verdict(moved[pair.cell], quantity) if pair.cell in moved else None,
+                first=combine(list(index.series[pair.cell].values())),
+                second=combine(list(other_index.series[pair.cell].values())),
+                change=_adapt_verdict(judged_changes.get(pair.cell) or _make_unjudged(pair), quantity),
+                without_shift=(
+                    _adapt_verdict(without_shift[pair.cell], quantity) if pair.cell in without_shift else None
+                ),
                 work=pair.work,
                 same_software=pair.same_software,
                 steps=pair.steps,
             )
-            for pair in both
+            for pair in matched_cells
         ],
-        shift=_compute_shift(differences, base, family, unchanged, log_margin) if base.size else None,
-        only_first=_make_unpaired(one, other),
-        only_second=_make_unpaired(other, one),
+        shift=_compute_shift(differences, base, family, is_unchanged, log_margin) if base.size else None,
+        only_first=_make_unpaired(index, other_index),
+        only_second=_make_unpaired(other_index, index),
     )
 
 
@@ -232,44 +244,48 @@ def _adapt_verdict(judgement: Judgement, quantity: str) -> Judgement:
     return replace(judgement, verdict=judgement.verdict.of_amounts)
 
 
-def _make_both(cell: Cell, one: Lookup, other: Lookup, same: bool) -> _Both:
-    launches = [one.numbers[cell], other.numbers[cell]]
-    changes, both = cell in one.trends or cell in other.trends, [one.series[cell], other.series[cell]]
+def _match_cell(cell: Cell, index: Lookup, other_index: Lookup, has_same_software: bool) -> _MatchedCell:
+    launches = [index.numbers[cell], other_index.numbers[cell]]
+    changes = cell in index.trends or cell in other_index.trends
+    series_of_runs = [index.series[cell], other_index.series[cell]]
     steps = find_common_steps([*launches[0], *launches[1]]) if changes else None
     if steps:
-        known = (one.references, other.references)
-        both = [series(restrict_steps(side, steps), of)[cell] for side, of in zip(launches, known, strict=True)]
-    return _Both(
+        references = (index.references, other_index.references)
+        series_of_runs = [
+            series(restrict_steps(side, steps), control_logs)[cell]
+            for side, control_logs in zip(launches, references, strict=True)
+        ]
+    return _MatchedCell(
         cell=cell,
-        first=[math.log(seconds) for seconds in both[0].values()],
-        second=[math.log(seconds) for seconds in both[1].values()],
+        first=[math.log(seconds) for seconds in series_of_runs[0].values()],
+        second=[math.log(seconds) for seconds in series_of_runs[1].values()],
         work=work_equivalence.compare(*launches),
-        same_software=same,
+        same_software=has_same_software,
         changes=changes,
         steps=steps,
     )
 
 
-def _compute_differences(cells: Sequence[_Both]) -> Logs:
+def _compute_differences(cells: Sequence[_MatchedCell]) -> Logs:
     """Return log(time(second) / time(first)) of each cell."""
     return subtract(means([pair.second for pair in cells]), means([pair.first for pair in cells]))
 
 
-def _choose_base(family: Sequence[_Both]) -> tuple[npt.NDArray[np.intp], bool]:
+def _choose_base(family: Sequence[_MatchedCell]) -> tuple[npt.NDArray[np.intp], bool]:
     """Return the indices of the cells that define the shift, and whether their software is the same in both runs.
 
     Cells with the same software are used if there are enough of them, otherwise all cells; empty if there are too few.
     """
-    steady = np.flatnonzero([pair.is_steady for pair in family])
-    unchanged = np.flatnonzero([pair.is_steady and pair.same_software for pair in family])
-    if unchanged.size >= FEWEST_CELLS:
-        return unchanged, True
-    return steady if steady.size >= FEWEST_CELLS else steady[:0], False
+    steady_cells = np.flatnonzero([pair.is_steady for pair in family])
+    unchanged_cells = np.flatnonzero([pair.is_steady and pair.same_software for pair in family])
+    if unchanged_cells.size >= FEWEST_CELLS:
+        return unchanged_cells, True
+    return steady_cells if steady_cells.size >= FEWEST_CELLS else steady_cells[:0], False
 
 
-def _combine_errors(cell: Cell, one: Lookup, other: Lookup) -> float:
+def _combine_errors(cell: Cell, index: Lookup, other_index: Lookup) -> float:
     """Return the possible error of the log ratio of a cell in two runs, from contention in either run."""
-    contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (one, other)]
+    contentions = [lookup.contentions.get(lookup.groups.get(cell, "")) for lookup in (index, other_index)]
     losses = [
         fmean(contention.losses[cell].values()) if contention and cell in contention.losses else 0.0
         for contention in contentions
@@ -279,31 +295,33 @@ def _combine_errors(cell: Cell, one: Lookup, other: Lookup) -> float:
 
 
 def _judge_changes(
-    family: Sequence[_Both], differences: Logs, margin: float, bias: Floats, *, lost: bool
+    family: Sequence[_MatchedCell], differences: Logs, margin: float, bias: Floats, *, is_withheld: bool
 ) -> dict[Cell, Judgement]:
     rounds = [pair.rounds for pair in family]
-    judged = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
-    outcomes = judgements(differences, judged, rounds, lost, FEWEST_ROUNDS)
+    judged_family = judge(differences, margins(np.array(rounds), margin, FEWEST_ROUNDS), bias)
+    outcomes = judgements(differences, judged_family, rounds, is_withheld, FEWEST_ROUNDS)
     return {pair.cell: judgement for pair, judgement in zip(family, outcomes, strict=True)}
 
 
-def _make_unjudged(pair: _Both) -> Judgement:
+def _make_unjudged(pair: _MatchedCell) -> Judgement:
     """Return the cell's change without a verdict: its 95 % interval if both runs have two rounds, and the reason."""
-    half = float(half_widths(_compute_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
+    half_width = float(half_widths(_compute_differences([pair]), ALPHA)[0]) if pair.rounds > 1 else None
     difference = fmean(pair.second) - fmean(pair.first)
-    why = Withheld.TREND if pair.apart else Withheld.FEW_ROUNDS
-    return make_unjudged(difference, half, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=why)
+    reason = Withheld.TREND if pair.lacks_common_steps else Withheld.FEW_ROUNDS
+    return make_unjudged(difference, half_width, pair.rounds, 1.0 - ALPHA, different_work=pair.work.differs, why=reason)
 
 
 def _compute_shift(
-    differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_Both], unchanged: bool, margin: float
+    differences: Logs, base: npt.NDArray[np.intp], family: Sequence[_MatchedCell], is_unchanged: bool, margin: float
 ) -> Shift:
-    shift, rounds = medians(differences, [base]), min(family[at].rounds for at in base)
+    shift, rounds = medians(differences, [base]), min(family[index].rounds for index in base)
     (change,) = judgements(shift, judge(shift, margin), [rounds], lost=False)
-    return Shift(change, base.size, unchanged)
+    return Shift(change, base.size, is_unchanged)
 
 
-def _make_unpaired(one: Lookup, other: Lookup) -> list[UnpairedCell]:
+def _make_unpaired(index: Lookup, other_index: Lookup) -> list[UnpairedCell]:
     return [
-        UnpairedCell(cell, other.status(cell)) for cell in one.cells if cell in one.series and cell not in other.series
+        UnpairedCell(cell, other_index.status(cell))
+        for cell in index.cells
+        if cell in index.series and cell not in other_index.series
     ]

@@ -40,9 +40,11 @@ class ScalingPoint:
         ratio = self.speed_up
         if ratio is None:
             return None
-        share, ends = self.fewest / self.cores, ratio.interval
+        share, interval = self.fewest / self.cores, ratio.interval
         return Estimate(
-            ratio.value * share, ratio.rounds, None if ends is None else Interval(ends.low * share, ends.high * share)
+            ratio.value * share,
+            ratio.rounds,
+            None if interval is None else Interval(interval.low * share, interval.high * share),
         )
 
 
@@ -59,13 +61,13 @@ def scaling(table: ScenarioTable) -> list[ScalingPoint]:
 
 
 def _list_row_points(table: ScenarioTable, row: Row) -> Iterator[ScalingPoint]:
-    fewest = min(int(count) for count in table.scenario.axes[CPUS])
+    fewest_cores = min(int(count) for count in table.scenario.axes[CPUS])
     compared = {
-        table.cell(row, head.side): value.compared
-        for head, value in table.values(row)
-        if head.comparison and head.comparison.along == CPUS
+        table.cell(row, column.side): value.compared
+        for column, value in table.values(row)
+        if column.comparison and column.comparison.along == CPUS
     }
-    for head, value in table.values(row):
-        cell, cores = table.cell(row, head.side), int(head.side.axes[CPUS])
-        if head.other is None and value.estimate and (cores == fewest or compared.get(cell)):
-            yield ScalingPoint(row, head.side, cores, fewest, value.estimate, compared.get(cell))
+    for column, value in table.values(row):
+        cell, cores = table.cell(row, column.side), int(column.side.axes[CPUS])
+        if column.other is None and value.estimate and (cores == fewest_cores or compared.get(cell)):
+            yield ScalingPoint(row, column.side, cores, fewest_cores, value.estimate, compared.get(cell))

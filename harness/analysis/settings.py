@@ -34,12 +34,19 @@ def differences(table: ScenarioTable, lookup: Lookup) -> list[SettingDifference]
     """Return the settings that differ between compared cells of a table although nobody requested different values."""
     places: dict[tuple[str, bool], list[tuple[Any, dict[str, str]]]] = {}
     for cell, other in _list_compared(table):
-        one, two = (_get_observed(side, lookup) for side in (other, cell))
-        for name in one:
-            if name in two and not are_equal(one[name], two[name]) and cell.axes.get(name) == other.axes.get(name):
-                seen = places.setdefault((name, cell.environment != other.environment), [])
-                seen += [(one[name], _describe_place(other, cell)), (two[name], _describe_place(cell, other))]
-    return [SettingDifference(name, table.scenario, _group_by_value(seen)) for (name, _), seen in places.items()]
+        settings, other_settings = (_get_observed(side, lookup) for side in (other, cell))
+        for name in settings:
+            if (
+                name in other_settings
+                and not are_equal(settings[name], other_settings[name])
+                and cell.axes.get(name) == other.axes.get(name)
+            ):
+                values = places.setdefault((name, cell.environment != other.environment), [])
+                values += [
+                    (settings[name], _describe_place(other, cell)),
+                    (other_settings[name], _describe_place(cell, other)),
+                ]
+    return [SettingDifference(name, table.scenario, _group_by_value(values)) for (name, _), values in places.items()]
 
 
 def _list_compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
@@ -49,21 +56,21 @@ def _list_compared(table: ScenarioTable) -> Iterable[tuple[Cell, Cell]]:
 
 def _get_observed(cell: Cell, lookup: Lookup) -> Mapping[str, Any]:
     """Return the settings that a cell's launches observed; empty if they disagree."""
-    seen = observations(cell, lookup).get(SETTINGS_SEEN)
-    settings = seen.values[0] if seen and not seen.varies else {}
+    observed = observations(cell, lookup).get(SETTINGS_SEEN)
+    settings = observed.values[0] if observed and not observed.varies else {}
     return settings if isinstance(settings, Mapping) else {}
 
 
 def _describe_place(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return how a cell differs from the cell it is compared with: its environment, otherwise the axes that differ."""
+    """Return the cell's environment if it differs from the compared cell's, otherwise the axis values that differ."""
     if cell.environment != other.environment:
         return {ENVIRONMENT: cell.environment}
     return {axis: value for axis, value in cell.axes.items() if value != other.axes.get(axis)}
 
 
-def _group_by_value(seen: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
+def _group_by_value(observed: Iterable[tuple[Any, dict[str, str]]]) -> list[SettingSeen]:
     by_value: list[tuple[Any, list[dict[str, str]]]] = []
-    for value, place in seen:
+    for value, place in observed:
         places = next((places for other, places in by_value if are_equal(other, value)), None)
         if places is None:
             by_value.append((value, [place]))

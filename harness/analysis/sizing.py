@@ -29,18 +29,18 @@ from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
 from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
 
-#: BELIEVED: the assumed standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
-#: WEIGHT: this assumption has the weight of this number of launch pairs; the pilots' pairs are added to it.
-BELIEVED, WEIGHT = 0.02, 4
+#: ASSUMED_DEVIATION: the standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
+#: WEIGHT: the assumption has the weight of this number of launch pairs, and the pilots' pairs are added to it.
+ASSUMED_DEVIATION, WEIGHT = 0.02, 4
 
 #: The assumed standard deviation between interleaved launches of a cell, as a share. More turns don't reduce it.
-BELIEVED_IN_TURNS = 0.012
+INTERLEAVED_DEVIATION = 0.012
 
 #: The smallest and the largest number of turns that a pilot suggests.
 TURNS = (10, 60)
 
 #: A truncation is as good as the best one if its marginal standard error is at most this factor times the best.
-AS_GOOD = 1.05
+ERROR_TOLERANCE = 1.05
 
 #: The fewest samples for a trend or a variance. Of three samples, the last two are often equal.
 FEWEST_SAMPLES = 4
@@ -90,63 +90,65 @@ def samplings(
     pilots = [
         launch for launch in launches if launch.role is Role.PILOT and has_mean(launch) and not launch.fixes_calls
     ]
-    between = _estimate_between(pilots)
-    wishes: dict[str, list[PilotEstimate]] = defaultdict(list)
+    variance = _estimate_between(pilots)
+    estimates: dict[str, list[PilotEstimate]] = defaultdict(list)
     for pilot in pilots:
-        wishes[pilot.group].append(suggest_lengths(pilot, between))
-    filled = {group: _fill(planned, wishes[group]) for group in groups}
-    for group in filled.keys() & set(single_steps):
-        slowest = max((compute_mean(pilot) for pilot in pilots if pilot.group == group), default=0.0)
-        longer = _clamp(max(filled[group].measure_seconds or 0.0, STEPS * slowest), MEASURE)
-        fixed = planned.measure_seconds is not None
-        filled[group] = _use_single_steps(filled[group] if fixed else replace(filled[group], measure_seconds=longer))
-    return filled
+        estimates[pilot.group].append(suggest_lengths(pilot, variance))
+    by_group = {group: _fill(planned, estimates[group]) for group in groups}
+    for group in by_group.keys() & set(single_steps):
+        slowest_step = max((compute_mean(pilot) for pilot in pilots if pilot.group == group), default=0.0)
+        measure_seconds = _clamp(max(by_group[group].measure_seconds or 0.0, STEPS * slowest_step), MEASURE)
+        is_fixed = planned.measure_seconds is not None
+        by_group[group] = _use_single_steps(
+            by_group[group] if is_fixed else replace(by_group[group], measure_seconds=measure_seconds)
+        )
+    return by_group
 
 
 def _use_single_steps(sampling: Sampling) -> Sampling:
     return replace(sampling, calls_per_sample=1, turns=None)
 
 
-def _lengthen(planned: Sampling, times: float) -> Sampling:
-    if times == 1.0:
+def _lengthen(planned: Sampling, factor: float) -> Sampling:
+    if factor == 1.0:
         return planned
     return replace(
         planned,
-        warmup_seconds=None if planned.warmup_seconds is None else times * planned.warmup_seconds,
-        measure_seconds=None if planned.measure_seconds is None else times * planned.measure_seconds,
-        turns=planned.turns and math.ceil(times * planned.turns),
+        warmup_seconds=None if planned.warmup_seconds is None else factor * planned.warmup_seconds,
+        measure_seconds=None if planned.measure_seconds is None else factor * planned.measure_seconds,
+        turns=planned.turns and math.ceil(factor * planned.turns),
     )
 
 
-def _fill(planned: Sampling, wishes: Sequence[PilotEstimate]) -> Sampling:
-    by = PilotEstimate(
-        warmup=max((estimate.warmup for estimate in wishes), default=WARMUP[0]),
-        measure=max((estimate.measure for estimate in wishes), default=MEASURE[0]),
-        turns=max((estimate.turns for estimate in wishes), default=USUAL_TURNS),
+def _fill(planned: Sampling, estimates: Sequence[PilotEstimate]) -> Sampling:
+    suggestion = PilotEstimate(
+        warmup=max((estimate.warmup for estimate in estimates), default=WARMUP[0]),
+        measure=max((estimate.measure for estimate in estimates), default=MEASURE[0]),
+        turns=max((estimate.turns for estimate in estimates), default=USUAL_TURNS),
     )
     return replace(
         planned,
-        warmup_seconds=by.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
-        measure_seconds=by.measure if planned.measure_seconds is None else planned.measure_seconds,
-        turns=by.turns if planned.turns and planned.measure_seconds is None else planned.turns,
+        warmup_seconds=suggestion.warmup if planned.warmup_seconds is None else planned.warmup_seconds,
+        measure_seconds=suggestion.measure if planned.measure_seconds is None else planned.measure_seconds,
+        turns=suggestion.turns if planned.turns and planned.measure_seconds is None else planned.turns,
     )
 
 
-def suggest_lengths(pilot: Launch, between: float) -> PilotEstimate:
-    """Return the lengths that a pilot suggests. `between` is the variance of the logs of launch means."""
+def suggest_lengths(pilot: Launch, launch_variance: float) -> PilotEstimate:
+    """Return the lengths that a pilot suggests. `launch_variance` is the variance of the logs of launch means."""
     step_seconds = [sample.seconds / sample.steps for sample in pilot.samples]
-    first = count_settled(step_seconds)
-    warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:first])
-    kept = step_seconds[first:]
-    mean = statistics.fmean(sample.seconds for sample in pilot.samples[first:])
-    launch = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
-    count = math.sqrt(launch / mean * _estimate_within(kept) / between)
-    fewest, most = TURNS
+    warmup_count = count_settled(step_seconds)
+    warmup = pilot.phases.get("warm up", 0.0) + sum(sample.seconds for sample in pilot.samples[:warmup_count])
+    steady_seconds = step_seconds[warmup_count:]
+    mean = statistics.fmean(sample.seconds for sample in pilot.samples[warmup_count:])
+    launch_cost = max(pilot.seconds - sum(sample.seconds for sample in pilot.samples), mean)
+    count = math.sqrt(launch_cost / mean * _estimate_within(steady_seconds) / launch_variance)
+    min_turns, max_turns = TURNS
     # a turn contains at least a sample and an untimed call
-    turn = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
-    needed = math.sqrt(launch / turn * _estimate_from_neighbors(kept)) / BELIEVED_IN_TURNS
+    turn_seconds = mean * (1.0 + 1.0 / (pilot.calls_per_sample or 1))
+    turns = math.sqrt(launch_cost / turn_seconds * _estimate_from_neighbors(steady_seconds)) / INTERLEAVED_DEVIATION
     return PilotEstimate(
-        _clamp(warmup, WARMUP), _clamp(count * mean, MEASURE), min(most, max(fewest, math.ceil(needed)))
+        _clamp(warmup, WARMUP), _clamp(count * mean, MEASURE), min(max_turns, max(min_turns, math.ceil(turns)))
     )
 
 
@@ -162,11 +164,11 @@ def count_settled(step_seconds: Sequence[float]) -> int:
         return 0
     # pvariance is exact: for equal times it is always 0, without a rounding error that could decide
     errors = [
-        statistics.pvariance(step_seconds[first:]) / (len(step_seconds) - first)
-        for first in range(len(step_seconds) // 2 + 1)
+        statistics.pvariance(step_seconds[omitted_count:]) / (len(step_seconds) - omitted_count)
+        for omitted_count in range(len(step_seconds) // 2 + 1)
     ]
-    least = min(errors)
-    return next(first for first, error in enumerate(errors) if error <= AS_GOOD**2 * least)
+    smallest = min(errors)
+    return next(omitted_count for omitted_count, error in enumerate(errors) if error <= ERROR_TOLERANCE**2 * smallest)
 
 
 def _estimate_within(step_seconds: Sequence[float]) -> float:
@@ -180,35 +182,37 @@ def _estimate_within(step_seconds: Sequence[float]) -> float:
         return 0.0
     mean = statistics.fmean(step_seconds)
     size = math.isqrt(len(step_seconds))
-    batches = [statistics.fmean(step_seconds[at : at + size]) for at in range(0, len(step_seconds) - size + 1, size)]
+    batches = [
+        statistics.fmean(step_seconds[start : start + size]) for start in range(0, len(step_seconds) - size + 1, size)
+    ]
     return max(statistics.variance(step_seconds), size * statistics.variance(batches)) / mean**2
 
 
 def _estimate_from_neighbors(step_seconds: Sequence[float]) -> float:
     """Return the variance of a sample as a share of the squared mean, from differences of neighboring samples.
 
-    It is half the mean squared difference of successive samples (J. von Neumann et al., "The mean square successive
-    difference", Annals of Mathematical Statistics 12, 1941). This estimate excludes slow changes of the machine, which
-    affect all interleaved cells.
+    The result is half the mean squared difference of successive samples (J. von Neumann et al., "The mean square
+    successive difference", Annals of Mathematical Statistics 12, 1941). This estimate excludes slow changes of the
+    machine, which affect all interleaved cells.
     """
     if len(step_seconds) < FEWEST_SAMPLES:
         return 0.0
-    squares = [(b - a) ** 2 for a, b in itertools.pairwise(step_seconds)]
+    squares = [(current - previous) ** 2 for previous, current in itertools.pairwise(step_seconds)]
     return statistics.fmean(squares) / 2.0 / statistics.fmean(step_seconds) ** 2
 
 
 def _estimate_between(pilots: Sequence[Launch]) -> float:
     """Return the variance between launches, from the assumed variance and from cells with two pilots."""
-    twins: dict[tuple[str, Cell], list[float]] = defaultdict(list)
+    logs_by_cell: dict[tuple[str, Cell], list[float]] = defaultdict(list)
     for launch in pilots:
-        twins[launch.group, launch.cell].append(math.log(compute_mean(launch)))
-    shown = [statistics.variance(logs) for logs in twins.values() if len(logs) > 1]
-    return (WEIGHT * BELIEVED**2 + math.fsum(shown)) / (WEIGHT + len(shown))
+        logs_by_cell[launch.group, launch.cell].append(math.log(compute_mean(launch)))
+    variances = [statistics.variance(logs) for logs in logs_by_cell.values() if len(logs) > 1]
+    return (WEIGHT * ASSUMED_DEVIATION**2 + math.fsum(variances)) / (WEIGHT + len(variances))
 
 
 def _clamp(seconds: float, bounds: tuple[float, float]) -> float:
-    shortest, longest = bounds
-    return min(longest, max(shortest, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
+    minimum, maximum = bounds
+    return min(maximum, max(minimum, round(math.ceil(seconds / MULTIPLE - 1e-9) * MULTIPLE, 2)))
 
 
 def first_look(plan: Plan) -> int:
@@ -238,22 +242,22 @@ def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
         for group in run.plan.groups
     }
     rounds = {name: max(map(len, cell_times), default=0) for name, cell_times in times.items()}
-    settled = {name: compute_settling_share(count) for name, count in rounds.items()}
-    of_pairs: dict[str, float] = {}
+    shares = {name: compute_settling_share(count) for name, count in rounds.items()}
+    pair_widths: dict[str, float] = {}
     for quantity in dict.fromkeys(entry.of for scenario in run.scenarios for entry in scenario.compare):
         if quantity == GROWTH:
             continue
         index = step_index if quantity == STEP else lookup(run, launches_of(quantity, launches, clock))
         for layout in layouts(run, index, quantity):
             pairs = layout.pairs()
-            for (cell, _), half in zip(pairs, open_widths(pairs, index, run.plan.margin, settled), strict=True):
-                if half is not None:
+            for (cell, _), half_width in zip(pairs, open_widths(pairs, index, run.plan.margin, shares), strict=True):
+                if half_width is not None:
                     name = index.groups[cell]
-                    of_pairs[name] = max(of_pairs.get(name, 0.0), half)
+                    pair_widths[name] = max(pair_widths.get(name, 0.0), half_width)
     result = {}
-    for name, measured in times.items():
-        if measured:
-            width = of_pairs[name] if name in of_pairs else max(map(_compute_half_width, measured))
+    for name, cell_series in times.items():
+        if cell_series:
+            width = pair_widths[name] if name in pair_widths else max(map(_compute_half_width, cell_series))
             result[name] = width if not width or rounds[name] >= FIRST_LOOK else math.inf
     return result
 
@@ -263,9 +267,9 @@ def pairs(run: Run) -> dict[str, list[tuple[Cell, Cell]]]:
     index = lookup(run, [])
     result: dict[str, list[tuple[Cell, Cell]]] = {group.name: [] for group in run.plan.groups}
     for layout in layouts(run, index):
-        for one, other in layout.pairs():
-            if one in index.groups and other in index.groups:
-                result[index.groups[one]].append((one, other))
+        for cell, other in layout.pairs():
+            if cell in index.groups and other in index.groups:
+                result[index.groups[cell]].append((cell, other))
     return result
 
 
@@ -278,8 +282,8 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     clock = run.plan.clock
-    launched = {launch.cell.scenario for launch in launches}
-    for scenario in (candidate for candidate in run.scenarios if candidate.name in launched):
+    launched_scenarios = {launch.cell.scenario for launch in launches}
+    for scenario in (candidate for candidate in run.scenarios if candidate.name in launched_scenarios):
         for quantity in dict.fromkeys(claim.of for claim in scenario.claims):
             own_launches = launches if quantity == GROWTH else launches_of(quantity, launches, clock)
             index = lookup(run, apply_clock(clock, launches) if quantity == STEP else own_launches)
@@ -292,26 +296,26 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
-                enough = claim.bytes[0] / 2.0 if claim.bytes else claim.needed(run.plan.margin)
+                needed_width = claim.bytes[0] / 2.0 if claim.bytes else claim.needed(run.plan.margin)
                 for place in places:
-                    half, rounds = halves.get(place, (0.0, 0))
+                    half_width, rounds = halves.get(place, (0.0, 0))
                     if rounds:
                         group = groups[place[0]]
-                        wide = half / enough if rounds >= first_look_at(claim) else math.inf
-                        result[group] = max(result[group], wide)
+                        relative_width = half_width / needed_width if rounds >= first_look_at(claim) else math.inf
+                        result[group] = max(result[group], relative_width)
     return result
 
 
 def _find_cells(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
     """Return a claim's cells in the claimed environment and in each of `environments`, on every kind of device."""
-    where = ["", *(environment.name for environment in environments)]
-    return {scenario.claimed(claim, device, name) for device in Device for name in where}
+    names = ["", *(environment.name for environment in environments)]
+    return {scenario.claimed(claim, device, name) for device in Device for name in names}
 
 
 def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
     """Return, by group, the round after which intervals are first checked in a run of claims.
 
-    If the group's claims have different first rounds, it is the latest one.
+    If the group's claims have different first rounds, the result is the latest of these rounds.
     """
     groups = {cell: group.name for group in plan.groups for cell in group.cells}
     result: dict[str, int] = {}
@@ -333,34 +337,34 @@ def _compute_half_widths(
     rounds for an interval. The level is divided among all places with `planned` cells, so that the order of measurement
     has no effect.
     """
-    apart = [place for place in places if place[0] != place[1] and place[0] in planned]
-    of_pairs = sum(better is not None and better in planned for _, better in apart)
-    of_one = sum(better is None for _, better in apart)
-    alone: dict[Cell, list[float]] = {}
+    planned_places = [place for place in places if place[0] != place[1] and place[0] in planned]
+    pair_count = sum(better is not None and better in planned for _, better in planned_places)
+    single_count = sum(better is None for _, better in planned_places)
+    single_values: dict[Cell, list[float]] = {}
     pairs = []
-    # if an environment is the better side of a claim, both sides are the same cell, and are left out
+    # if an environment is the better side of a claim, both sides are the same cell, and are omitted
     for worse, better in (place for place in places if place[0] in index.series and place[0] != place[1]):
         if better is None and quantity == GROWTH:
-            alone[worse] = list(growths(index.numbers[worse]).values())
+            single_values[worse] = list(growths(index.numbers[worse]).values())
         elif better is None:
-            alone[worse] = [math.log(value) for value in index.series[worse].values()]
+            single_values[worse] = [math.log(value) for value in index.series[worse].values()]
         elif better in index.series:
             pairs.append((worse, better))
     result: dict[tuple[Cell, Cell | None], tuple[float, int]] = {}
-    for (worse, better), half in zip(pairs, half_widths_of(pairs, index, of_pairs), strict=True):
-        if half is not None:
-            result[worse, better] = half, len(index.series[worse].keys() & index.series[better].keys())
-    for cell, values in alone.items():
+    for (worse, better), half_width in zip(pairs, half_widths_of(pairs, index, pair_count), strict=True):
+        if half_width is not None:
+            result[worse, better] = half_width, len(index.series[worse].keys() & index.series[better].keys())
+    for cell, values in single_values.items():
         has_several = len(values) > 1
-        half = (
-            float(half_widths(means([values]), compute_shown_alpha(max(of_one, len(alone))))[0])
+        half_width = (
+            float(half_widths(means([values]), compute_shown_alpha(max(single_count, len(single_values))))[0])
             if has_several
             else math.inf
         )
-        result[cell, None] = half, len(values)
+        result[cell, None] = half_width, len(values)
     return result
 
 
 def _compute_half_width(series: Series) -> float:
-    ends = combine(list(series.values())).interval
-    return math.log(ends.high / ends.low) / 2.0 if ends else math.inf
+    interval = combine(list(series.values())).interval
+    return math.log(interval.high / interval.low) / 2.0 if interval else math.inf

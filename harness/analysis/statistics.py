@@ -71,13 +71,13 @@ class Estimate:
     @property
     def inverse(self) -> "Estimate":
         """The inverse ratio, with the inverse interval."""
-        turned = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
-        return Estimate(1.0 / self.value, self.rounds, turned)
+        inverse_interval = self.interval and Interval(1.0 / self.interval.high, 1.0 / self.interval.low)
+        return Estimate(1.0 / self.value, self.rounds, inverse_interval)
 
 
 @dataclass(frozen=True, slots=True)
 class Difference(Estimate):
-    """A difference or memory growth, on a linear scale. It may be negative."""
+    """A difference or memory growth, on a linear scale. The value may be negative."""
 
     @property
     def distance(self) -> float:
@@ -87,8 +87,8 @@ class Difference(Estimate):
     @property
     def inverse(self) -> "Difference":
         """The difference with the opposite sign, and its interval."""
-        turned = self.interval and Interval(-self.interval.high, -self.interval.low)
-        return Difference(-self.value, self.rounds, turned)
+        opposite_interval = self.interval and Interval(-self.interval.high, -self.interval.low)
+        return Difference(-self.value, self.rounds, opposite_interval)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +136,8 @@ def log_ratios(longer: Mapping[int, float], shorter: Mapping[int, float]) -> lis
 
     Both arguments map rounds to seconds per step. Effects that slow a whole round cancel out.
     """
-    both = sorted(longer.keys() & shorter.keys())
-    return [math.log(longer[number]) - math.log(shorter[number]) for number in both]
+    common_rounds = sorted(longer.keys() & shorter.keys())
+    return [math.log(longer[number]) - math.log(shorter[number]) for number in common_rounds]
 
 
 def exp_limited(log: float) -> float:
@@ -148,8 +148,8 @@ def exp_limited(log: float) -> float:
 def percent(ratio: float) -> float:
     """Convert the ratio time(other) / time(plus) to a difference in percent, as the source calculates it.
 
-    It is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is monotone and
-    continuous, so it maps the ends of an interval to the ends of an interval.
+    The result is (longer / shorter - 1) × 100 in absolute value, and positive if `plus` is faster. The function is
+    monotone and continuous, so it maps the ends of an interval to the ends of an interval.
     """
     return (ratio - 1.0) * 100.0 if ratio >= 1.0 else (1.0 - 1.0 / ratio) * 100.0
 
@@ -186,23 +186,23 @@ def subtract(one: Logs, other: Logs) -> Logs:
     The error is √(e1² + e2²), with the degrees of freedom of F. E. Satterthwaite, "An approximate distribution of
     estimates of variance components", Biometrics Bulletin 2, 1946.
     """
-    parts, other_parts = one.error**2, other.error**2
-    total = parts + other_parts
-    freedom = total**2 / (parts**2 / one.freedom + other_parts**2 / other.freedom)
+    squared_errors, other_squared_errors = one.error**2, other.error**2
+    total = squared_errors + other_squared_errors
+    freedom = total**2 / (squared_errors**2 / one.freedom + other_squared_errors**2 / other.freedom)
     return Logs(one.mean - other.mean, total, np.ones_like(total), freedom)
 
 
 def medians(logs: Logs, sets: Sequence[npt.NDArray[np.intp]]) -> Logs:
     """Return the median of the means in each of `sets`, which contain indices (at least one each).
 
-    The error is that of the median of m normal values, √(π/2 · e² / m). Here e² is the median of the squared errors.
-    So a few extreme cells change neither the median nor its error.
+    The error is the standard error of the median of m normal values, √(π/2 · e² / m). Here e² is the median of the
+    squared errors. So a few extreme cells change neither the median nor its error.
     """
     return Logs(
-        mean=np.array([np.median(logs.mean[at]) for at in sets]),
-        variance=np.array([np.pi / 2.0 * np.median(logs.error[at] ** 2) / at.size for at in sets]),
+        mean=np.array([np.median(logs.mean[indexes]) for indexes in sets]),
+        variance=np.array([np.pi / 2.0 * np.median(logs.error[indexes] ** 2) / indexes.size for indexes in sets]),
         rounds=np.ones(len(sets)),
-        freedom=np.array([logs.freedom[at].sum() for at in sets]),
+        freedom=np.array([logs.freedom[indexes].sum() for indexes in sets]),
     )
 
 

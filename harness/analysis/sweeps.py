@@ -66,7 +66,7 @@ class SweepComparison:
 
     @property
     def unclear(self) -> Sequence[Interval]:
-        """The sizes at which it isn't certain which of the two sides takes less time."""
+        """The ranges of sizes in which neither side certainly takes less time."""
         return self.lead.unclear if self.lead else ()
 
     @property
@@ -106,31 +106,36 @@ def sweeps(table: ScenarioTable, lookup: Lookup, margin: float) -> list[Measured
 
     `margin` is on the log scale.
     """
-    measured = []
+    all_sweeps = []
     for axis in (axis for axis in table.scenario.row_axes if axis in table.scenario.sweeps):
-        lines: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        rows_by_values: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in table.rows:
-            lines[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
-        measured += [
+            rows_by_values[row.device.value, *(value for name, value in row.axes.items() if name != axis)].append(row)
+        all_sweeps += [
             _make_sweep(table, axis, sorted(rows, key=lambda row: float(row.axes[axis])), lookup, margin)
-            for rows in lines.values()
+            for rows in rows_by_values.values()
         ]
-    return [sweep for sweep in measured if len(sweep.sizes) > 1]
+    return [sweep for sweep in all_sweeps if len(sweep.sizes) > 1]
 
 
 def _make_sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lookup, margin: float) -> MeasuredSweep:
     # one machine measured all of these rows, but an unavailable cell doesn't have a machine
-    withheld = any(lookup.is_lost(table.cell(row, head.side), margin) for row in rows for head in table.columns)
+    withheld = any(lookup.is_lost(table.cell(row, column.side), margin) for row in rows for column in table.columns)
     by_column = [
-        (head, [(float(row.axes[axis]), row.values[index]) for row in rows]) for index, head in enumerate(table.columns)
+        (column, [(float(row.axes[axis]), row.values[index]) for row in rows])
+        for index, column in enumerate(table.columns)
     ]
     curves = [
-        Curve(head.side, points)
-        for head, values in by_column
-        if not head.other and (points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate])
+        Curve(column.side, points)
+        for column, values in by_column
+        if not column.other and (
+            points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate]
+        )
     ]
     comparisons = [
-        comparison for head, values in by_column if head.other and (comparison := _compare_along(head, values, lookup))
+        comparison
+        for column, values in by_column
+        if column.other and (comparison := _compare_along(column, values, lookup))
     ]
     return MeasuredSweep(
         scenario=table.scenario,
@@ -145,26 +150,32 @@ def _make_sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lo
 
 
 def _compare_along(
-    head: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup
+    column: ScenarioColumn, values: Sequence[tuple[float, Value]], lookup: Lookup
 ) -> SweepComparison | None:
     """Return the comparison of a column along the sweep; None if fewer than two sizes have a result."""
-    compared = {size: value.compared for size, value in values if value.compared}
+    comparisons = {size: value.compared for size, value in values if value.compared}
     # without common steps, the times of non-stationary steps can't be compared
-    usable = {size: comparison for size, comparison in compared.items() if comparison.withheld is not Withheld.TREND}
-    different = next((comparison.work.reason for comparison in compared.values() if comparison.work.differs), "")
-    sizes, times = _align_times({size: _pair_times(comparison, lookup) for size, comparison in usable.items()})
+    usable_comparisons = {
+        size: comparison for size, comparison in comparisons.items() if comparison.withheld is not Withheld.TREND
+    }
+    difference = next((comparison.work.reason for comparison in comparisons.values() if comparison.work.differs), "")
+    sizes, times = _align_times(
+        {size: _pair_times(comparison, lookup) for size, comparison in usable_comparisons.items()}
+    )
     if len(sizes) < 2:
         return None
-    longer, shorter = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
-    ahead = None if different else find_order(refine_sizes(sizes), np.log(longer) - np.log(shorter), sizes)
-    verdicts = [SizeVerdict(size, comparison.verdict) for size, comparison in compared.items()]
-    return SweepComparison(head, sizes, len(times), ahead, different, verdicts)
+    other_times, side_times = (interpolate_times(sizes, times[:, :, side]) for side in (0, 1))
+    ordering = None if difference else find_order(refine_sizes(sizes), np.log(other_times) - np.log(side_times), sizes)
+    verdicts = [SizeVerdict(size, comparison.verdict) for size, comparison in comparisons.items()]
+    return SweepComparison(column, sizes, len(times), ordering, difference, verdicts)
 
 
 def _pair_times(compared: Compared, lookup: Lookup) -> dict[int, tuple[float, float]]:
     """Return both times of a comparison, the other cell's first, for every round that both cells have."""
-    shorter, longer = select_pair(compared.cell, compared.other, compared.steps, lookup)
-    return {number: (longer[number], shorter[number]) for number in sorted(longer.keys() & shorter.keys())}
+    cell_means, other_means = select_pair(compared.cell, compared.other, compared.steps, lookup)
+    return {
+        number: (other_means[number], cell_means[number]) for number in sorted(other_means.keys() & cell_means.keys())
+    }
 
 
 def _align_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tuple[list[float], Floats]:
@@ -173,8 +184,8 @@ def _align_times(times: Mapping[float, Mapping[int, tuple[float, float]]]) -> tu
     A size with fewer than three rounds is omitted if other sizes have more rounds, because it would reduce the number
     of common rounds. If there are fewer than two common rounds, the means of each size are used as one round.
     """
-    most = max(map(len, times.values()), default=0)
-    sizes = [size for size, pairs in times.items() if len(pairs) >= min(most, FEWEST_ROUNDS)]
+    most_rounds = max(map(len, times.values()), default=0)
+    sizes = [size for size, pairs in times.items() if len(pairs) >= min(most_rounds, FEWEST_ROUNDS)]
     rounds = sorted(set.intersection(*(set(times[size]) for size in sizes))) if sizes else []
     if len(rounds) < 2:
         means = [np.exp(np.log(list(times[size].values())).mean(axis=0)) for size in sizes]

@@ -89,11 +89,11 @@ class ScenarioTable:
 
     def times(self) -> list[tuple[Row, ScenarioColumn, Value]]:
         """Return every time of the table, row by row."""
-        return [(row, head, value) for row in self.rows for head, value in self.values(row) if head.other is None]
+        return [(row, column, value) for row in self.rows for column, value in self.values(row) if column.other is None]
 
     def cells(self) -> dict[Cell, Value]:
         """Return every time of the table by its cell, row by row."""
-        return {self.cell(row, head.side): value for row, head, value in self.times()}
+        return {self.cell(row, column.side): value for row, column, value in self.times()}
 
     @cached_property
     def rounds(self) -> int:
@@ -141,14 +141,14 @@ class Layout:
 
     def pairs(self) -> list[tuple[Cell, Cell]]:
         """Return all comparisons of the table that are judged together, row by row."""
-        sides = [(head.side, head.other) for head in self.heads if head.other]
+        sides = [(column.side, column.other) for column in self.heads if column.other]
         return [(self.cell(key, side), self.cell(key, other)) for key in self.keys for side, other in sides]
 
 
 def layouts(run: Run, lookup: Lookup, quantity: str = STEP) -> list[Layout]:
     """Return the layouts of the run's tables for a quantity, in the run's order.
 
-    Every scenario has a table of times per step. It has a table of another quantity if its header compares it.
+    Every scenario has a table of times per step. Other quantities have a table if the scenario's header compares them.
     """
     all_layouts = []
     for scenario in run.scenarios:
@@ -176,42 +176,42 @@ def tables(run: Run, lookup: Lookup, quantity: str = STEP) -> list[ScenarioTable
 def find_measured(table: ScenarioTable, lookup: Lookup) -> list[MeasuredCell]:
     """Return the table's cells that have a result, row by row."""
     cells = []
-    for row, head, value in table.times():
+    for row, column, value in table.times():
         if value.shape:
-            cell = table.cell(row, head.side)
+            cell = table.cell(row, column.side)
             launches = lookup.numbers[cell]
             step = summarize_spread([compute_mean(launch) for launch in launches])
-            cells.append(MeasuredCell(cell, row, head.side, step, value.shape, summarize_resources(launches)))
+            cells.append(MeasuredCell(cell, row, column.side, step, value.shape, summarize_resources(launches)))
     return cells
 
 
 def _make_table(layout: Layout, lookup: Lookup, plan: Plan) -> ScenarioTable:
     pairs, scenario, heads, quantity = layout.pairs(), layout.scenario, layout.heads, layout.quantity
-    judged = compare_growth(pairs, lookup) if quantity == GROWTH else compare(pairs, lookup, plan.margin)
-    compared = dict(zip(pairs, judged if is_time(quantity) else map(_adapt_verdict, judged), strict=True))
+    comparisons = compare_growth(pairs, lookup) if quantity == GROWTH else compare(pairs, lookup, plan.margin)
+    compared = dict(zip(pairs, comparisons if is_time(quantity) else map(_adapt_verdict, comparisons), strict=True))
 
-    def value(key: _Key, head: ScenarioColumn) -> Value:
-        cell = layout.cell(key, head.side)
-        if head.other is None:
+    def value(key: _Key, column: ScenarioColumn) -> Value:
+        cell = layout.cell(key, column.side)
+        if column.other is None:
             return _find_time(cell, lookup) if quantity == STEP else _find_value(cell, lookup, quantity)
-        both = compared[cell, layout.cell(key, head.other)]
-        return Value(both.ratio if both else None, compared=both)
+        comparison = compared[cell, layout.cell(key, column.other)]
+        return Value(comparison.ratio if comparison else None, compared=comparison)
 
     def is_shown(axis: str) -> bool:
         """Return whether a table shows the axis. An axis with a default is shown only if a cell has another value."""
         default = scenario.default.get(axis)
         return default is None or any(cell.axes[axis] != default for cell in layout.cells)
 
-    rows = [Row(key[0], layout.axes(key), [value(key, head) for head in heads]) for key in layout.keys]
+    rows = [Row(key[0], layout.axes(key), [value(key, column) for column in heads]) for key in layout.keys]
     rows = [row for row in rows if any(value.estimate for value in row.values)]
-    filled = [index for index in range(len(heads)) if any(row.values[index].estimate for row in rows)]
+    filled_columns = [index for index in range(len(heads)) if any(row.values[index].estimate for row in rows)]
     return ScenarioTable(
         scenario=scenario,
         row_axes=[axis for axis in scenario.row_axes if is_shown(axis)],
         column_axes=[axis for axis in scenario.compared_axes if is_shown(axis)],
         several_devices=len({row.device for row in rows}) > 1,
-        columns=[heads[index] for index in filled],
-        rows=[replace(row, values=[row.values[index] for index in filled]) for row in rows],
+        columns=[heads[index] for index in filled_columns],
+        rows=[replace(row, values=[row.values[index] for index in filled_columns]) for row in rows],
         clock=plan.clock,
         quantity=quantity,
     )
@@ -224,8 +224,8 @@ def _adapt_verdict(compared: Compared | None) -> Compared | None:
 def _find_value(cell: Cell, lookup: Lookup, quantity: str) -> Value:
     """Return a cell's value of a quantity other than the time per step."""
     if quantity == GROWTH:
-        grown = growth_estimate(lookup.numbers.get(cell, ()))
-        return Value(grown, None if grown else Status.NOT_AVAILABLE)
+        growth = growth_estimate(lookup.numbers.get(cell, ()))
+        return Value(growth, None if growth else Status.NOT_AVAILABLE)
     means = lookup.series.get(cell)
     return Value(combine(list(means.values()))) if means else Value(None, lookup.status(cell))
 

@@ -15,7 +15,7 @@ from harness.model.run import Run, StopReason
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The number of `groups` that stopped for the same reason, and after which `rounds`, fewest first.
+    """A number of `groups` that stopped for the same reason, and the `rounds` after which they stopped, fewest first.
 
     `early` is the first round after which intervals are checked, if some groups stopped before it; otherwise 0.
     """
@@ -54,49 +54,49 @@ class Moment:
 def describe_ends(run: Run) -> Endings:
     """Return why the run's groups ended."""
     rounds: dict[StopReason, list[int]] = defaultdict(list)
-    recorded = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
-    for stop in recorded:
+    recorded_stops = [run.stops[group.name] for group in run.plan.groups if group.name in run.stops]
+    for stop in recorded_stops:
         rounds[stop.reason].append(stop.rounds)
-    first = first_look(run.plan)
+    first_check = first_look(run.plan)
     stops = [
         Stopped(
             reason=reason,
             groups=len(rounds[reason]),
             rounds=sorted(set(rounds[reason])),
-            early=first if run.plan.ends_early and min(rounds[reason]) < first else 0,
+            early=first_check if run.plan.ends_early and min(rounds[reason]) < first_check else 0,
         )
         for reason in StopReason
         if rounds[reason]
     ]
-    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(recorded))
+    return Endings(stops, len(run.plan.groups), len(run.plan.groups) - len(recorded_stops))
 
 
 def samplings_used(run: Run, launches: Sequence[Launch], lookup: Lookup) -> list[Sampling]:
     """Return the sampling of each group with a result, or the planned sampling if all groups use it."""
     planned = run.plan.sampling
-    with_numbers = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
-    is_one = not (planned.is_open or run.plan.single_steps)
-    return [planned] if is_one else list(samplings(planned, with_numbers, launches, run.plan.single_steps).values())
+    groups = dict.fromkeys(lookup.groups[cell] for cell in lookup.series if cell in lookup.groups)
+    is_same = not (planned.is_open or run.plan.single_steps)
+    return [planned] if is_same else list(samplings(planned, groups, launches, run.plan.single_steps).values())
 
 
 def timeline(table: ScenarioTable, launches: Sequence[Launch], lookup: Lookup) -> list[Moment]:
     """Return the measured and control launches of the table's cells that have a mean, in order of start."""
     means = {cell: value.estimate.value for cell, value in table.cells().items() if value.estimate}
-    own_launches = [
+    table_launches = [
         launch
         for launch in launches
         if launch.cell in means and launch.role in (Role.MEASURE, Role.CONTROL) and has_mean(launch)
     ]
-    counting = {id(launch) for cell in means for launch in lookup.numbers[cell]}
+    counted_ids = {id(launch) for cell in means for launch in lookup.numbers[cell]}
     return [
         Moment(
             launch=launch,
             place=place,
             mean=means[launch.cell],
             factor=compute_mean(launch) / means[launch.cell],
-            counts=id(launch) in counting,
+            counts=id(launch) in counted_ids,
             disturbed=bool(describe_interference(launch)),
         )
         # texts of times sort correctly, because all are UTC; launches without a time keep the order in which they ended
-        for place, launch in enumerate(sorted(own_launches, key=lambda launch: launch.started), 1)
+        for place, launch in enumerate(sorted(table_launches, key=lambda launch: launch.started), 1)
     ]

@@ -2,7 +2,7 @@
 
 Neighboring samples of one launch are correlated, and the machine's speed changes slowly. So a test over samples can't
 show that a step changes. Launches are fresh processes, so the test is over launches. Each launch gives one number: how
-much slower its last samples are than its first samples. This is the Theil-Sen slope (H. Theil, "A rank-invariant
+much slower its last samples are than its first samples. This number is the Theil-Sen slope (H. Theil, "A rank-invariant
 method of linear and polynomial regression analysis", 1950; P. K. Sen, JASA 63, 1968). The slope is computed from ten
 means of samples, so that a remainder of the warm-up has little effect.
 
@@ -51,20 +51,21 @@ from harness.model.scenario import Cell
 ALPHA = 0.005
 
 #: PARTS: the number of parts into which a launch's samples are divided. FEWEST: the fewest samples of a launch that is
-#: tested. ENOUGH: the fewest samples in a range of steps for a comparison in this range.
-PARTS, FEWEST, ENOUGH = 10, 2, 3
+#: tested. FEWEST_IN_RANGE: the fewest samples in a range of steps for a comparison in this range.
+PARTS, FEWEST, FEWEST_IN_RANGE = 10, 2, 3
 
-#: A change by the factor STRONG (log scale) is a trend even with few launches, if at most the share ODD of the pairs of
-#: each launch's parts contradict it, and if the probability of such pairs by chance is below CHANCE.
-STRONG, ODD, CHANCE = math.log(2.0), 0.05, 1e-6
+#: A change by the factor STRONG_CHANGE (log scale) is a trend even with few launches, if at most the share
+#: MOST_CONTRADICTIONS of the pairs of each launch's parts contradict it, and if the probability of such pairs by chance
+#: is below CHANCE_LEVEL.
+STRONG_CHANGE, MOST_CONTRADICTIONS, CHANCE_LEVEL = math.log(2.0), 0.05, 1e-6
 #: With at least this many launches, it is enough if the probability is below ALPHA.
-FEW = 3
+FEWEST_TESTED = 3
 
 #: In a group of at least this many cells, a trend of one cell can be distinguished from effects of the machine on all.
-SURE = 3
+FEWEST_CELLS = 3
 
 #: A step becomes slower if its samples are slower than the warm-up by more than this factor (log scale).
-GROWN = math.log(1.5)
+WARM_UP_GROWTH = math.log(1.5)
 
 
 # the function that returns the times of samples: wall-clock or CPU time
@@ -84,7 +85,7 @@ class TrendStage:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """The change of a step during measurement. `factor` is the time per step in the last samples over the first ones.
+    """The change of a step during measurement. `factor` is the time per step at the end over the time at the start.
 
     `stages` are in order. If all launches recorded the number of warm-up steps (`counted`), stages count these steps
     too. The first stage is the warm-up if samples are slower than the warm-up. `unsure`: the machine may be the cause,
@@ -105,50 +106,53 @@ def trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell
     groups: dict[str, dict[Cell, Sequence[Launch]]] = defaultdict(dict)
     for cell, launches in numbers.items():
         groups[launches[-1].group][cell] = launches
-    changing: dict[Cell, Trend] = {}
+    trend_by_cell: dict[Cell, Trend] = {}
     for group in groups.values():  # one after the other, because the logs of all samples of a run use much memory
-        changing |= _find_trends(group, margin)
-    return {cell: changing[cell] for cell in numbers if cell in changing}
+        trend_by_cell |= _find_trends(group, margin)
+    return {cell: trend_by_cell[cell] for cell in numbers if cell in trend_by_cell}
 
 
 def _find_trends(numbers: Mapping[Cell, Sequence[Launch]], margin: float) -> dict[Cell, Trend]:
-    usable = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
-    logs = [_compute_logs(usable, measure) for measure in (_get_seconds, _get_cpu_seconds)]
-    beside = [_compute_relative_logs(usable, of_clock) for of_clock in logs]
-    is_small = len({launch.cell for launch in usable}) < SURE
+    usable_launches = [launch for launches in numbers.values() for launch in launches if len(launch.samples) >= FEWEST]
+    logs = [_compute_logs(usable_launches, measure) for measure in (_get_seconds, _get_cpu_seconds)]
+    relative_logs = [_compute_relative_logs(usable_launches, clock_logs) for clock_logs in logs]
+    is_small = len({launch.cell for launch in usable_launches}) < FEWEST_CELLS
     return {
-        cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG)
+        cell: replace(trend, unsure=is_small and abs(math.log(trend.factor)) < STRONG_CHANGE)
         for cell, launches in numbers.items()
-        if (trend := _find_trend(launches, logs, beside, margin))
+        if (trend := _find_trend(launches, logs, relative_logs, margin))
     }
 
 
 def _find_trend(
-    launches: Sequence[Launch], logs: Sequence[_LogsByLaunch], beside: Sequence[_LogsByLaunch], margin: float
+    launches: Sequence[Launch], logs: Sequence[_LogsByLaunch], relative_logs: Sequence[_LogsByLaunch], margin: float
 ) -> Trend | None:
-    looked_at = [launch for launch in launches if len(launch.samples) >= FEWEST]
-    time, cpu = (_make_views(looked_at, of_clock, relative) for of_clock, relative in zip(logs, beside, strict=True))
+    tested_launches = [launch for launch in launches if len(launch.samples) >= FEWEST]
+    time, cpu = (
+        _make_views(tested_launches, clock_logs, clock_relative)
+        for clock_logs, clock_relative in zip(logs, relative_logs, strict=True)
+    )
     is_changing = changes(time, margin)
-    if time and not is_changing and not any(launch.places for launch in looked_at):
+    if time and not is_changing and not any(launch.places for launch in tested_launches):
         # clock speeds don't fall this much; for interleaved cells, load on the machine may have a larger effect
         is_changing = is_doubled(time[0])
     if cpu and not is_changing:
         # CPU time doesn't include contention; but its trend counts only together with a trend of the wall-clock time
         mean = fmean(change(time[0]))
         is_changing = changes(cpu, margin) and abs(mean) > margin and mean * fmean(change(cpu[0])) > 0.0
-    grown = _find_warm_up_growth(looked_at)
-    if not is_changing and not grown:
+    warm_up = _find_warm_up_growth(tested_launches)
+    if not is_changing and not warm_up:
         return None
-    stages = _average_stages(looked_at)
-    if grown:
-        steps, seconds = grown
+    stages = _average_stages(tested_launches)
+    if warm_up:
+        steps, seconds = warm_up
         stages = [TrendStage(steps, seconds), *stages]
-    factor = stages[-1].seconds / stages[0].seconds if grown else exp_limited(fmean(change(time[0])))
-    return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in looked_at))
+    factor = stages[-1].seconds / stages[0].seconds if warm_up else exp_limited(fmean(change(time[0])))
+    return Trend(factor, stages, counted=all(count_before(launch) is not None for launch in tested_launches))
 
 
-def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsByLaunch) -> list[list[Floats]]:
-    """Return the logs of the launches' parts, and their logs relative to the group's other cells (`beside`), if known.
+def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, relative_logs: _LogsByLaunch) -> list[list[Floats]]:
+    """Return the logs of the launches' parts, and, if known, their logs relative to the group's other cells.
 
     An effect of the machine on all cells isn't a trend of one cell. But if only one cell changes, the other cells
     change relative to it. So a trend must be in both views. The result is empty if a launch has no data.
@@ -156,7 +160,7 @@ def _make_views(launches: Sequence[Launch], logs: _LogsByLaunch, beside: _LogsBy
     names = [id(launch) for launch in launches]
     if not names or not all(name in logs for name in names):
         return []
-    views = [_divide([logs[name] for name in names]), [beside[name] for name in names if name in beside]]
+    views = [_divide([logs[name] for name in names]), [relative_logs[name] for name in names if name in relative_logs]]
     return [view for view in views if view]
 
 
@@ -165,23 +169,26 @@ def changes(views: Sequence[Sequence[Floats]], margin: float) -> bool:
 
     A view has the logs of each launch's `parts`. The result is False without views, or if a view is empty.
     """
-    ways = {_find_direction(view, margin) if view else 0 for view in views}
-    return ways in ({1}, {-1})
+    directions = {_find_direction(view, margin) if view else 0 for view in views}
+    return directions in ({1}, {-1})
 
 
 def _find_direction(launches: Sequence[Floats], margin: float) -> int:
     """Return 1 if a step becomes slower by more than `margin`, -1 if it becomes faster, and 0 if neither is certain."""
     slopes = change(launches).tolist()
-    is_shown = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
-    return (1 if fmean(slopes) > 0.0 else -1) if is_shown or is_doubled(launches) else 0
+    is_significant = _is_beyond(slopes, margin) and _count_falling_pairs(launches)[2] < ALPHA
+    return (1 if fmean(slopes) > 0.0 else -1) if is_significant or is_doubled(launches) else 0
 
 
 def is_doubled(launches: Sequence[Floats]) -> bool:
     """Return whether the time per step doubles or halves, and nearly all pairs of parts of each launch agree."""
-    falling, pairs, chance = _count_falling_pairs(launches)
-    one_way = bool(np.all(falling <= ODD * pairs) or np.all(pairs - falling <= ODD * pairs))
-    is_large = abs(fmean(change(launches))) > STRONG
-    return is_large and one_way and chance < (CHANCE if len(launches) < FEW else ALPHA)
+    falling_pairs, pairs, probability = _count_falling_pairs(launches)
+    is_one_way = bool(
+        np.all(falling_pairs <= MOST_CONTRADICTIONS * pairs)
+        or np.all(pairs - falling_pairs <= MOST_CONTRADICTIONS * pairs)
+    )
+    is_large = abs(fmean(change(launches))) > STRONG_CHANGE
+    return is_large and is_one_way and probability < (CHANCE_LEVEL if len(launches) < FEWEST_TESTED else ALPHA)
 
 
 def change(launches: Sequence[Floats]) -> Floats:
@@ -190,18 +197,19 @@ def change(launches: Sequence[Floats]) -> Floats:
     `launches` contains the logs of each launch's parts. The result is on the log scale.
     """
     slopes = np.empty(len(launches))
-    for size, places in _group_by_size(launches).items():
-        first, last = _list_pairs(size)
-        parts = np.array([launches[place] for place in places])
-        slopes[places] = np.median((parts[:, last] - parts[:, first]) / (last - first), axis=1) * (size - 1)
+    for size, indexes in _group_by_size(launches).items():
+        earlier_parts, later_parts = _list_pairs(size)
+        parts = np.array([launches[index] for index in indexes])
+        rises = (parts[:, later_parts] - parts[:, earlier_parts]) / (later_parts - earlier_parts)
+        slopes[indexes] = np.median(rises, axis=1) * (size - 1)
     return slopes
 
 
 def _group_by_size(launches: Sequence[Floats]) -> dict[int, list[int]]:
     """Return the indices of launches by their number of values."""
     by_size: dict[int, list[int]] = defaultdict(list)
-    for place, logs in enumerate(launches):
-        by_size[logs.size].append(place)
+    for index, logs in enumerate(launches):
+        by_size[logs.size].append(index)
     return by_size
 
 
@@ -212,17 +220,17 @@ def parts(logs: Floats, count: int = PARTS) -> Floats:
     than `count`, each sample is a part.
     """
     starts, lengths = _find_cuts(logs.shape[-1], min(count, logs.shape[-1]))
-    first = logs[..., :1]
-    step_seconds = np.exp(logs - first)
-    return np.asarray(np.log(np.add.reduceat(step_seconds, starts, axis=-1) / lengths) + first)
+    first_logs = logs[..., :1]
+    relative_times = np.exp(logs - first_logs)
+    return np.asarray(np.log(np.add.reduceat(relative_times, starts, axis=-1) / lengths) + first_logs)
 
 
 def _divide(launches: Sequence[Floats], count: int = PARTS) -> list[Floats]:
     """Return the `parts` of each launch."""
-    divided: dict[int, Floats] = {}
-    for places in _group_by_size(launches).values():
-        divided |= zip(places, parts(np.array([launches[place] for place in places]), count), strict=True)
-    return [divided[place] for place in range(len(launches))]
+    parts_by_index: dict[int, Floats] = {}
+    for indexes in _group_by_size(launches).values():
+        parts_by_index |= zip(indexes, parts(np.array([launches[index] for index in indexes]), count), strict=True)
+    return [parts_by_index[index] for index in range(len(launches))]
 
 
 @lru_cache(maxsize=1024)
@@ -244,19 +252,19 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return each launch's number of falling pairs of parts, its number of pairs, and a probability.
 
-    The probability is that chance alone makes the total number of falling pairs at least as extreme (two-sided).
+    The probability is for a total number of falling pairs that is at least as extreme by chance alone (two-sided).
     """
-    falling, pairs = np.empty(len(launches)), np.empty(len(launches))
+    falling_pairs, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)
-    for size, places in by_size.items():
-        first, last = _list_pairs(size)
-        logs = np.array([launches[place] for place in places])
-        falling[places] = np.count_nonzero(logs[:, last] <= logs[:, first], axis=1)
-        pairs[places] = first.size
-    likely = _sum_inversions(tuple((size, len(places)) for size, places in by_size.items()))
-    count = int(falling.sum())
-    fewer = min(count, likely.size - 1 - count)
-    return falling, pairs, 2.0 * float(likely[: fewer + 1].sum())
+    for size, indexes in by_size.items():
+        earlier_parts, later_parts = _list_pairs(size)
+        logs = np.array([launches[place] for place in indexes])
+        falling_pairs[indexes] = np.count_nonzero(logs[:, later_parts] <= logs[:, earlier_parts], axis=1)
+        pairs[indexes] = earlier_parts.size
+    probabilities = _sum_inversions(tuple((size, len(indexes)) for size, indexes in by_size.items()))
+    count = int(falling_pairs.sum())
+    tail = min(count, probabilities.size - 1 - count)
+    return falling_pairs, pairs, 2.0 * float(probabilities[: tail + 1].sum())
 
 
 # cells with the same numbers of samples share a result, so a run usually needs one or two results
@@ -267,12 +275,12 @@ def _sum_inversions(launches: tuple[tuple[int, int], ...]) -> Floats:
     `launches` contains pairs: a number of parts, and the number of launches with this number of parts.
     """
     # the distribution of the sum, as a product of Fourier transforms: successive convolutions would take quadratic time
-    size = sum(times * (count * (count - 1) // 2) for count, times in launches) + 1
-    padded = 1 << size.bit_length()  # a transform of a length with large factors is slow
-    spectrum = np.ones(padded // 2 + 1, np.complex128)
-    for count, times in launches:
-        spectrum *= np.fft.rfft(_count_inversions(count), padded) ** times
-    return np.maximum(np.fft.irfft(spectrum, padded)[:size], 0.0)
+    size = sum(launch_count * (count * (count - 1) // 2) for count, launch_count in launches) + 1
+    padded_size = 1 << size.bit_length()  # a transform of a length with large factors is slow
+    spectrum = np.ones(padded_size // 2 + 1, np.complex128)
+    for count, launch_count in launches:
+        spectrum *= np.fft.rfft(_count_inversions(count), padded_size) ** launch_count
+    return np.maximum(np.fft.irfft(spectrum, padded_size)[:size], 0.0)
 
 
 @lru_cache(maxsize=PARTS)
@@ -284,10 +292,10 @@ def _list_pairs(count: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 @lru_cache(maxsize=PARTS)
 def _count_inversions(count: int) -> Floats:
     """Return the probability of 0, 1, 2, … falling pairs among `count` values in a random order."""
-    likely = np.ones(1)
+    probabilities = np.ones(1)
     for size in range(2, count + 1):
-        likely = np.convolve(likely, np.full(size, 1.0 / size))
-    return likely
+        probabilities = np.convolve(probabilities, np.full(size, 1.0 / size))
+    return probabilities
 
 
 def _get_seconds(samples: Samples) -> Sequence[float]:
@@ -309,12 +317,14 @@ def _compute_logs(launches: Iterable[Launch], measure: _Measure) -> _LogsByLaunc
         if (lengths := measure(samples)) is not None:
             by_length[len(samples)].append((id(launch), samples, lengths))
     logs: dict[int, Floats] = {}
-    for same in by_length.values():
-        steps = np.maximum(np.array([samples.steps for _, samples, _ in same]), 1)
+    for entries in by_length.values():
+        steps = np.maximum(np.array([samples.steps for _, samples, _ in entries]), 1)
         # a coarse clock may measure no time in a sample, and 0 has no log
-        rows = np.log(np.maximum(np.array([lengths for *_, lengths in same]) / steps, 1e-300))
-        recorded = ~np.isnan(rows).any(axis=1)
-        logs |= {name: row for (name, *_), row, is_whole in zip(same, rows, recorded, strict=True) if is_whole}
+        rows = np.log(np.maximum(np.array([lengths for *_, lengths in entries]) / steps, 1e-300))
+        is_recorded = ~np.isnan(rows).any(axis=1)
+        logs |= {
+            name: row for (name, *_), row, is_complete in zip(entries, rows, is_recorded, strict=True) if is_complete
+        }
     return logs
 
 
@@ -329,8 +339,8 @@ def _compute_relative_logs(launches: Sequence[Launch], logs: _LogsByLaunch) -> _
     blocks: dict[tuple[str, int, int, int], list[Launch]] = defaultdict(list)
     for launch in launches:
         if id(launch) in logs:
-            where = launch.block if launch.places else -1
-            blocks[launch.group, launch.round, launch.attempt, where].append(launch)
+            block_number = launch.block if launch.places else -1
+            blocks[launch.group, launch.round, launch.attempt, block_number].append(launch)
     by_launch: dict[int, Floats] = {}
     for block in blocks.values():
         cells, names = [launch.cell for launch in block], [id(launch) for launch in block]
@@ -345,39 +355,40 @@ def _compute_relative_logs(launches: Sequence[Launch], logs: _LogsByLaunch) -> _
             continue
         counts = _count_parts(cells, sizes)
         for count in set(counts):
-            chosen = [place for place, size in enumerate(sizes) if size >= count]
-            rows = np.array(_divide([logs[names[place]] for place in chosen], count))
-            relative = rows - _compute_medians_of_others(rows, [cells[place] for place in chosen])
+            indexes = [index for index, size in enumerate(sizes) if size >= count]
+            rows = np.array(_divide([logs[names[index]] for index in indexes], count))
+            relative_rows = rows - _compute_medians_of_others(rows, [cells[index] for index in indexes])
             by_launch |= {
-                names[place]: row for place, row in zip(chosen, relative, strict=True) if counts[place] == count
+                names[index]: row for index, row in zip(indexes, relative_rows, strict=True) if counts[index] == count
             }
     return by_launch
 
 
 def _count_parts(cells: Sequence[Cell], sizes: Sequence[int]) -> list[int]:
     """Return the number of parts of each launch: at most as many as the longest launch of the other cells has."""
-    longest: dict[Cell, int] = {}
+    sizes_by_cell: dict[Cell, int] = {}
     for cell, size in zip(cells, sizes, strict=True):
-        longest[cell] = max(size, longest.get(cell, 0))
-    second, first = sorted(longest.values())[-2:]
+        sizes_by_cell[cell] = max(size, sizes_by_cell.get(cell, 0))
+    second_longest, longest_size = sorted(sizes_by_cell.values())[-2:]
     return [
-        min(PARTS, size, second if longest[cell] == first else first) for cell, size in zip(cells, sizes, strict=True)
+        min(PARTS, size, second_longest if sizes_by_cell[cell] == longest_size else longest_size)
+        for cell, size in zip(cells, sizes, strict=True)
     ]
 
 
 def _compute_medians_of_others(logs: Floats, cells: Sequence[Cell]) -> Floats:
     """Return, for each row and column, the median of that column over the rows of the other cells (at least one)."""
-    ordered = np.sort(logs, axis=0)
+    sorted_logs = np.sort(logs, axis=0)
     # without a value, the larger values are one place lower
     lower, upper = (
-        np.where(logs > ordered[place], ordered[place], ordered[place + 1])
-        for place in ((len(cells) - 2) // 2, (len(cells) - 1) // 2)
+        np.where(logs > sorted_logs[index], sorted_logs[index], sorted_logs[index + 1])
+        for index in ((len(cells) - 2) // 2, (len(cells) - 1) // 2)
     )
     medians = np.asarray((lower + upper) / 2.0)
     for cell, launches in Counter(cells).items():
         if launches > 1:
-            own = np.array([other == cell for other in cells])
-            medians[own] = np.median(logs[~own], axis=0)
+            is_own = np.array([other == cell for other in cells])
+            medians[is_own] = np.median(logs[~is_own], axis=0)
     return medians
 
 
@@ -386,9 +397,13 @@ def count_before(launch: Launch) -> float | None:
     count = launch.resources.get("warmup_steps")
     if count is not None:
         return count
-    called = launch.fingerprint.get(CALLED)
-    measured = launch.steps + sum(sample.steps for sample in launch.alone)
-    return float(called - measured) if isinstance(called, int) and called >= measured else None
+    called_steps = launch.fingerprint.get(CALLED)
+    measured_steps = launch.steps + sum(sample.steps for sample in launch.alone)
+    return (
+        float(called_steps - measured_steps)
+        if isinstance(called_steps, int) and called_steps >= measured_steps
+        else None
+    )
 
 
 def spans(launch: Launch) -> tuple[Floats, Floats]:
@@ -410,11 +425,11 @@ def compute_within(launch: Launch, steps: Interval) -> tuple[float, float]:
     are NaN if no sample is in the range.
     """
     starts, ends = spans(launch)
-    inside = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
+    covered_steps = np.clip(np.minimum(ends, steps.high) - np.maximum(starts, steps.low), 0.0, None)
     seconds = np.array([sample.seconds / max(sample.steps, 1) for sample in launch.samples])
-    total = float(inside.sum())
-    samples = float((inside / np.maximum(ends - starts, 1.0)).sum())
-    return (float(inside @ seconds) / total if total else math.nan), samples
+    total = float(covered_steps.sum())
+    samples = float((covered_steps / np.maximum(ends - starts, 1.0)).sum())
+    return (float(covered_steps @ seconds) / total if total else math.nan), samples
 
 
 def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
@@ -425,40 +440,40 @@ def find_common_steps(launches: Sequence[Launch]) -> Interval | None:
     """
     if any(count_before(launch) is None for launch in launches):
         return None
-    covered = [spans(launch) for launch in launches]
-    steps = Interval(max(float(starts[0]) for starts, _ in covered), min(float(ends[-1]) for _, ends in covered))
-    enough = all(compute_within(launch, steps)[1] >= ENOUGH - 1e-9 for launch in launches)
-    return steps if enough else None
+    all_spans = [spans(launch) for launch in launches]
+    steps = Interval(max(float(starts[0]) for starts, _ in all_spans), min(float(ends[-1]) for _, ends in all_spans))
+    has_enough = all(compute_within(launch, steps)[1] >= FEWEST_IN_RANGE - 1e-9 for launch in launches)
+    return steps if has_enough else None
 
 
 def restrict_steps(launches: Sequence[Launch], steps: Interval) -> list[Launch]:
     """Return the launches, each with a single sample that has the time per step in the range `steps`."""
-    replaced = []
+    restricted_launches = []
     for launch in launches:
         seconds, _ = compute_within(launch, steps)
         count = max(1, round(steps.high - steps.low))
         # contention is subtracted here, because one sample can't show it; a coarse clock may measure no time
         length = max(seconds * (1.0 - compute_subtracted_share(launch)), RESOLUTION) * count
         # contention isn't subtracted again from a sample whose CPU time equals its wall-clock time
-        replaced.append(replace(launch, samples=[Sample(length, count, length)]))
-    return replaced
+        restricted_launches.append(replace(launch, samples=[Sample(length, count, length)]))
+    return restricted_launches
 
 
 def _average_stages(launches: Sequence[Launch]) -> list[TrendStage]:
     """Return the time per step in each of at most ten parts of a launch: geometric means over launches."""
     count = min(PARTS, *(len(launch.samples) for launch in launches))
-    at, logs = [], []
+    middles, logs = [], []
     for launch in launches:
         starts, ends = spans(launch)
         edges = np.linspace(0.0, starts.size, count + 1).round().astype(np.intp)
-        at.append([float(starts[first] + ends[last - 1]) / 2.0 for first, last in pairwise(edges)])
-        left = 1.0 - compute_subtracted_share(launch)
-        step_seconds = [left * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
+        middles.append([float(starts[start] + ends[end - 1]) / 2.0 for start, end in pairwise(edges)])
+        remaining_share = 1.0 - compute_subtracted_share(launch)
+        step_seconds = [remaining_share * sample.seconds / max(sample.steps, 1) for sample in launch.samples]
         logs.append(np.log(np.maximum(np.add.reduceat(step_seconds, edges[:-1]) / np.diff(edges), 1e-300)))
     return [
         TrendStage(step, seconds)
         for step, seconds in zip(
-            np.mean(at, axis=0).tolist(), np.exp(np.maximum(np.mean(logs, axis=0), -700.0)).tolist(), strict=True
+            np.mean(middles, axis=0).tolist(), np.exp(np.maximum(np.mean(logs, axis=0), -700.0)).tolist(), strict=True
         )
     ]
 
@@ -475,17 +490,17 @@ def _find_warm_up_growth(launches: Sequence[Launch]) -> tuple[float, float] | No
     The result is the step in the middle of the warm-up, and its seconds per step; None if samples aren't significantly
     slower. Samples that are faster than the warm-up are normal, because a first call compiles.
     """
-    warm = [step for launch in launches if (step := compute_warm_up_step(launch))]
-    if not warm or len(warm) < len(launches):
+    warm_up_seconds = [step for launch in launches if (step := compute_warm_up_step(launch))]
+    if not warm_up_seconds or len(warm_up_seconds) < len(launches):
         return None
-    grown = [math.log(launch.mean / warm_up) for launch, warm_up in zip(launches, warm, strict=True)]
-    if fmean(grown) < GROWN or not _is_beyond(grown, GROWN):
+    logs = [math.log(launch.mean / warm_up) for launch, warm_up in zip(launches, warm_up_seconds, strict=True)]
+    if fmean(logs) < WARM_UP_GROWTH or not _is_beyond(logs, WARM_UP_GROWTH):
         return None
-    middle = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
+    middle_step = fmean(launch.resources["warmup_steps"] / 2.0 for launch in launches)
     # contention is only known for the samples
-    return middle, exp_limited(
+    return middle_step, exp_limited(
         fmean(
             math.log(warm_up * (1.0 - compute_subtracted_share(launch)))
-            for launch, warm_up in zip(launches, warm, strict=True)
+            for launch, warm_up in zip(launches, warm_up_seconds, strict=True)
         )
     )

@@ -37,7 +37,7 @@ LARGE = math.log(1.5)
 #: The probability of a clear verdict after the suggested number of rounds.
 POWER = 0.8
 
-#: The largest number of rounds that is suggested.
+#: The largest number of rounds that harness suggests.
 MOST_ROUNDS = 200
 
 
@@ -65,7 +65,7 @@ class Verdict(StrEnum):
 
 
 class Withheld(StrEnum):
-    """Why a comparison has no verdict."""
+    """The reason why a comparison has no verdict."""
 
     FEW_ROUNDS = "few rounds"
     CONTROL = "control"
@@ -76,13 +76,13 @@ class Withheld(StrEnum):
 
     @property
     def by_times(self) -> bool:
-        """Whether the verdict was withheld after judging the times, so that the level is divided among it too."""
+        """Whether the verdict was withheld after the times were judged, so it used a part of the level."""
         return self in (Withheld.CONTROL, Withheld.CONTENTION)
 
 
 @dataclass(frozen=True, slots=True)
 class Deciding:
-    """The interval that decides a verdict, and its level by Holm's procedure. The interval in the ratio is wider."""
+    """The interval that decides a verdict, and its level by Holm's procedure. The interval of the ratio is wider."""
 
     interval: Interval
     level: float
@@ -109,7 +109,7 @@ class Judgement:
 
     @property
     def judged(self) -> bool:
-        """Whether it is one of the judged comparisons, among which the level is divided."""
+        """Whether the comparison was judged. The level is divided among the judged comparisons."""
         return (self.withheld is None or self.withheld.by_times) and self.verdict is not Verdict.DIFFERENT_WORK
 
 
@@ -140,31 +140,31 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     """
     margins = np.broadcast_to(margin, logs.mean.shape)
     alpha = shares * compute_holm_levels(p_values(logs, margins, bias) / shares)
-    shown = np.broadcast_to(shares * compute_shown_alpha(logs.mean.size), logs.mean.shape)
-    deciding, half = half_widths(logs, alpha) + bias, half_widths(logs, shown) + bias
-    verdicts, by_shown = (
+    shown_alpha = np.broadcast_to(shares * compute_shown_alpha(logs.mean.size), logs.mean.shape)
+    deciding_widths, shown_widths = half_widths(logs, alpha) + bias, half_widths(logs, shown_alpha) + bias
+    verdicts, shown_verdicts = (
         [
             _judge_interval(*bounds)
             for bounds in zip((logs.mean - width).tolist(), (logs.mean + width).tolist(), margins.tolist(), strict=True)
         ]
-        for width in (deciding, half)
+        for width in (deciding_widths, shown_widths)
     )
-    is_needed = [verdict is not other for verdict, other in zip(verdicts, by_shown, strict=True)]
-    return Judged(half, 1.0 - shown, alpha, verdicts, np.where(is_needed, deciding, 0.0))
+    is_needed = [verdict is not other for verdict, other in zip(verdicts, shown_verdicts, strict=True)]
+    return Judged(shown_widths, 1.0 - shown_alpha, alpha, verdicts, np.where(is_needed, deciding_widths, 0.0))
 
 
-def describe_too_few(rounds: int, needed: int = FEWEST_ROUNDS) -> str:
+def describe_too_few(rounds: int, needed_rounds: int = FEWEST_ROUNDS) -> str:
     """Return the reason for a missing verdict after `rounds` rounds: `too few rounds (2 of 3) for a verdict`."""
-    return f"too few rounds ({rounds} of {needed}) for a verdict"
+    return f"too few rounds ({rounds} of {needed_rounds}) for a verdict"
 
 
-def margins(rounds: Floats, margin: float, fewest: int = FEWEST_ROUNDS) -> Floats:
-    """Return the margin of each comparison on the log scale: at least LARGE if it has fewer than `fewest` rounds."""
-    return np.where(rounds < fewest, max(LARGE, margin), margin)
+def margins(rounds: Floats, margin: float, min_rounds: int = FEWEST_ROUNDS) -> Floats:
+    """Return the margin of each comparison on the log scale: at least LARGE for fewer than `min_rounds` rounds."""
+    return np.where(rounds < min_rounds, max(LARGE, margin), margin)
 
 
 def compute_shown_alpha(comparisons: int) -> float:
-    """Return the significance level (one minus the level) of intervals for this number of comparisons (Bonferroni)."""
+    """Return the significance level of intervals for this number of comparisons (Bonferroni)."""
     return ALPHA / max(1, comparisons)
 
 
@@ -178,7 +178,7 @@ def judgements(
     so the measurement showed a difference between identical cells.
     """
     outcomes = []
-    for mean, half, level, verdict, deciding, count, is_lost in zip(
+    for mean, half_width, level, verdict, deciding, count, is_lost in zip(
         logs.mean.tolist(),
         judged.half.tolist(),
         judged.levels.tolist(),
@@ -188,9 +188,9 @@ def judgements(
         [lost] * logs.mean.size if isinstance(lost, bool) else lost,
         strict=True,
     ):
-        few = count < fewest and verdict not in (Verdict.FASTER, Verdict.SLOWER)
-        withheld = Withheld.FEW_ROUNDS if few else Withheld.CONTROL if is_lost else None
-        ratio = Estimate.from_log(mean, count, half)
+        has_too_few = count < fewest and verdict not in (Verdict.FASTER, Verdict.SLOWER)
+        withheld = Withheld.FEW_ROUNDS if has_too_few else Withheld.CONTROL if is_lost else None
+        ratio = Estimate.from_log(mean, count, half_width)
         outcomes.append(
             Judgement(ratio, level, None, withheld) if withheld else Judgement(ratio, level, verdict, None, deciding)
         )
@@ -203,8 +203,10 @@ def list_deciding(logs: Logs, judged: Judged, scale: Callable[[float], float]) -
     `scale` converts the ends: from logs to ratios, or not at all.
     """
     return [
-        Deciding(Interval(scale(mean - half), scale(mean + half)), 1.0 - alpha) if half else None
-        for mean, half, alpha in zip(logs.mean.tolist(), judged.deciding.tolist(), judged.alpha.tolist(), strict=True)
+        Deciding(Interval(scale(mean - half_width), scale(mean + half_width)), 1.0 - alpha) if half_width else None
+        for mean, half_width, alpha in zip(
+            logs.mean.tolist(), judged.deciding.tolist(), judged.alpha.tolist(), strict=True
+        )
     ]
 
 
@@ -242,9 +244,9 @@ def compute_holm_levels(p_values: Floats) -> Floats:
     count = p_values.size
     order = np.argsort(p_values, kind="stable")
     levels = ALPHA / np.arange(count, 0, -1.0)
-    unclear = np.flatnonzero(p_values[order] > levels)
-    if unclear.size:
-        levels[unclear[0] :] = levels[unclear[0]]
+    unclear_places = np.flatnonzero(p_values[order] > levels)
+    if unclear_places.size:
+        levels[unclear_places[0] :] = levels[unclear_places[0]]
     result = np.empty(count)
     result[order] = levels
     return result
@@ -268,14 +270,16 @@ def chance_to_settle(
     of freedom for each round. For moderated variances, docs/dev/validation/simulation.md shows that the result is
     correct to a few percentage points.
     """
-    half = half_widths_after(logs, rounds, alpha) + bias
+    half_width = half_widths_after(logs, rounds, alpha) + bias
     scale = np.sqrt(logs.variance * (1.0 / logs.rounds - 1.0 / rounds))
 
-    def below(end: Floats) -> Floats:
-        return student_cdf(logs.freedom, (end - logs.mean) / scale)
+    def compute_cdf(limit: Floats) -> Floats:
+        return student_cdf(logs.freedom, (limit - logs.mean) / scale)
 
-    beyond = below(-margin - half) + 1.0 - below(margin + half)
-    return np.asarray(beyond + np.maximum(below(margin - half) - below(half - margin), 0.0))
+    outside_probability = compute_cdf(-margin - half_width) + 1.0 - compute_cdf(margin + half_width)
+    return np.asarray(
+        outside_probability + np.maximum(compute_cdf(margin - half_width) - compute_cdf(half_width - margin), 0.0)
+    )
 
 
 def rounds_to_settle(
@@ -287,19 +291,19 @@ def rounds_to_settle(
 ) -> tuple[npt.NDArray[np.int64], Floats]:
     """Return the total number of rounds that each comparison needs for a clear verdict, and its probability.
 
-    It is the smallest number of rounds, above the present number, for which a clear verdict has a probability of at
-    least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results have
-    the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
+    The result is the smallest number of rounds, above the present number, for which a clear verdict has a probability
+    of at least POWER. If MOST_ROUNDS aren't enough, the result is MOST_ROUNDS with its lower probability. Both results
+    have the shape (m,). `alpha` is the level of each comparison in a run that ends as planned: the level that
     `compute_holm_levels` returns for the present rounds. `level` is a function that returns the share of this level
     that may be used after a number of rounds. It gets and returns arrays of shape (k, m).
     """
-    totals = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
-    later = np.maximum(totals, logs.rounds + 1.0)
-    chances = chance_to_settle(logs, later, alpha * level(later), margin, bias)
-    chances = np.where(totals > logs.rounds, chances, 0.0)
-    enough = chances >= POWER
-    at = np.where(enough.any(axis=0), enough.argmax(axis=0), totals.size - 1)
-    return totals[at, 0].astype(np.int64), chances[at, np.arange(at.size)]
+    candidates = np.arange(FEWEST_ROUNDS, MOST_ROUNDS + 1.0)[:, None]
+    round_counts = np.maximum(candidates, logs.rounds + 1.0)
+    probabilities = chance_to_settle(logs, round_counts, alpha * level(round_counts), margin, bias)
+    probabilities = np.where(candidates > logs.rounds, probabilities, 0.0)
+    is_enough = probabilities >= POWER
+    index = np.where(is_enough.any(axis=0), is_enough.argmax(axis=0), candidates.size - 1)
+    return candidates[index, 0].astype(np.int64), probabilities[index, np.arange(index.size)]
 
 
 def half_widths_after(logs: Logs, rounds: Floats, alpha: float | Floats) -> Floats:

@@ -49,34 +49,34 @@ class WorkCheck:
 def compare(one: Sequence[Launch], other: Sequence[Launch]) -> WorkCheck:
     """Compare the fingerprints of two cells' launches; launches of one cell must agree with each other too."""
     one, other = _select_distinct(one), _select_distinct(other)
-    for launches, against in ((one, other), (other, one)):
+    for launches, others in ((one, other), (other, one)):
         for launch in launches:
             if reason := steps(launch):
-                name, _ = _name_difference(launch.cell, against[0].cell) if against else (launch.cell.environment, "")
+                name, _ = _name_difference(launch.cell, others[0].cell) if others else (launch.cell.environment, "")
                 return WorkCheck(Work.DIFFERENT, f"{name} {reason}")
-    prints = [(launch, values) for launch in [*one, *other] if (values := _select_values(launch))]
-    for launch, values in prints[1:]:
-        first, expected = prints[0]
+    fingerprints = [(launch, values) for launch in [*one, *other] if (values := _select_values(launch))]
+    for launch, values in fingerprints[1:]:
+        first, expected = fingerprints[0]
         for name in dict.fromkeys([*expected, *values]):
             if reason := _describe_difference(
                 name, expected.get(name), values.get(name), _choose_tolerance(first.cell, launch.cell)
             ):
                 return WorkCheck(Work.DIFFERENT, f"{reason} ({', '.join(_name_difference(first.cell, launch.cell))})")
-    checked = one and other and len(prints) == len(one) + len(other)
-    return WorkCheck(Work.SAME if checked else Work.NOT_CHECKED)
+    is_checked = one and other and len(fingerprints) == len(one) + len(other)
+    return WorkCheck(Work.SAME if is_checked else Work.NOT_CHECKED)
 
 
 def _select_distinct(launches: Sequence[Launch]) -> list[Launch]:
-    """Return the first launch with each fingerprint, because launches that are read share equal fingerprints."""
-    first: dict[int, Launch] = {}
+    """Return the first launch with each fingerprint, because launches from a file share equal fingerprints."""
+    by_fingerprint: dict[int, Launch] = {}
     for launch in launches:
-        first.setdefault(id(launch.fingerprint), launch)
-    return list(first.values())
+        by_fingerprint.setdefault(id(launch.fingerprint), launch)
+    return list(by_fingerprint.values())
 
 
 def _choose_tolerance(one: Cell, other: Cell) -> float:
-    mixed = _is_mixed(one) or _is_mixed(other)
-    return max(TOLERANCE[one.device], TOLERANCE[other.device], MIXED_TOLERANCE if mixed else 0.0)
+    is_mixed = _is_mixed(one) or _is_mixed(other)
+    return max(TOLERANCE[one.device], TOLERANCE[other.device], MIXED_TOLERANCE if is_mixed else 0.0)
 
 
 def _is_mixed(cell: Cell) -> bool:
@@ -86,8 +86,8 @@ def _is_mixed(cell: Cell) -> bool:
 def _name_difference(one: Cell, other: Cell) -> tuple[str, str]:
     """Return a name for each cell that shows how they differ: `tf1.14` and `tf2.0`, or `graph` and `eager`."""
     values = [(value, other.axes.get(axis, "")) for axis, value in one.axes.items()]
-    apart = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
-    pairs = apart or [(one.environment, other.environment)]
+    differing_pairs = [pair for pair in [(one.environment, other.environment), *values] if pair[0] != pair[1]]
+    pairs = differing_pairs or [(one.environment, other.environment)]
     return " ".join(pair[0] for pair in pairs), " ".join(pair[1] for pair in pairs)
 
 
@@ -117,14 +117,22 @@ def _describe_difference(name: str, one: Any, other: Any, tolerance: float) -> s
         return next(
             filter(None, (_describe_difference(f"{name}.{key}", one[key], other[key], tolerance) for key in one)), ""
         )
-    lists = _is_list(one) and _is_list(other) and len(one) == len(other)
-    pairs = list(zip(one, other, strict=True)) if lists else [(one, other)]
-    if all(_is_number(a) and _is_number(b) for a, b in pairs):
-        apart = max((_compute_difference(a, b, tolerance) for a, b in pairs), default=0.0)
-        return f"{name}: {format_plain(apart, 2)} apart" if apart > 0.0 else ""
-    if lists:
+    are_lists = _is_list(one) and _is_list(other) and len(one) == len(other)
+    pairs = list(zip(one, other, strict=True)) if are_lists else [(one, other)]
+    if all(_is_number(value) and _is_number(other_value) for value, other_value in pairs):
+        difference = max(
+            (_compute_difference(value, other_value, tolerance) for value, other_value in pairs), default=0.0
+        )
+        return f"{name}: difference of {format_plain(difference, 2)}" if difference > 0.0 else ""
+    if are_lists:
         return next(
-            filter(None, (_describe_difference(f"{name}[{at}]", a, b, tolerance) for at, (a, b) in enumerate(pairs))),
+            filter(
+                None,
+                (
+                    _describe_difference(f"{name}[{index}]", value, other_value, tolerance)
+                    for index, (value, other_value) in enumerate(pairs)
+                ),
+            ),
             "",
         )
     return "" if one == other else f"{name} is {_shorten(one)} and {_shorten(other)}"
@@ -135,9 +143,9 @@ def _compute_difference(one: float, other: float, tolerance: float) -> float:
 
     Integers agree if they are equal, and other numbers if they differ by at most the tolerance.
     """
-    exact = isinstance(one, int) and isinstance(other, int)
-    close = one == other if exact else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
-    return 0.0 if close else abs(one - other)
+    are_integers = isinstance(one, int) and isinstance(other, int)
+    are_equal = one == other if are_integers else math.isclose(one, other, rel_tol=tolerance, abs_tol=tolerance)
+    return 0.0 if are_equal else abs(one - other)
 
 
 def _is_number(value: Any) -> bool:

@@ -1,1 +1,1 @@
-"""Makes reports from results: Markdown, a page, terminal output and formats of other tools."""
+"""Reports of results: Markdown, an HTML page, terminal output, and formats of other tools."""

@@ -1,7 +1,7 @@
 """The blocks of a report, and the sections that contain them.
 
-The renderers for Markdown, the page and the terminal know only blocks, and not what the sections contain. The text of
-blocks isn't escaped yet: each renderer escapes it.
+The renderers for Markdown, the page and the terminal know only blocks, not the contents of sections. The text of blocks
+isn't escaped: each renderer escapes it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -128,11 +128,11 @@ class Table(Block):
 
     def shown(self, where: Where) -> "Table":
         """Return the table with the columns that these outputs show."""
-        kept = [at for at, head in enumerate(self.heads) if head.where & where]
-        if len(kept) == len(self.heads):
+        indexes = [index for index, head in enumerate(self.heads) if head.where & where]
+        if len(indexes) == len(self.heads):
             return self
-        lines = [replace(line, entries=[line.entries[at] for at in kept]) for line in self.lines]
-        return replace(self, heads=[self.heads[at] for at in kept], lines=lines)
+        lines = [replace(line, entries=[line.entries[index] for index in indexes]) for line in self.lines]
+        return replace(self, heads=[self.heads[index] for index in indexes], lines=lines)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,26 +197,26 @@ class Section:
 
     def shown(self, where: Where) -> "Section | None":
         """Return the section with the blocks that these outputs show; None if it would contain only headings."""
-        shown = list(_drop_empty_headings(_select_shown(self.blocks, where)))
-        return replace(self, blocks=shown) if shown else None
+        blocks = list(_drop_empty_headings(_select_shown(self.blocks, where)))
+        return replace(self, blocks=blocks) if blocks else None
 
 
 def _select_shown(blocks: Sequence[Block], where: Where) -> list[Block]:
     """Return the blocks that these outputs show, without empty callouts."""
-    shown: list[Block] = []
+    selected: list[Block] = []
     for block in blocks:
         if block.where & where and isinstance(block, Callout):
-            inside = _select_shown(block.blocks, where)
-            shown += [replace(block, blocks=inside)] if inside else []
+            inner_blocks = _select_shown(block.blocks, where)
+            selected += [replace(block, blocks=inner_blocks)] if inner_blocks else []
         elif block.where & where:
-            shown.append(block)
-    return shown
+            selected.append(block)
+    return selected
 
 
 def _drop_empty_headings(blocks: Sequence[Block]) -> Iterator[Block]:
     """Yield the blocks, without headings that are followed by another heading or by nothing."""
-    for block, after in zip_longest(blocks, blocks[1:]):
-        if not isinstance(block, Heading) or not (after is None or isinstance(after, Heading)):
+    for block, next_block in zip_longest(blocks, blocks[1:]):
+        if not isinstance(block, Heading) or not (next_block is None or isinstance(next_block, Heading)):
             yield block
 
 
@@ -233,19 +233,26 @@ def find_pictures(sections: Iterable[Section]) -> list[Picture]:
     return [block.picture for section in sections for block in walk_blocks(section.blocks) if isinstance(block, Figure)]
 
 
-def remove_pictures(sections: Sequence[Section], why: str) -> list[Section]:
-    """Return the sections without their charts. The first section ends with the reason `why`."""
+def remove_pictures(sections: Sequence[Section], reason: str) -> list[Section]:
+    """Return the sections without their charts. The first section ends with the reason `reason`."""
 
-    def plain(blocks: Iterable[Block]) -> Iterator[Block]:
+    def drop_pictures(blocks: Iterable[Block]) -> Iterator[Block]:
         for block in blocks:
             if isinstance(block, Folded):
-                inside = list(plain(block.blocks))
-                yield from [replace(block, blocks=inside)] if inside else []
+                inner_blocks = list(drop_pictures(block.blocks))
+                yield from [replace(block, blocks=inner_blocks)] if inner_blocks else []
             elif not isinstance(block, Figure):
                 yield block
 
-    bare = [replace(section, blocks=list(plain(section.blocks))) for section in sections]
-    return [replace(bare[0], blocks=[*bare[0].blocks, Text(why, where=FILES)]), *bare[1:]] if bare else []
+    plain_sections = [replace(section, blocks=list(drop_pictures(section.blocks))) for section in sections]
+    return (
+        [
+            replace(plain_sections[0], blocks=[*plain_sections[0].blocks, Text(reason, where=FILES)]),
+            *plain_sections[1:],
+        ]
+        if plain_sections
+        else []
+    )
 
 
 Row = TypeVar("Row")
@@ -253,7 +260,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True)
 class Column(Head, Generic[Row]):
-    """A heading, and a function from a row to an entry. An optional column is left out if all entries are empty."""
+    """A heading, and a function from a row to an entry. An optional column is omitted if all entries are empty."""
 
     value: Callable[[Row], str | Entry]
     _: KW_ONLY
@@ -272,11 +279,13 @@ def tabulate(
 ) -> Table:
     """Return the table of `rows`, without the optional columns that are empty."""
     by_column = [(column, [make_entry(column.value(row)) for row in rows]) for column in columns]
-    kept = [
-        (column, entries) for column, entries in by_column if not column.is_optional or any(e.text for e in entries)
+    kept_columns = [
+        (column, entries)
+        for column, entries in by_column
+        if not column.is_optional or any(entry.text for entry in entries)
     ]
-    lines = [Line([entries[at] for _, entries in kept], cell(row)) for at, row in enumerate(rows)]
-    return Table(caption, [column for column, _ in kept], lines, noun, is_searchable, where=where)
+    lines = [Line([entries[index] for _, entries in kept_columns], cell(row)) for index, row in enumerate(rows)]
+    return Table(caption, [column for column, _ in kept_columns], lines, noun, is_searchable, where=where)
 
 
 def make_entry(value: str | Entry) -> Entry:

@@ -21,7 +21,7 @@ from harness.report.sections import run_info
 from harness.report.sections.scenarios import describe_equal_steps, describe_levels
 from harness.report.sections.summary import describe_control
 
-#: The version of `--json`.
+#: The version of the JSON format of `--json`.
 SCHEMA = 3
 
 #: The largest number of differences of an environment that are listed. The others are only counted.
@@ -34,7 +34,7 @@ _ORDER = (
 )
 
 # labels of facts about the measurement, in addition to the labels of facts about the machine
-_OF_A_LAUNCH = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
+_LAUNCH_LABELS = {"cpus": "CPUs of a launch", "gpus": "GPUs of a launch", "memory_bytes": "memory of a launch"}
 
 
 def make_sections(pair: Pair) -> list[Section]:
@@ -57,9 +57,10 @@ def describe_runs(pair: Pair) -> Iterator[Block]:
             where=REPORT,
         )
     cells = pair.changes.cells
-    both = counted(len(cells), "cell", "has")
+    cell_count = counted(len(cells), "cell", "has")
     yield Text(
-        f"{both} a result in both runs. B vs A: {count_verdicts(cell.change.verdict for cell in cells)}.", where=REPORT
+        f"{cell_count} a result in both runs. B vs A: {count_verdicts(cell.change.verdict for cell in cells)}.",
+        where=REPORT,
     )
     yield Text(describe_shift(pair), where=REPORT)
     for name, results in (("A", pair.first), ("B", pair.second)):
@@ -68,29 +69,29 @@ def describe_runs(pair: Pair) -> Iterator[Block]:
 
 def describe_shift(pair: Pair) -> str:
     """Describe the change of the median cell, and whether the machine caused it."""
-    common, margin = pair.changes.shift, format.share(pair.margin)
-    if common is None:
+    shift, margin = pair.changes.shift, format.share(pair.margin)
+    if shift is None:
         cells = [cell.change for cell in pair.changes.cells]
-        enough = sum(change.judged and change.ratio.rounds >= FEWEST_ROUNDS for change in cells) or "none"
+        usable_cells = sum(change.judged and change.ratio.rounds >= FEWEST_ROUNDS for change in cells) or "none"
         return (
             f"The shift is unknown: it needs {FEWEST_CELLS} judged cells with at least {FEWEST_ROUNDS} rounds in each "
-            f"run, but the runs share {enough}. So the machine may have caused a change."
+            f"run, but the runs share {usable_cells}. So the machine may have caused a change."
         )
-    whose = "whose software is the same in both runs" if common.unchanged else "that are judged"
-    moved = f"Shift: {describe_ratio(common.change)}, the median change of the {common.cells} cells {whose}"
-    return f"{moved}{_explain_shift(common, margin)}"
+    clause = "whose software is the same in both runs" if shift.unchanged else "that are judged"
+    sentence = f"Shift: {describe_ratio(shift.change)}, the median change of the {shift.cells} cells {clause}"
+    return f"{sentence}{_explain_shift(shift, margin)}"
 
 
-def _explain_shift(common: Shift, margin: str) -> str:
-    match common.change.verdict:
+def _explain_shift(shift: Shift, margin: str) -> str:
+    match shift.change.verdict:
         case Verdict.SAME:
             return f": the same within {margin}, so changes of single cells have other causes than the machine."
         case Verdict.UNCLEAR:
             return ": too imprecise to show whether all cells changed together."
-    if common.unchanged:
-        return f". B is {common.change.verdict} with the same software, so the machine or the measurement changed."
+    if shift.unchanged:
+        return f". B is {shift.change.verdict} with the same software, so the machine or the measurement changed."
     return (
-        f". B is {common.change.verdict} as a whole, but the software of most cells may differ: the effects of the "
+        f". B is {shift.change.verdict} as a whole, but the software of most cells may differ: the effects of the "
         "machine and of the software can't be separated."
     )
 
@@ -99,93 +100,100 @@ def make_table(pair: Pair, quantity: str = STEP) -> Iterator[Block]:
     """Yield the table of one quantity, with one row per cell, changes first, and an explanation of its numbers."""
     changes = pair.changes if quantity == STEP else pair.others[quantity]
     unit = format.unit_of_quantity(quantity, [cell.first.value for cell in changes.cells], pair.clock)
-    named = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
-    ordered = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
+    cell_names = names.distinguish_cells([cell.cell for cell in changes.cells], pair.first.run.scenarios)
+    sorted_cells = sorted(changes.cells, key=lambda cell: _ORDER.index(cell.change.verdict))
     caption = "Cells" if quantity == STEP else f"Cells: {names.measure_of(quantity, pair.clock)}"
-    listing = tabulate(caption, make_columns(pair, changes, quantity, unit, named), ordered, where=REPORT, noun="cell")
+    table = tabulate(
+        caption, make_columns(pair, changes, quantity, unit, cell_names), sorted_cells, where=REPORT, noun="cell"
+    )
     if quantity != STEP:
         yield Heading(names.measure_of(quantity, pair.clock), where=REPORT)
-    yield listing
+    yield table
     if quantity != STEP:
-        yield Text(listing.legend, True, where=REPORT)
+        yield Text(table.legend, True, where=REPORT)
         return
     yield Text(
-        f"{listing.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
+        f"{table.legend} Rounds of different runs are not paired, so these intervals include the variability of both "
         "(Welch). Day-to-day differences are in the shift, not in these intervals.",
         True,
         where=REPORT,
     )
-    judged = sum(cell.change.judged for cell in changes.cells)
-    if judged:
+    judged_count = sum(cell.change.judged for cell in changes.cells)
+    if judged_count:
         margin = format.share(pair.margin)
         separately = " The same holds separately for the verdicts without the shift." if changes.shift else ""
         yield Text(
             f"A verdict describes B: faster or slower (by more than {margin}), same (within {margin}), or unclear "
             "(the interval allows more than one of these). All verdicts of the "
-            f"{counted(judged, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
-            f"{f' {HOLM}' if judged > 1 else ''}{separately}",
+            f"{counted(judged_count, 'judged cell')} are correct with {format.level(LEVEL)} confidence."
+            f"{f' {HOLM}' if judged_count > 1 else ''}{separately}",
             True,
             where=REPORT,
         )
-    shown = [cell.change for cell in changes.cells if cell.change.ratio.interval]
-    if shown:
-        yield Text(describe_levels(shown, FEWEST_ROUNDS), True, where=REPORT)
+    with_interval = [cell.change for cell in changes.cells if cell.change.ratio.interval]
+    if with_interval:
+        yield Text(describe_levels(with_interval, FEWEST_ROUNDS), True, where=REPORT)
 
 
 def make_columns(
-    pair: Pair, changes: Changes, quantity: str, unit: Unit, named: dict[Cell, list[str]]
+    pair: Pair, changes: Changes, quantity: str, unit: Unit, cell_names: dict[Cell, list[str]]
 ) -> list[Column[CellChange]]:
     """Return the columns of the table of cells."""
-    measure, longer = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
-    per, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
-    times = f"A ratio is the {measure} in B divided by the {measure} in A: above 1, B takes {longer}."
-    times = f"{capitalize(measure)}{per}{f' in {unit.symbol}' if unit.symbol else ''}. {times}"
+    measure, comparative = names.measure_of(quantity, pair.clock), "longer" if is_time(quantity) else "more"
+    suffix, symbol = (" per step" if quantity == STEP else "", f", {unit.symbol}" if unit.symbol else "")
+    legend = f"A ratio is the {measure} in B divided by the {measure} in A. If it is above 1, B takes {comparative}."
+    legend = f"{capitalize(measure)}{suffix}{f' in {unit.symbol}' if unit.symbol else ''}. {legend}"
     return [
-        Column("cell", lambda cell: ", ".join(named[cell.cell]), is_label=True),
-        Column(f"A{symbol}", lambda cell: format.time(cell.first, unit), legend=times, is_number=True),
+        Column("cell", lambda cell: ", ".join(cell_names[cell.cell]), is_label=True),
+        Column(f"A{symbol}", lambda cell: format.time(cell.first, unit), legend=legend, is_number=True),
         Column(f"B{symbol}", lambda cell: format.time(cell.second, unit), is_number=True),
-        Column("B / A", lambda cell: _ratio(cell, cell.change), is_number=True),
-        Column("without the shift", lambda cell: _ratio(cell, cell.without_shift), is_number=True, is_optional=True),
+        Column("B / A", lambda cell: _make_ratio_entry(cell, cell.change), is_number=True),
+        Column(
+            "without the shift",
+            lambda cell: _make_ratio_entry(cell, cell.without_shift),
+            is_number=True,
+            is_optional=True,
+        ),
         Column("verdict", lambda cell: cell.change.verdict or "", is_verdict=True, is_optional=True),
         Column("remarks", lambda cell: make_remark(changes, cell), is_optional=True),
     ]
 
 
-def describe_ratio(judged: Judgement) -> str:
+def describe_ratio(judgement: Judgement) -> str:
     """Return the ratio of the second run to the first, as text."""
-    return format.ratio(judged.ratio)
+    return format.ratio(judgement.ratio)
 
 
-def _ratio(cell: CellChange, judged: Judgement | None) -> Entry:
-    if judged is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
+def _make_ratio_entry(cell: CellChange, judgement: Judgement | None) -> Entry:
+    if judgement is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
-    return Entry(describe_ratio(judged), order=judged.ratio.value)
+    return Entry(describe_ratio(judgement), order=judgement.ratio.value)
 
 
 def make_remark(changes: Changes, cell: CellChange) -> str:
     """Return the remark of one cell."""
-    change, corrected = cell.change, cell.without_shift
-    shifted = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
-    mixed = len({other.same_software for other in changes.cells}) > 1
+    change, without_shift = cell.change, cell.without_shift
+    has_shift = changes.shift and changes.shift.change.verdict in (Verdict.SLOWER, Verdict.FASTER)
+    has_mixed_software = len({other.same_software for other in changes.cells}) > 1
     return join_remarks(
         [
             describe_deciding(change.deciding),
             "work not checked" if cell.work.work == "not checked" else cell.work.reason,
             describe_too_few(change.ratio.rounds, FEWEST_ROUNDS) if change.withheld is Withheld.FEW_ROUNDS else "",
             describe_equal_steps(cell.steps, change.withheld),
-            f"{corrected.verdict} without the shift"
-            if corrected and corrected.verdict and (shifted or corrected.verdict is not change.verdict)
+            f"{without_shift.verdict} without the shift"
+            if without_shift and without_shift.verdict and (has_shift or without_shift.verdict is not change.verdict)
             else "",
-            "different software" if mixed and not cell.same_software else "",
+            "different software" if has_mixed_software and not cell.same_software else "",
         ]
     )
 
 
 def list_absent(pair: Pair) -> Iterator[Block]:
     """Yield the cells with a result in only one run, grouped by the reason why the other run has no result."""
-    for name, lone in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
+    for name, unpaired_cells in (("B", pair.changes.only_first), ("A", pair.changes.only_second)):
         by_status: dict[str, list[str]] = {}
-        for unpaired in lone:
+        for unpaired in unpaired_cells:
             by_status.setdefault(unpaired.status or "not requested", []).append(str(unpaired.cell))
         for status, cells in by_status.items():
             yield Text(f"No result in {name} ({status}): {list_names(cells)}.", where=REPORT)
@@ -196,35 +204,38 @@ def list_differing(pair: Pair) -> Iterator[Block]:
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for difference in pair.differences:
         by_subject.setdefault((difference.part, difference.subject), []).append(format_fact(difference))
-    alike: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
+    subjects_by_facts: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
     for (part, subject), texts in by_subject.items():
-        alike.setdefault((part, tuple(texts)), []).append(subject)
-    if not alike:
-        nothing = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
-        yield Text(f"Nothing else differs: {nothing}.", where=REPORT)
+        subjects_by_facts.setdefault((part, tuple(texts)), []).append(subject)
+    if not subjects_by_facts:
+        aspects = "machine, engine, measurement, harness, scenarios and environments are the same, as far as known"
+        yield Text(f"Nothing else differs: {aspects}.", where=REPORT)
         return
     yield Text("Other differences, A → B:", where=REPORT)
-    yield Items([_describe_differing(part, subjects, facts) for (part, facts), subjects in alike.items()], where=REPORT)
+    yield Items(
+        [_describe_differing(part, subjects, facts) for (part, facts), subjects in subjects_by_facts.items()],
+        where=REPORT,
+    )
 
 
 def _describe_differing(part: Aspect, subjects: Sequence[str], facts: Sequence[str]) -> str:
-    left = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
-    whose = ", ".join(filter(None, subjects))
-    return f"{part}{f' {whose}' if whose else ''}: {'; '.join([*facts[:PACKAGES], *left])}"
+    remainder = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
+    subject_names = ", ".join(filter(None, subjects))
+    return f"{part}{f' {subject_names}' if subject_names else ''}: {'; '.join([*facts[:PACKAGES], *remainder])}"
 
 
 def format_fact(difference: RunDifference) -> str:
-    """Return one difference in words. For a hash, the text has no values."""
+    """Return one difference as text. The text for a hash has no values."""
     if difference.name == "image":
         return "a different image"
     if difference.name == "source":
         return "its file, or the kit, has changed"
-    called = _OF_A_LAUNCH.get(difference.name, "") if difference.part is Aspect.MEASUREMENT else ""
-    return run_info.format_change(difference.name, difference.first, difference.second, called)
+    label = _LAUNCH_LABELS.get(difference.name, "") if difference.part is Aspect.MEASUREMENT else ""
+    return run_info.format_change(difference.name, difference.first, difference.second, label)
 
 
 def make_document(pair: Pair) -> dict[str, Any]:
-    """Return the pair as JSON values: times in seconds per step, ratios as time(second) / time(first)."""
+    """Return the pair as JSON values. Times are in seconds per step, and ratios are time(second) / time(first)."""
     return {
         "schema": SCHEMA,
         "first": _make_head(pair.first),
@@ -238,11 +249,11 @@ def make_document(pair: Pair) -> dict[str, Any]:
 
 
 def _make_head(results: Results) -> dict[str, Any]:
-    run, noise = results.run, results.control
+    run, control = results.run, results.control
     return {
         "id": run.id,
         "started": run.started,
         "folder": run.folder,
         "clock": run.plan.clock.value,
-        "control": noise and asdict(noise),
+        "control": control and asdict(control),
     }

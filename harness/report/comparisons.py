@@ -20,13 +20,13 @@ from harness.report import format, names
 #: Shown instead of a verdict.
 NO_VERDICT = "no verdict"
 
-#: Which intervals decide the verdicts, if several are judged together.
+#: The sentences about the intervals that decide verdicts, if several verdicts are judged together.
 HOLM = (
-    "The verdicts use Holm's procedure, whose intervals are narrower than the shown ones. So a verdict can be clear "
+    "The verdicts use Holm's procedure, whose intervals are narrower than those shown here. So a verdict can be clear "
     "although the shown interval crosses the margin. The remarks then show the interval that decided it."
 )
 
-_UNSETTLED = (
+_INCONCLUSIVE = (
     *(NO_VERDICT, Verdict.UNCLEAR, Verdict.DIFFERENT_WORK),
     *(ClaimOutcome.UNCLEAR, ClaimOutcome.DIFFERENT_WORK, ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED),
 )
@@ -72,17 +72,17 @@ class ComparisonLine:
 def list_lines(table: ScenarioTable) -> list[ComparisonLine]:
     """Return the table's comparisons, in the order of its rows and of its columns."""
     return [
-        ComparisonLine(head.comparison, table, row, names.name_comparison(table, head), value.compared)
+        ComparisonLine(column.comparison, table, row, names.name_comparison(table, column), value.compared)
         for row in table.rows
-        for head, value in table.values(row)
-        if head.comparison and value.compared
+        for column, value in table.values(row)
+        if column.comparison and value.compared
     ]
 
 
-def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
+def sort_by_size(lines: Iterable[ComparisonLine]) -> list[ComparisonLine]:
     """Sort comparisons: clear verdicts first, different work last, and otherwise by the ratio's distance from 1."""
     return sorted(
-        compared,
+        lines,
         key=lambda line: (
             line.compared.verdict is Verdict.DIFFERENT_WORK,
             not is_settled(line.verdict),
@@ -93,7 +93,7 @@ def sort_by_size(compared: Iterable[ComparisonLine]) -> list[ComparisonLine]:
 
 def is_settled(verdict: str) -> bool:
     """Return whether a verdict, or the outcome of a claim, is conclusive."""
-    return verdict not in _UNSETTLED
+    return verdict not in _INCONCLUSIVE
 
 
 def count_verdicts(verdicts: Iterable[Verdict | None]) -> str:
@@ -117,10 +117,10 @@ def has_too_few_rounds(compared: Iterable[Compared]) -> bool:
     return withheld == {Withheld.FEW_ROUNDS}
 
 
-def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
-    """Return the reason for missing verdicts, as a clause. `where` names the rows: `with fit and with predict`."""
+def explain_withheld(findings: Sequence[Finding], rows_text: str = "") -> str:
+    """Return the reason for missing verdicts, as a clause. `rows_text` names the rows: `with fit and with predict`."""
     withheld = {finding.compared.withheld for finding in findings}
-    start = f"no verdict {where}".rstrip()
+    start = f"no verdict {rows_text}".rstrip()
     if withheld == {Withheld.CONTROL}:
         return f"{start}, because two identical cells differed by more than the margin"
     if withheld == {Withheld.TREND}:
@@ -132,11 +132,11 @@ def explain_withheld(findings: Sequence[Finding], where: str = "") -> str:
         widest = format.share(float(f"{math.expm1(max(finding.compared.contention for finding in findings)):.2g}"))
         return f"{start}, because the correction for CPU contention may be off by {widest}"
     rounds = max(finding.compared.ratio.rounds for finding in findings)
-    return f"{describe_too_few(rounds)} {where}".rstrip() if rounds < FEWEST_ROUNDS else start
+    return f"{describe_too_few(rounds)} {rows_text}".rstrip() if rounds < FEWEST_ROUNDS else start
 
 
 def format_decided_ratio(ratio: Estimate, deciding: Deciding | None) -> str:
-    """Return a ratio with its interval, and with the interval that decides its verdict if that is another one.
+    """Return a ratio with its interval, and also with the interval that decides its verdict, if they differ.
 
     For example, `1.22× (1.02 to 1.46; decided by its 99.3 % interval: 1.04 to 1.43)`.
     """
@@ -153,13 +153,13 @@ def describe_deciding(deciding: Deciding | None, *, of: str = STEP) -> str:
     return f"decided by its {format.level(deciding.level)} interval: {interval}"
 
 
-def describe_rounds_needed(lookup: Lookup, cell: Cell, needed: RoundsNeeded | None) -> str:
+def describe_rounds_needed(lookup: Lookup, cell: Cell, rounds_needed: RoundsNeeded | None) -> str:
     """Return how many rounds in total would give an unclear comparison a verdict.
 
     If even MOST_ROUNDS rounds may not be enough, return the probability that they are.
     """
-    if needed is None:
+    if rounds_needed is None:
         return ""
-    if needed.is_likely:
-        return f"{lookup.rounds_of(cell) + needed.rounds} rounds in total would probably give a verdict"
-    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(needed.probability)}"
+    if rounds_needed.is_likely:
+        return f"{lookup.rounds_of(cell) + rounds_needed.rounds} rounds in total would probably give a verdict"
+    return f"{MOST_ROUNDS} rounds would give a verdict with a {format.format_chance(rounds_needed.probability)}"

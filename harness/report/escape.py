@@ -1,4 +1,4 @@
-"""Escapes untrusted strings, such as names of scenarios, errors and standard error, which may contain anything."""
+"""Escaping of untrusted strings, such as names of scenarios, errors and standard error, which may contain anything."""
 
 import json
 import math
@@ -12,8 +12,8 @@ from urllib.parse import quote, urlsplit
 from harness.model.scenario import Scenario
 from harness.model.texts import escape_json
 
-#: The largest number of characters that are shown of a string in a line, and of a paragraph. A paragraph can consist of
-#: several strings. The second limit also applies to a string in JSON data.
+#: The largest number of characters of a string in a line, and of a paragraph. A paragraph can consist of several
+#: strings. The second limit also applies to a string in JSON data.
 LINE_CHARACTERS, PARAGRAPH_CHARACTERS = 500, 4000
 
 # terminal sequences (ECMA-48, 5.4 and 5.6, in 7 and 8 bits): CSI, OSC and other strings, and two-character escapes
@@ -23,11 +23,11 @@ _ANSI = re.compile(
     r"|\x1b[ -/]*[0-~]?"
 )
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_ENTITY = str.maketrans(_ENTITIES)
-_CALL = re.compile(r"@(?=\w)")
-_IN_HTML = str.maketrans({**_ENTITIES, '"': "&quot;", "'": "&#39;"})
+_ENTITY_TABLE = str.maketrans(_ENTITIES)
+_MENTION = re.compile(r"@(?=\w)")
+_HTML_TABLE = str.maketrans({**_ENTITIES, '"': "&quot;", "'": "&#39;"})
 # characters that start emphasis, code, links, table cells, strike-through or GitHub's mathematics within a line
-_MARKS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
+_MARKDOWN_CHARACTERS = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
 
 
 def clean(text: str) -> str:
@@ -35,50 +35,54 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(c for c in text if c in "\n\t" or unicodedata.category(c) not in {"Cc", "Cf", "Cs", "Co", "Cn"})
+    return "".join(
+        character
+        for character in text
+        if character in "\n\t" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Cn"}
+    )
 
 
-def escape_terminal(text: str, most: int = LINE_CHARACTERS) -> str:
+def escape_terminal(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one line for a terminal: without control characters, with single spaces, and of limited length."""
-    # cut the text before cleaning too, because cleaning 10 MB would take seconds
-    return shorten(" ".join(clean(text[: 4 * most]).split()), most)
+    # cut the text before it is cleaned, because cleaning 10 MB would take seconds
+    return shorten(" ".join(clean(text[: 4 * max_length]).split()), max_length)
 
 
-def shorten(text: str, most: int) -> str:
-    """Return the text, shortened to `most` characters."""
-    return text if len(text) <= most else text[: most - 1] + "…"
+def shorten(text: str, max_length: int) -> str:
+    """Return the text, shortened to `max_length` characters."""
+    return text if len(text) <= max_length else text[: max_length - 1] + "…"
 
 
-def keep_spaces(text: str, shown: str) -> str:
-    """Return `shown`, with a space at each end if `text` has one there. Spaces separate the parts of a sentence."""
-    before, after = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
-    return f"{before}{shown}{after}"
+def keep_spaces(text: str, escaped: str) -> str:
+    """Return `escaped`, with a space at each end if `text` has one there. Spaces separate the parts of a sentence."""
+    start_space, end_space = (" " if text[end : end + 1 or None].isspace() else "" for end in (0, -1))
+    return f"{start_space}{escaped}{end_space}"
 
 
-def markdown(text: str, most: int = LINE_CHARACTERS) -> str:
+def markdown(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for GitHub's Markdown, which also works in a table cell.
 
     A zero-width space after each @ keeps a pasted report from notifying people.
     """
-    escaped = _MARKS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, most))
-    return _CALL.sub("@\u200b", escaped.translate(_ENTITY))
+    escaped = _MARKDOWN_CHARACTERS.sub(lambda mark: "\\" + mark[0], escape_terminal(text, max_length))
+    return _MENTION.sub("@\u200b", escaped.translate(_ENTITY_TABLE))
 
 
-def html(text: str, most: int = LINE_CHARACTERS) -> str:
+def html(text: str, max_length: int = LINE_CHARACTERS) -> str:
     """Return one escaped line for HTML text or an attribute."""
-    return escape_entities(escape_terminal(text, most))
+    return escape_entities(escape_terminal(text, max_length))
 
 
 def escape_entities(text: str) -> str:
     """Return the text escaped for HTML or an attribute. Line breaks are kept."""
-    return text.translate(_IN_HTML)
+    return text.translate(_HTML_TABLE)
 
 
 def make_fenced_block(text: str, language: str = "text") -> str:
     """Return a fenced code block. The fence is longer than every row of backticks in the content."""
     lines = clean(text).rstrip()
-    longest = max((len(run) for run in re.findall(r"`+", lines)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest_run = max((len(run) for run in re.findall(r"`+", lines)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     return f"{fence}{language}\n{lines}\n{fence}"
 
 
@@ -124,7 +128,7 @@ def sanitize(value: Any) -> Any:
 def dump_json(value: Any) -> str:
     """Return a JSON document with a line feed at its end. Every `<` is escaped, so it can't close a script element.
 
-    It also contains no characters that a terminal would interpret.
+    The document contains no characters that a terminal would interpret.
     """
     text = json.dumps(sanitize(value), ensure_ascii=False, indent=2, allow_nan=False)
     return escape_json(text.replace("<", "\\u003c")) + "\n"

@@ -1,4 +1,4 @@
-"""Makes all files of a report."""
+"""Rendering of all files of a report."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,11 +24,11 @@ def render_files(
     regenerated.
     """
     # another process draws the charts in parallel
-    with ThreadPoolExecutor(max_workers=1) as beside:
-        drawing = {picture.file: beside.submit(picture.svg) for picture in find_pictures(sections)}
+    with ThreadPoolExecutor(max_workers=1) as executor:
+        charts = {picture.file: executor.submit(picture.svg) for picture in find_pictures(sections)}
         pages = _render_pages(results, sections, full, cache)
         try:
-            return {**pages, **{name: chart.result().encode() for name, chart in drawing.items()}}
+            return {**pages, **{name: chart.result().encode() for name, chart in charts.items()}}
         except DrawingError:
             return _render_pages(results, remove_pictures(sections, _explain_no_charts()), full, cache)
 
@@ -36,11 +36,11 @@ def render_files(
 def _explain_no_charts() -> str:
     """Return the reason why a report has no charts, and how to get them."""
     if is_installed():
-        why = "their renderer couldn't reserve enough address space, of which it uses only a part"
-        what = "raise the limit (`ulimit -v unlimited`)"
+        reason = "the renderer couldn't reserve enough address space, although it uses only a part of this space"
+        remedy = "raise the limit (`ulimit -v unlimited`)"
     else:
-        why, what = f"the package {PACKAGE} isn't installed", f"install it (`python -m pip install {PACKAGE}`)"
-    return f"This report has no charts: {why}. To add the charts, {what} and run `harness report`."
+        reason, remedy = f"the package {PACKAGE} isn't installed", f"install it (`python -m pip install {PACKAGE}`)"
+    return f"This report has no charts: {reason}. To add the charts, {remedy} and run `harness report`."
 
 
 def _render_pages(results: Results, sections: Sequence[Section], full: bool, cache: Path | None) -> dict[str, bytes]:

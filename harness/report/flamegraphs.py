@@ -13,15 +13,15 @@ WIDTH, ROW = 1200.0, 18.0
 FONT, LETTER, EDGE = 11.0, 6.65, 4.0
 
 
-def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> str:
+def draw(frames: Sequence[Frame], title: str, is_marked: Callable[[str], bool]) -> str:
     """Return the flame graph for a page; empty without samples.
 
-    Screen readers announce `title`. Boxes of functions that are `marked` have the CSS class `data`.
+    Screen readers announce `title`. Boxes of functions that are `is_marked` have the CSS class `data`.
     """
     if not frames:
         return ""
     height = ROW * compute_depth(frames)
-    boxes = "".join(_box(frame, escape_terminal(frame.name), marked=marked(frame.name)) for frame in frames)
+    boxes = "".join(_draw_box(frame, escape_terminal(frame.name), is_marked=is_marked(frame.name)) for frame in frames)
     return (
         f'<svg class="flame" role="img" viewBox="0 0 {format_plain(WIDTH)} {format_plain(height)}" '
         f'font-size="{format_plain(FONT)}">'
@@ -29,25 +29,25 @@ def draw(frames: Sequence[Frame], title: str, marked: Callable[[str], bool]) -> 
     )
 
 
-def _box(frame: Frame, name: str, *, marked: bool) -> str:
+def _draw_box(frame: Frame, name: str, *, is_marked: bool) -> str:
     left, top, width = frame.left * WIDTH, frame.depth * ROW, frame.width * WIDTH
-    own = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
-    title = escape(f"{name}: {100.0 * frame.width:.1f} %{own}")
-    kind = "data" if marked else "odd" if frame.depth % 2 else "even"
-    shown = _shorten(name, width)
-    words = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(shown)}</text>' if shown else ""
+    own_text = f", {100.0 * frame.own:.1f} % in itself" if frame.own >= 0.0005 else ""
+    title = escape(f"{name}: {100.0 * frame.width:.1f} %{own_text}")
+    kind = "data" if is_marked else "odd" if frame.depth % 2 else "even"
+    label = _shorten(name, width)
+    text_element = f'<text x="{left + EDGE:.1f}" y="{top + ROW - 5:.1f}">{escape(label)}</text>' if label else ""
     return (
         f'<g><title>{title}</title><rect class="{kind}" x="{left:.1f}" y="{format_plain(top)}" '
-        f'width="{max(0.5, width - 0.6):.1f}" height="{format_plain(ROW - 1)}"/>{words}</g>'
+        f'width="{max(0.5, width - 0.6):.1f}" height="{format_plain(ROW - 1)}"/>{text_element}</g>'
     )
 
 
 def _shorten(name: str, width: float) -> str:
     """Shorten a name to fit its box: first without its module, then cut, and finally empty."""
-    room = int((width - 2 * EDGE) / LETTER)
-    if len(name) <= room:
+    max_letters = int((width - 2 * EDGE) / LETTER)
+    if len(name) <= max_letters:
         return name
     base = name.rpartition(".")[2]
-    if len(base) <= room:
+    if len(base) <= max_letters:
         return base
-    return base[: room - 1] + "…" if room >= 4 else ""
+    return base[: max_letters - 1] + "…" if max_letters >= 4 else ""

@@ -1,4 +1,4 @@
-"""Formats numbers: three significant digits, intervals, ranges over launches, and units."""
+"""Formatting of numbers: three significant digits, intervals, ranges over launches, and units."""
 
 import math
 import statistics
@@ -25,8 +25,8 @@ from harness.model.texts import (
     trim_zeros,
 )
 
-#: Marks of a number, for uneven samples in a launch, outliers among the launches, steps that weren't counted, and a
-#: step time that changes during the measurement.
+#: Marks of a number: for uneven samples in a launch, for outliers among the launches, for steps that weren't counted,
+#: and for a step time that changes during the measurement.
 UNEVEN, OUTLYING, UNDONE, CHANGING = "†", "◊", "‡", "§"
 
 # an interval whose sides differ by more than this factor is shown as a range instead of with ±
@@ -99,8 +99,8 @@ def memory_unit(counts: Sequence[float]) -> Unit:
 
 def growth_unit(counts: Sequence[float]) -> Unit:
     """Return the unit for bytes per call (at least one value), so that the largest value has less than 5 digits."""
-    most = max(map(abs, counts))
-    return next((candidate for candidate in (BYTES, KIBIBYTES) if most * candidate.factor < 10_000.0), MEBIBYTES)
+    largest = max(map(abs, counts))
+    return next((candidate for candidate in (BYTES, KIBIBYTES) if largest * candidate.factor < 10_000.0), MEBIBYTES)
 
 
 def energy_unit(joules: Sequence[float]) -> Unit:
@@ -117,8 +117,10 @@ def time(estimate: Estimate, unit: Unit) -> str:
     """Format a time per step, or another quantity, in a unit, with its interval: `5.52 ± 0.08`, `5.5 (3.1 to 9.8)`."""
     if unit is ONE and (estimate.interval is None or estimate.interval.high - estimate.interval.low < 1e-6):
         return format_exact(estimate.value)  # a count that doesn't vary
-    scaled = estimate.interval and Interval(estimate.interval.low * unit.factor, estimate.interval.high * unit.factor)
-    return _spread(estimate.value * unit.factor, scaled, count_decimals, number)
+    scaled_interval = estimate.interval and Interval(
+        estimate.interval.low * unit.factor, estimate.interval.high * unit.factor
+    )
+    return _format_with_interval(estimate.value * unit.factor, scaled_interval, count_decimals, number)
 
 
 def format_gain(ratio: Estimate) -> str:
@@ -128,7 +130,9 @@ def format_gain(ratio: Estimate) -> str:
     """
     value = percent(ratio.value)
     interval = ratio.interval and Interval(percent(ratio.interval.low), percent(ratio.interval.high))
-    return _spread(value, interval, _percent_decimals, _format_signed, " %", is_range=abs(value) >= _RANGE_FROM)
+    return _format_with_interval(
+        value, interval, _count_percent_decimals, _format_signed, " %", is_range=abs(value) >= _RANGE_FROM
+    )
 
 
 def format_self_difference(ratio: Estimate) -> str:
@@ -179,26 +183,26 @@ def size(value: float, sweep: MeasuredSweep) -> str:
 def marks(value: Value, clock: Clock) -> dict[str, str]:
     """Return the marks of a time in order, each with its extent, such as `3 of 5` launches or steps."""
     shares = {UNEVEN: value.shape.uneven, OUTLYING: value.shape.outliers} if value.shape else {}
-    marked = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
-    changing = {CHANGING: trend(value.shape.trend, clock)} if value.shape and value.shape.trend else {}
-    return {**marked, **({UNDONE: value.undone} if value.undone else {}), **changing}
+    launch_marks = {mark: f"{share.count} of {share.of}" for mark, share in shares.items() if share.count}
+    trend_mark = {CHANGING: trend(value.shape.trend, clock)} if value.shape and value.shape.trend else {}
+    return {**launch_marks, **({UNDONE: value.undone} if value.undone else {}), **trend_mark}
 
 
-def trend(found: Trend, clock: Clock) -> str:
+def trend(step_trend: Trend, clock: Clock) -> str:
     """Describe how a step changes: `13.0 s at the 3rd step, 31.0 s at the 30th`.
 
-    The text adds `(may be the machine's)` if nothing else shows the cause.
+    The text adds `(the machine may be the cause)` if nothing else shows the cause.
     """
-    first, last = found.stages[0], found.stages[-1]
-    times = [stage.seconds for stage in (first, last)]
-    scale = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
-    first_time, last_time = (f"{number(length * scale.factor)} {scale.symbol}" for length in times)
-    unsure = " (may be the machine's)" if found.unsure else ""
-    if found.counted:
-        at = [format_ordinal(_round_count(math.floor(stage.step) + 1.0)) for stage in (first, last)]
-        return f"{first_time} at the {at[0]} step, {last_time} at the {at[1]}{unsure}"
-    steps_between = max(1, _round_count(last.step - first.step))
-    return f"{first_time} at first, {last_time} {counted(steps_between, 'step')} later{unsure}"
+    first_stage, last_stage = step_trend.stages[0], step_trend.stages[-1]
+    times = [stage.seconds for stage in (first_stage, last_stage)]
+    time_unit = of_clock(phase_unit(times) if min(times) >= 1e-4 else MICROSECONDS, clock)
+    first_time, last_time = (f"{number(length * time_unit.factor)} {time_unit.symbol}" for length in times)
+    cause_note = " (the machine may be the cause)" if step_trend.unsure else ""
+    if step_trend.counted:
+        ordinals = [format_ordinal(_round_count(math.floor(stage.step) + 1.0)) for stage in (first_stage, last_stage)]
+        return f"{first_time} at the {ordinals[0]} step, {last_time} at the {ordinals[1]}{cause_note}"
+    steps_between = max(1, _round_count(last_stage.step - first_stage.step))
+    return f"{first_time} at first, {last_time} {counted(steps_between, 'step')} later{cause_note}"
 
 
 def steps(span: Interval) -> str:
@@ -216,21 +220,21 @@ def format_fewer_rounds(estimate: Estimate, rounds: int) -> str:
     return f"n={estimate.rounds}" if estimate.rounds < rounds else ""
 
 
-def spread(over: Spread, factor: float = 1.0) -> str:
+def spread(summary: Spread, factor: float = 1.0) -> str:
     """Format the median over launches, with p10 to p90: `0.840 (0.790 to 0.930)`. For one launch, return its value."""
-    low, high = (number(end * factor) for end in (over.low, over.high))
-    return number(over.median * factor) + (f" ({low} to {high})" if over.launches > 1 else "")
+    low, high = (number(end * factor) for end in (summary.low, summary.high))
+    return number(summary.median * factor) + (f" ({low} to {high})" if summary.launches > 1 else "")
 
 
-def share(part: float) -> str:
+def share(fraction: float) -> str:
     """Format a share as a percentage without unnecessary digits: `3 %`, `1.31 %`, `12.5 %`."""
-    return f"{trim_zeros(number(100.0 * part))} %"
+    return f"{trim_zeros(number(100.0 * fraction))} %"
 
 
-def level(sure: float) -> str:
+def level(confidence: float) -> str:
     """Return a confidence level below 1, never rounded to 100 %: `95 %`, `98.3 %`, `99.95 %`."""
-    away = 100.0 * (1.0 - sure)
-    return f"{trim_zeros(format_decimals(100.0 * sure, max(1, -math.floor(math.log10(away)))))} %"
+    distance = 100.0 * (1.0 - confidence)
+    return f"{trim_zeros(format_decimals(100.0 * confidence, max(1, -math.floor(math.log10(distance)))))} %"
 
 
 def format_chance(probability: float) -> str:
@@ -259,35 +263,38 @@ def bytes_(count: float) -> str:
     return f"{number(count)} GiB"
 
 
-def _spread(
+def _format_with_interval(
     value: float,
     interval: Interval | None,
     decimals: Callable[[float], int],
-    text: Callable[[float], str],
+    format_value: Callable[[float], str],
     suffix: str = "",
     *,
     is_range: bool = False,
 ) -> str:
     if interval is None:
-        return f"{text(value)}{suffix}"
-    above, below = interval.high - value, value - interval.low
-    is_lopsided = not math.isfinite(above) or max(above, below) > _LOPSIDED * min(above, below) + 1e-12
+        return f"{format_value(value)}{suffix}"
+    upper_width, lower_width = interval.high - value, value - interval.low
+    is_lopsided = (
+        not math.isfinite(upper_width)
+        or max(upper_width, lower_width) > _LOPSIDED * min(upper_width, lower_width) + 1e-12
+    )
     if is_range or is_lopsided:
-        return f"{text(value)}{suffix} ({text(interval.low)} to {text(interval.high)})"
-    return f"{text(value)} ± {_format_half_width(max(above, below), decimals(value))}{suffix}"
+        return f"{format_value(value)}{suffix} ({format_value(interval.low)} to {format_value(interval.high)})"
+    return f"{format_value(value)} ± {_format_half_width(max(upper_width, lower_width), decimals(value))}{suffix}"
 
 
-def _format_half_width(half: float, decimals: int) -> str:
+def _format_half_width(half_width: float, decimals: int) -> str:
     """Return a half-width with `decimals` decimals, rounded up so that no interval looks too narrow."""
     step = 10.0**-decimals
-    return format_decimals(max(1.0, math.ceil(half / step - 1e-9)) * step, decimals)
+    return format_decimals(max(1.0, math.ceil(half_width / step - 1e-9)) * step, decimals)
 
 
-def _percent_decimals(value: float) -> int:
+def _count_percent_decimals(value: float) -> int:
     """Return the number of decimals of a percentage: 1 below 10 %, otherwise 0."""
     return min(count_decimals(value), 1 if abs(value) < 9.95 else 0)
 
 
 def _format_signed(value: float) -> str:
-    text = format_decimals(value, _percent_decimals(value))
+    text = format_decimals(value, _count_percent_decimals(value))
     return text if text.startswith("-") else f"+{text}"

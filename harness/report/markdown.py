@@ -1,4 +1,4 @@
-"""Renders report.md, which people paste, and details.md with the rest. Both work on GitHub and are readable as text."""
+"""Rendering of report.md, which people paste, and details.md. Both work on GitHub and are readable as text."""
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -32,14 +32,14 @@ LIMIT = 60_000
 #: A table with more lines than this is folded.
 LONG = 40
 
-#: The largest number of omitted blocks that are listed by name, and the length of a name. Further blocks are counted.
+#: The largest number of omitted blocks that are listed by name, and the length of a name. Other blocks are counted.
 NAMED, NAME_CHARACTERS = 20, 100
 
 #: Characters reserved for the sentences about omitted blocks.
 ROOM = 4_000
 
 #: The largest width to which table cells are padded, because otherwise one long text would make all lines wide.
-PADDED = 64
+MAX_PADDED_WIDTH = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,36 +56,43 @@ def split_report(sections: Sequence[Section], folder: str, limit: int = LIMIT) -
     A sentence in the report names `folder`, the run's folder, as the place of the details. The first section is at the
     top of both files.
     """
-    pasted = [visible for section in sections if (visible := section.shown(Where.PASTE))]
-    room = limit - ROOM
-    pieces = [(block, _block(block)) for section in pasted for block in section.blocks]
-    total = sum(len(text) + 2 for _, text in pieces) + sum(len(section.title) + 6 for section in pasted)
-    gone: set[int] = set()
+    pasted_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PASTE))]
+    available = limit - ROOM
+    rendered = [(block, _render_block(block)) for section in pasted_sections for block in section.blocks]
+    total = sum(len(text) + 2 for _, text in rendered) + sum(len(section.title) + 6 for section in pasted_sections)
+    omitted_ids: set[int] = set()
     # omit the longest blocks first, and sentences last
-    for block, text in sorted(pieces, key=lambda piece: (not isinstance(piece[0], Table | Folded), -len(piece[1]))):
-        if total < room:
+    for block, text in sorted(rendered, key=lambda pair: (not isinstance(pair[0], Table | Folded), -len(pair[1]))):
+        if total < available:
             break
         total -= len(text) + 2
-        gone.add(id(block))
-    details = _details(sections, gone)
-    *most, last = (_choose(section, Where.PASTE, lambda block: id(block) not in gone) for section in pasted)
-    more = _describe_more(pasted, gone, details[1:], folder) if details else None
-    return ReportFiles(_first([section for section in (*most, more, last) if section]), _text(details))
+        omitted_ids.add(id(block))
+    details = _make_details(sections, omitted_ids)
+    *first_sections, last_section = (
+        _select_blocks(section, Where.PASTE, lambda block: id(block) not in omitted_ids) for section in pasted_sections
+    )
+    more_section = _describe_more(pasted_sections, omitted_ids, details[1:], folder) if details else None
+    return ReportFiles(
+        _render_first([section for section in (*first_sections, more_section, last_section) if section]),
+        _render_text(details),
+    )
 
 
 def render_full(sections: Sequence[Section]) -> str:
     """Return the whole report as one text."""
-    return _text([visible for section in sections if (visible := section.shown(Where.PASTE | Where.DETAILS))])
+    return _render_text(
+        [visible_section for section in sections if (visible_section := section.shown(Where.PASTE | Where.DETAILS))]
+    )
 
 
-def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section]:
+def _make_details(sections: Sequence[Section], omitted_ids: Collection[int]) -> list[Section]:
     """Return the sections of the details, with a title."""
 
-    def belongs(block: Block) -> bool:
-        return bool(block.where & Where.DETAILS) or id(block) in gone
+    def is_in_details(block: Block) -> bool:
+        return bool(block.where & Where.DETAILS) or id(block) in omitted_ids
 
-    shown = (_choose(section, Where.PASTE | Where.DETAILS, belongs) for section in sections)
-    details = [section for section in shown if section]
+    selected = (_select_blocks(section, Where.PASTE | Where.DETAILS, is_in_details) for section in sections)
+    details = [section for section in selected if section]
     if details and details[0].title != sections[0].title:
         details.insert(
             0, Section(f"{sections[0].title}: details", "details", [Text("These parts are not in report.md.")])
@@ -93,85 +100,87 @@ def _details(sections: Sequence[Section], gone: Collection[int]) -> list[Section
     return details
 
 
-def _choose(section: Section, where: Where, belongs: Callable[[Block], bool]) -> Section | None:
-    return replace(section, blocks=[block for block in section.blocks if belongs(block)]).shown(where)
+def _select_blocks(section: Section, where: Where, is_selected: Callable[[Block], bool]) -> Section | None:
+    return replace(section, blocks=[block for block in section.blocks if is_selected(block)]).shown(where)
 
 
 def _describe_more(
-    pasted: Sequence[Section], gone: Collection[int], details: Sequence[Section], folder: str
+    pasted_sections: Sequence[Section], omitted_ids: Collection[int], details: Sequence[Section], folder: str
 ) -> Section:
-    """Return a section that names the place of the other parts, and the parts that were left out."""
+    """Return a section that names the place of the other parts, and the omitted parts."""
     names = [
         f"{escape.shorten(block.caption, NAME_CHARACTERS)} ({counted(len(block.lines), block.noun)})"
-        for section in pasted
+        for section in pasted_sections
         for block in section.blocks
-        if id(block) in gone and isinstance(block, Table)
+        if id(block) in omitted_ids and isinstance(block, Table)
     ]
-    unnamed = len(gone) - len(names) + len(names[NAMED:])
-    rest = [escape.shorten(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
-    words = [f"These parts are in {folder}/details.md and in report.html: {', '.join(rest)}."]
-    if gone:
-        left_out = joined([*names[:NAMED], *([f"{unnamed} more"] if unnamed else [])])
-        words.append(f"Left out here because comments on GitHub have a size limit: {left_out}.")
-    return Section("Not in this file", "more", [Text(sentence, where=Where.PASTE) for sentence in words])
+    unnamed_count = len(omitted_ids) - len(names) + len(names[NAMED:])
+    titles = [escape.shorten(section.title, NAME_CHARACTERS) for section in details[:NAMED]]
+    sentences = [f"These parts are in {folder}/details.md and in report.html: {', '.join(titles)}."]
+    if omitted_ids:
+        omitted_names = joined([*names[:NAMED], *([f"{unnamed_count} more"] if unnamed_count else [])])
+        sentences.append(f"Omitted here, because comments on GitHub have a size limit: {omitted_names}.")
+    return Section("Not in this file", "more", [Text(sentence, where=Where.PASTE) for sentence in sentences])
 
 
-def _first(sections: Sequence[Section]) -> str:
+def _render_first(sections: Sequence[Section]) -> str:
     """Return the first section, which readers see at once, followed by the other sections in a folded part."""
-    first, *rest = sections
-    if not rest:
-        return _text(sections)
-    summary = " · ".join(escape.shorten(section.title, NAME_CHARACTERS) for section in rest)
-    inside = "\n\n".join(_parts(rest))
-    return f"{_text([first])}\n{_fold(f'More: {summary}', inside)}\n"
+    first, *others = sections
+    if not others:
+        return _render_text(sections)
+    summary = " · ".join(escape.shorten(section.title, NAME_CHARACTERS) for section in others)
+    folded_text = "\n\n".join(_render_parts(others))
+    return f"{_render_text([first])}\n{_fold(f'More: {summary}', folded_text)}\n"
 
 
-def _parts(sections: Sequence[Section]) -> Iterator[str]:
+def _render_parts(sections: Sequence[Section]) -> Iterator[str]:
     for section in sections:
         yield f"## {escape.markdown(section.title)}"
-        yield from map(_block, section.blocks)
+        yield from map(_render_block, section.blocks)
 
 
-def _text(sections: Sequence[Section]) -> str:
+def _render_text(sections: Sequence[Section]) -> str:
     if not sections:
         return ""
-    first, *rest = sections
-    parts = [f"# {escape.markdown(first.title)}", *map(_block, first.blocks), *_parts(rest)]
+    first, *others = sections
+    parts = [f"# {escape.markdown(first.title)}", *map(_render_block, first.blocks), *_render_parts(others)]
     return "\n\n".join(parts) + "\n"
 
 
-def _block(block: Block) -> str:
+def _render_block(block: Block) -> str:
     match block:
         case Text():
-            text = f"<sub>{_words(block.words)}</sub>" if block.is_small else _words(block.words)
+            text = f"<sub>{_render_words(block.words)}</sub>" if block.is_small else _render_words(block.words)
         case Table():
-            text = _table(block)
+            text = _render_table(block)
         case Figure():
             text = f"![{escape.markdown(block.picture.words.alt)}]({block.picture.file})"
         case Code():
             text = escape.make_fenced_block(block.text, block.language)
         case Items():
-            text = "\n".join(f"- {_words(item)}" for item in block.items)
+            text = "\n".join(f"- {_render_words(item)}" for item in block.items)
         case Heading():
             text = f"**{escape.markdown(block.title)}**"
         case Callout():
-            lines = "\n\n".join(map(_block, block.blocks)).splitlines()
+            lines = "\n\n".join(map(_render_block, block.blocks)).splitlines()
             text = "\n".join(["> [!WARNING]", *(f"> {line}".rstrip() for line in lines)])
         case Folded():
-            inside = (_grid(child) if isinstance(child, Table) else _block(child) for child in block.blocks)
-            text = _fold(block.summary, "\n\n".join(inside))
+            children = (
+                _render_grid(child) if isinstance(child, Table) else _render_block(child) for child in block.blocks
+            )
+            text = _fold(block.summary, "\n\n".join(children))
         case _:
             raise TypeError(f"Markdown can't show a {type(block).__name__}")
     return text
 
 
-def _words(words: Words) -> str:
+def _render_words(words: Words) -> str:
     if isinstance(words, str):
         return escape.markdown(words, escape.PARAGRAPH_CHARACTERS)
-    return "".join(_span(span) for span in words)
+    return "".join(_render_span(span) for span in words)
 
 
-def _span(span: str | Bold | Link) -> str:
+def _render_span(span: str | Bold | Link) -> str:
     match span:
         case Bold():
             return f"**{escape.markdown(span.text)}**"
@@ -184,26 +193,26 @@ def _fold(summary: str, text: str) -> str:
     return f"<details>\n<summary>{escape.html(summary)}</summary>\n\n{text}\n\n</details>"
 
 
-def _table(block: Table) -> str:
-    text, lines = _grid(block), len(block.lines)
+def _render_table(block: Table) -> str:
+    text, lines = _render_grid(block), len(block.lines)
     return _fold(f"{block.caption}: {counted(lines, block.noun)}", text) if lines > LONG else text
 
 
-def _grid(block: Table) -> str:
-    shown = block.shown(Where.PASTE | Where.DETAILS)
-    right = [at for at, head in enumerate(shown.heads) if head.is_number]
+def _render_grid(block: Table) -> str:
+    table = block.shown(Where.PASTE | Where.DETAILS)
+    right_columns = [index for index, head in enumerate(table.heads) if head.is_number]
     # keep a number on one line, even if the column is narrow
     rows = [
         [
-            _entry(entry).replace(" ", "\u00a0") if at in right else _entry(entry)
-            for at, entry in enumerate(line.entries)
+            _render_entry(entry).replace(" ", "\u00a0") if index in right_columns else _render_entry(entry)
+            for index, entry in enumerate(line.entries)
         ]
-        for line in shown.lines
+        for line in table.lines
     ]
-    return format_table([escape.markdown(head.text) for head in shown.heads], rows, right)
+    return format_table([escape.markdown(head.text) for head in table.heads], rows, right_columns)
 
 
-def _entry(entry: Entry) -> str:
+def _render_entry(entry: Entry) -> str:
     if entry.is_code and entry.text:
         return f"`{escape.escape_terminal(entry.text).replace('`', ' ').replace('|', '¦')}`"
     text = escape.markdown(entry.text)
@@ -213,21 +222,26 @@ def _entry(entry: Entry) -> str:
 def format_table(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """Return a Markdown table of escaped cells with aligned columns. Columns in `right` are aligned to the right."""
     widths = [
-        max(3, _width(heading), *(width for row in rows if (width := _width(row[index])) <= PADDED), 0)
+        max(
+            3,
+            _measure_width(heading),
+            *(width for row in rows if (width := _measure_width(row[index])) <= MAX_PADDED_WIDTH),
+            0,
+        )
         for index, heading in enumerate(headings)
     ]
     rule = ["-" * (width - 1) + ":" if index in right else "-" * width for index, width in enumerate(widths)]
 
-    def padded(cell: str, index: int) -> str:
-        space = " " * (widths[index] - _width(cell))
+    def pad(cell: str, index: int) -> str:
+        space = " " * (widths[index] - _measure_width(cell))
         return space + cell if index in right else cell + space
 
-    return "\n".join(f"| {' | '.join(map(padded, row, count()))} |" for row in [headings, rule, *rows])
+    return "\n".join(f"| {' | '.join(map(pad, row, count()))} |" for row in [headings, rule, *rows])
 
 
-def _width(text: str) -> int:
+def _measure_width(text: str) -> int:
     """Return the width of the text in terminal columns."""
     if text.isascii():
         return len(text)
-    wide = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
-    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+    wide_count = sum(unicodedata.east_asian_width(character) in {"W", "F"} for character in text)
+    return len(text) + wide_count - sum(unicodedata.combining(character) > 0 for character in text)

@@ -14,7 +14,7 @@ from harness.model.scenario import BARE, DEVICE, ENVIRONMENT, GROWTH, PERCENTILE
 from harness.model.settings import AS_IT_COMES
 
 # values that need the name of their axis to be understood
-_BARE = BARE | {"true", "false", "yes", "no", "none"}
+_AMBIGUOUS_VALUES = BARE | {"true", "false", "yes", "no", "none"}
 
 
 def label(scenario: Scenario, axis: str, value: str) -> str:
@@ -22,15 +22,15 @@ def label(scenario: Scenario, axis: str, value: str) -> str:
 
     A value also needs its axis if another axis has the same value: `model=small`.
     """
-    shared = any(value in values for name, values in scenario.axes.items() if name != axis)
-    clear = value.lower() not in _BARE and any(character.isalpha() for character in value)
-    return value if axis == ENVIRONMENT or (clear and not shared) else f"{axis}={value}"
+    is_shared = any(value in values for name, values in scenario.axes.items() if name != axis)
+    is_clear = value.lower() not in _AMBIGUOUS_VALUES and any(character.isalpha() for character in value)
+    return value if axis == ENVIRONMENT or (is_clear and not is_shared) else f"{axis}={value}"
 
 
 def list_labels(scenario: Scenario, facts: Mapping[str, str]) -> list[str]:
-    """Return the labels of these values by axis. Settings with their default value are left out."""
-    shown = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
-    return [label(scenario, *pair) for pair in shown]
+    """Return the labels of these values by axis. Settings with their default value are omitted."""
+    labelled_facts = [pair for pair in facts.items() if pair[0] not in scenario.settings or pair[1] != AS_IT_COMES]
+    return [label(scenario, *pair) for pair in labelled_facts]
 
 
 def distinguish_cells(
@@ -40,8 +40,8 @@ def distinguish_cells(
 
     With `compared`, a name also contains the values of the axes that the scenario compares.
     """
-    several = len({cell.scenario for cell in cells}) > 1
-    devices = len({cell.device for cell in cells}) > 1
+    has_several_scenarios = len({cell.scenario for cell in cells}) > 1
+    has_several_devices = len({cell.device for cell in cells}) > 1
     values: dict[tuple[str, str], set[str]] = {}
     for cell in cells:
         for axis, value in cell.axes.items():
@@ -49,9 +49,9 @@ def distinguish_cells(
     by_name = {scenario.name: scenario for scenario in scenarios}
     return {
         cell: [
-            *([cell.scenario] if several else []),
+            *([cell.scenario] if has_several_scenarios else []),
             cell.environment,
-            *([cell.device.value] if devices and DEVICE not in cell.axes else []),
+            *([cell.device.value] if has_several_devices and DEVICE not in cell.axes else []),
             *list_labels(
                 by_name[cell.scenario],
                 {
@@ -101,17 +101,17 @@ def make_suffix(table: ScenarioTable) -> str:
 
 def place(table: ScenarioTable, row: Row, axes: Sequence[str]) -> str:
     """Return a row's name: its values of `axes`, and its device if the table has several: `model=small, fit`."""
-    return _place(table, row.device, row.axes, axes)
+    return _name_place(table, row.device, row.axes, axes)
 
 
 def name_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> str:
     """Return the name of a sweep: the values that its cells share; empty if the table has only one sweep."""
-    return _place(
+    return _name_place(
         table, sweep.device, sweep.shared, [axis for axis in find_varying_axes(table) if axis in sweep.shared]
     )
 
 
-def _place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
+def _name_place(table: ScenarioTable, device: Device, facts: Mapping[str, str], axes: Sequence[str]) -> str:
     parts = [device.value] if table.several_devices else []
     return ", ".join([*parts, *list_labels(table.scenario, {axis: facts[axis] for axis in axes})])
 
@@ -141,50 +141,52 @@ def name_measured(table: ScenarioTable, cell: MeasuredCell) -> str:
     return name_cell(table, cell.row, cell.side, find_varying_axes(table))
 
 
-def name_comparison(table: ScenarioTable, head: ScenarioColumn) -> str:
+def name_comparison(table: ScenarioTable, column: ScenarioColumn) -> str:
     """Return the name of a comparison: `graph vs eager, tf1.14`. For `pick`, it starts with the entry's name."""
-    assert head.comparison is not None, "a column with two sides has a comparison"
-    entry, (subject, base, shared) = head.comparison, name_sides(table, head)
+    assert column.comparison is not None, "a column with two sides has a comparison"
+    entry, (subject, base, shared_text) = column.comparison, name_sides(table, column)
     if entry.pick:
         # the entry's name already describes the other differences
-        subject, base = (label(table.scenario, entry.along, _get_facts(side)[entry.along]) for side in _get_sides(head))
+        subject, base = (
+            label(table.scenario, entry.along, _get_facts(side)[entry.along]) for side in _get_sides(column)
+        )
     text = f"{subject} vs {base}"
-    return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared]))
+    return ", ".join(filter(None, [f"{entry.name}: {text}" if entry.pick else text, shared_text]))
 
 
-def name_sides(table: ScenarioTable, head: ScenarioColumn) -> tuple[str, str, str]:
-    """Return the names of the two sides of a comparison, and what they share: `graph`, `eager`, `tf1.14`."""
-    one, other = map(_get_facts, _get_sides(head))
+def name_sides(table: ScenarioTable, column: ScenarioColumn) -> tuple[str, str, str]:
+    """Return the names of the two sides of a comparison, and of their shared values: `graph`, `eager`, `tf1.14`."""
+    facts, other_facts = map(_get_facts, _get_sides(column))
     axes = (ENVIRONMENT, *table.column_axes)
-    differing = [axis for axis in axes if one[axis] != other[axis]]
+    differing_axes = [axis for axis in axes if facts[axis] != other_facts[axis]]
     subject, base = (
-        " ".join(list_labels(table.scenario, {axis: facts[axis] for axis in differing})) or AS_IT_COMES
-        for facts in (one, other)
+        " ".join(list_labels(table.scenario, {axis: side_facts[axis] for axis in differing_axes})) or AS_IT_COMES
+        for side_facts in (facts, other_facts)
     )
-    shared = {axis: one[axis] for axis in axes if axis not in differing}
-    return subject, base, ", ".join(list_labels(table.scenario, shared))
+    shared_facts = {axis: facts[axis] for axis in axes if axis not in differing_axes}
+    return subject, base, ", ".join(list_labels(table.scenario, shared_facts))
 
 
-def name_change(scenario: Scenario, of: LevelChange) -> str:
+def name_change(scenario: Scenario, change: LevelChange) -> str:
     """Return the name of a change along one axis, from a base value to another value: `tf2.0 vs tf1.14`."""
-    return " vs ".join(name_ends(scenario, of))
+    return " vs ".join(name_ends(scenario, change))
 
 
-def name_ends(scenario: Scenario, of: LevelChange) -> tuple[str, str]:
+def name_ends(scenario: Scenario, change: LevelChange) -> tuple[str, str]:
     """Return the names of a change's new value and base value: `tf2.0` and `tf1.14`."""
-    return label(scenario, of.axis, of.level), label(scenario, of.axis, of.base)
+    return label(scenario, change.axis, change.level), label(scenario, change.axis, change.base)
 
 
-def name_effect(scenario: Scenario, of: Effect) -> str:
+def name_effect(scenario: Scenario, effect: Effect) -> str:
     """Return the name of an effect: of one change, `tf2.0 vs tf1.14`, or of an interaction, `tf2.0 × eager`."""
-    if of.parts is None:
-        return name_change(scenario, of.changes[0])
-    return " × ".join(label(scenario, part.axis, part.level) for part in of.changes)
+    if effect.parts is None:
+        return name_change(scenario, effect.changes[0])
+    return " × ".join(label(scenario, change.axis, change.level) for change in effect.changes)
 
 
-def _get_sides(head: ScenarioColumn) -> tuple[Side, Side]:
-    assert head.other is not None, "a column with a comparison has two sides"
-    return head.side, head.other
+def _get_sides(column: ScenarioColumn) -> tuple[Side, Side]:
+    assert column.other is not None, "a column with a comparison has two sides"
+    return column.side, column.other
 
 
 def _get_facts(side: Side) -> dict[str, str]:

@@ -14,7 +14,7 @@ from harness.report.blocks import REST, Heading, Where
 #: The largest number of names in a list. Further names are only counted.
 LISTED = 12
 
-#: If there are more environments than this, a sentence counts them, and they are rows of a table instead of columns.
+#: If there are more environments than this, sentences only count them, and tables show them in rows, not columns.
 SIDE_BY_SIDE = 6
 
 #: The largest number of packages that are named if environments differ only in packages.
@@ -23,13 +23,13 @@ PACKAGES = 3
 
 def list_names(names: Sequence[str]) -> str:
     """Join names with semicolons. If there are more than LISTED, the other names are only counted."""
-    more = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
-    return "; ".join([*names[:LISTED], *more])
+    remainder = [f"and {len(names) - LISTED} more"] if len(names) > LISTED else []
+    return "; ".join([*names[:LISTED], *remainder])
 
 
-def join_remarks(told: Iterable[str]) -> str:
-    """Join the remarks on a line of a table. Empty remarks are left out."""
-    return "; ".join(filter(None, told))
+def join_remarks(remarks: Iterable[str]) -> str:
+    """Join the remarks on a line of a table. Empty remarks are omitted."""
+    return "; ".join(filter(None, remarks))
 
 
 def format_heading(results: Results, scenario: Scenario, place: str = "", where: Where = REST) -> Iterator[Heading]:
@@ -59,11 +59,11 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def name_environments(known: Sequence[Environment]) -> str:
+def name_environments(environments: Sequence[Environment]) -> str:
     """Return the names of a run's environments, or their number if there are many."""
-    if len(known) > SIDE_BY_SIDE:
-        return f"{len(known)} environments, {known[0].name} to {known[-1].name}"
-    return ", ".join(environment.name for environment in known)
+    if len(environments) > SIDE_BY_SIDE:
+        return f"{len(environments)} environments, {environments[0].name} to {environments[-1].name}"
+    return ", ".join(environment.name for environment in environments)
 
 
 def describe_overrides(run: Run, environment: Environment) -> str:
@@ -73,12 +73,12 @@ def describe_overrides(run: Run, environment: Environment) -> str:
     if environment.source:
         return f"{environment.base} with {environment.source}"
     has_pins = environment.base in run.pins
-    changed = list_changed_packages(run, environment.name, environment.base) if has_pins else ""
-    return f"{environment.base} with {changed or joined(environment.asked.split('+')[1:])}"
+    packages = list_changed_packages(run, environment.name, environment.base) if has_pins else ""
+    return f"{environment.base} with {packages or joined(environment.asked.split('+')[1:])}"
 
 
-def list_changed_packages(run: Run, one: str, other: str) -> str:
+def list_changed_packages(run: Run, environment: str, other: str) -> str:
     """Return the package versions that differ between two environments: `NumPy 1.21.6 instead of 1.17.3`."""
-    changes = differences(pins(run, one), pins(run, other))
-    more = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []
-    return joined([*changes[:PACKAGES], *more])
+    changes = differences(pins(run, environment), pins(run, other))
+    remainder = [f"{len(changes) - PACKAGES} more packages"] if len(changes) > PACKAGES else []
+    return joined([*changes[:PACKAGES], *remainder])

@@ -1,4 +1,4 @@
-"""Draws plots with characters, so that they work in every text."""
+"""Plots that consist of characters, so that they work in every text."""
 
 import math
 from collections.abc import Sequence
@@ -9,25 +9,25 @@ from harness.analysis.statistics import Estimate, Interval
 WIDTH = 25
 
 EMPTY, EQUAL, BETWEEN, VALUE = "·", "│", "─", "●"
-#: Marks an interval that continues beyond the plot.
+#: The marks of an interval that continues beyond the plot, on the left and on the right.
 BEYOND = ("◂", "▸")
 
 #: The characters for the numbers of a curve, from the lowest to the highest.
 HEIGHTS = "▁▂▃▄▅▆▇█"
 
 
-def plot_ratio(estimate: Estimate, shown: Interval) -> str:
-    """Plot a ratio, its interval and 1 on a log scale from `shown.low` to `shown.high`: `·········│··──●──·······`."""
+def plot_ratio(estimate: Estimate, domain: Interval) -> str:
+    """Plot a ratio, its interval and 1 on a log scale over `domain`: `·········│··──●──·······`."""
     characters = [EMPTY] * WIDTH
-    characters[_place(1.0, shown)] = EQUAL
-    ends = estimate.interval
-    if ends:
-        low, high = _place(ends.low, shown), _place(ends.high, shown)
+    characters[_find_position(1.0, domain)] = EQUAL
+    interval = estimate.interval
+    if interval:
+        low, high = _find_position(interval.low, domain), _find_position(interval.high, domain)
         characters[low : high + 1] = BETWEEN * (high + 1 - low)
-        for end, at, beyond in ((ends.low, 0, BEYOND[0]), (ends.high, WIDTH - 1, BEYOND[1])):
-            if end not in shown:
-                characters[at] = beyond
-    characters[_place(estimate.value, shown)] = VALUE
+        for end, index, mark in ((interval.low, 0, BEYOND[0]), (interval.high, WIDTH - 1, BEYOND[1])):
+            if end not in domain:
+                characters[index] = mark
+    characters[_find_position(estimate.value, domain)] = VALUE
     return "".join(characters)
 
 
@@ -38,7 +38,7 @@ def plot_curve(values: Sequence[float]) -> str:
     return "".join(HEIGHTS[round((value - low) / span * (len(HEIGHTS) - 1))] for value in values)
 
 
-def _place(ratio: float, shown: Interval) -> int:
-    low, high = math.log(shown.low), math.log(shown.high)
+def _find_position(ratio: float, domain: Interval) -> int:
+    low, high = math.log(domain.low), math.log(domain.high)
     share = (math.log(ratio) - low) / (high - low) if high > low else 0.5
     return min(WIDTH - 1, max(0, round(share * (WIDTH - 1))))

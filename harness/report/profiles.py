@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from harness.analysis.columns import columns as compared_columns
 from harness.analysis.profiles import (
-    HANDED_ON,
+    WRAPPER_SHARE,
     ClassifiedFunctions,
     FunctionChange,
     FunctionClass,
@@ -49,10 +49,10 @@ from harness.report.sections import run_info, timeline
 FUNCTIONS, MOVES = 12, 16
 
 #: The smallest width of a function that is drawn, as a share of the picture's width.
-LEAST = 0.004
+MIN_WIDTH = 0.004
 
 #: If there are more cells than this, all tables are folded.
-SHOWN = 4
+MAX_UNFOLDED_CELLS = 4
 
 Profiles = Mapping[Part, Profile]
 Profiled = Sequence[tuple[Launch, Profiles]]
@@ -65,8 +65,8 @@ class ProfileReport:
         self.run = run
         self.profiled = profiled
         self.scenarios = {scenario.name: scenario for scenario in run.scenarios}
-        everything = [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]
-        self.names = names.distinguish_cells(everything, run.scenarios, compared=True)
+        all_cells = [*run.plan.cells, *(entry.cell for entry in run.plan.unavailable)]
+        self.names = names.distinguish_cells(all_cells, run.scenarios, compared=True)
         self.found = {launch.cell: parts for launch, parts in profiled if launch.status is Status.OK and parts}
         self.launches = {launch.cell: launch for launch, _ in profiled}
         self.cells = [cell for cell in run.plan.cells if cell in self.found]
@@ -87,43 +87,47 @@ class ProfileReport:
 
     def sections(self) -> list[Section]:
         """Return the sections of the report, in order."""
-        moved = [block for pair, part in self._pairs().items() for block in self._changed_shares(*pair, part)]
+        change_blocks = [
+            block for pair, part in self._find_pairs().items() for block in self._list_changed_shares(*pair, part)
+        ]
         all_sections = [
-            Section(self.title, "summary", list(self._head())),
-            Section("Flame graphs", "flames", [block for cell in self.cells for block in self._flames(cell)]),
-            Section("Largest changes", "moved", moved),
-            Section("Configurations", "cells", [block for cell in self.cells for block in self._cell(cell)]),
-            Section("No profile", "absences", list(self._absent())),
-            Section("Method", "method", list(self._method())),
-            Section("Reproduce", "reproduce", list(self._again())),
+            Section(self.title, "summary", list(self._list_head_blocks())),
+            Section(
+                "Flame graphs", "flames", [block for cell in self.cells for block in self._list_flame_graphs(cell)]
+            ),
+            Section("Largest changes", "moved", change_blocks),
+            Section("Configurations", "cells", [block for cell in self.cells for block in self._describe_cell(cell)]),
+            Section("No profile", "absences", list(self._list_missing())),
+            Section("Method", "method", list(self._describe_method())),
+            Section("Reproduce", "reproduce", list(self._describe_reproduction())),
         ]
         return [section for section in all_sections if section.blocks]
 
-    def _head(self) -> Iterator[Block]:
-        taken = describe_fallbacks(self.run.plan.stand_ins)
-        if taken:
-            yield Text(taken, where=FILES | Where.TERMINAL)
-        yield self._calls() if self.cells else Text("No cell has a profile.", where=FILES)
+    def _list_head_blocks(self) -> Iterator[Block]:
+        fallbacks = describe_fallbacks(self.run.plan.stand_ins)
+        if fallbacks:
+            yield Text(fallbacks, where=FILES | Where.TERMINAL)
+        yield self._make_calls_table() if self.cells else Text("No cell has a profile.", where=FILES)
 
-    def _calls(self) -> Table:
+    def _make_calls_table(self) -> Table:
         where = FILES | Where.TERMINAL
-        return tabulate("Each cell's calls", self._columns(), self.cells, where=where, noun="cell")
+        return tabulate("Each cell's calls", self._list_columns(), self.cells, where=where, noun="cell")
 
-    def _flames(self, cell: Cell) -> Iterator[Block]:
-        """Yield the flame graph of the cell's later calls or, without a profile of these, of its first call."""
-        profile = self._main(cell)
-        drawn = list(self._drawing(cell, profile))
+    def _list_flame_graphs(self, cell: Cell) -> Iterator[Block]:
+        """Yield the flame graph of the cell's later calls; without a profile of these calls, that of its first call."""
+        profile = self._get_main_profile(cell)
+        drawings = list(self._draw_flame_graph(cell, profile))
         title = f"{self.name(cell)}: {_describe_calls(profile)}"
-        if drawn and len(self.cells) > SHOWN:
-            yield Folded(title, drawn, where=Where.PAGE)
-        elif drawn:
+        if drawings and len(self.cells) > MAX_UNFOLDED_CELLS:
+            yield Folded(title, drawings, where=Where.PAGE)
+        elif drawings:
             yield Heading(title, where=Where.PAGE)
-            yield from drawn
+            yield from drawings
 
-    def _main(self, cell: Cell) -> Profile:
+    def _get_main_profile(self, cell: Cell) -> Profile:
         return self.found[cell].get(Part.STEADY) or self.found[cell][Part.FIRST_CALL]
 
-    def _method(self) -> Iterator[Block]:
+    def _describe_method(self) -> Iterator[Block]:
         calls = self.run.plan.profile_calls or 0
         yield Text(
             "Each cell was launched once under cProfile. Such launches have no times. The first call is in one "
@@ -132,17 +136,19 @@ class ProfileReport:
             where=FILES,
         )
         if self.cells:
-            yield Text(self._calls().legend, True, where=FILES)
+            yield Text(self._make_calls_table().legend, True, where=FILES)
             yield Text(_NESTED, True, where=FILES)
         cpu = self.run.host.get("cpu")
-        on = f", on {cpu}" if cpu else ""
+        cpu_text = f", on {cpu}" if cpu else ""
         yield Text(
-            f"Run {run_info.describe_origin(self.run)}, {timeline.describe_pinning(self.run)}{on}.", True, where=FILES
+            f"Run {run_info.describe_origin(self.run)}, {timeline.describe_pinning(self.run)}{cpu_text}.",
+            True,
+            where=FILES,
         )
 
-    def _columns(self) -> list[Column[Cell]]:
+    def _list_columns(self) -> list[Column[Cell]]:
         patterns = list(dict.fromkeys(glob for cell in self.cells for glob in self.patterns(cell)))
-        data = (
+        legend = (
             "Data handling is the time that later calls spend in these functions of the scenario's header, and in all "
             f"functions that these call: {', '.join(patterns)}. Each second counts once."
             if patterns
@@ -159,105 +165,118 @@ class ProfileReport:
                 lambda cell: _describe_overhead(self.found[cell].get(Part.STEADY)),
                 is_number=True,
             ),
-            Column("data handling, %", self._data, legend=data, is_number=True),
+            Column("data handling, %", self._format_data_share, legend=legend, is_number=True),
         ]
 
-    def _data(self, cell: Cell) -> str:
-        steady = self.found[cell].get(Part.STEADY)
-        return _percent(sum_matching(steady, self.patterns(cell))) if steady and self.patterns(cell) else ""
+    def _format_data_share(self, cell: Cell) -> str:
+        steady_profile = self.found[cell].get(Part.STEADY)
+        return (
+            _format_percent(sum_matching(steady_profile, self.patterns(cell)))
+            if steady_profile and self.patterns(cell)
+            else ""
+        )
 
-    def _pairs(self) -> dict[tuple[Cell, Cell], Part]:
+    def _find_pairs(self) -> dict[tuple[Cell, Cell], Part]:
         """Return the compared pairs of cells from two environments, each with a part of the profile that both have."""
         pairs: dict[tuple[Cell, Cell], Part] = {}
         for group in self.run.plan.groups:
             scenario = self.scenarios[group.scenario]
-            heads = [
+            columns = [
                 compared_columns(self.run, scenario, group.cells, quantity) for quantity in (STEP, *scenario.quantities)
             ]
-            for head in itertools.chain.from_iterable(heads):
-                if head.other and head.side.environment != head.other.environment:
+            for column in itertools.chain.from_iterable(columns):
+                if column.other and column.side.environment != column.other.environment:
                     first = group.cells[0]
                     cell, other = (
                         replace(first, environment=side.environment, axes={**first.axes, **side.axes})
-                        for side in (head.side, head.other)
+                        for side in (column.side, column.other)
                     )
                     parts = [part for part in Part if all(part in self.found.get(side, {}) for side in (cell, other))]
                     if parts:
                         pairs[cell, other] = parts[-1]
         return pairs
 
-    def _changed_shares(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
-        one, two = (self.found[compared_cell][part] for compared_cell in (cell, other))
-        side, against = self.name(cell), self.name(other)
-        yield Heading(f"{side} vs {against}", where=FILES)
+    def _list_changed_shares(self, cell: Cell, other: Cell, part: Part) -> Iterator[Block]:
+        profile, other_profile = (self.found[compared_cell][part] for compared_cell in (cell, other))
+        side, other_side = self.name(cell), self.name(other)
+        yield Heading(f"{side} vs {other_side}", where=FILES)
         yield Text(
             f"Shares of {'later calls' if part is Part.STEADY else 'the first call'} in {side} minus those in "
-            f"{against}, largest changes first. Functions are matched by module and name, without packages, "
-            "because releases rename them. A function that is missing on one side has 0 there. By cumulative time, a "
-            f"function is left out if it spends {format_plain(100 * HANDED_ON)} % of its time or more in a single "
-            "function that nothing else calls.",
+            f"{other_side}, largest changes first. Functions are matched by module and name, without packages, "
+            "because releases rename them. A function that is missing on one side has the share 0 there. The table by "
+            f"cumulative time omits a function that spends {format_plain(100 * WRAPPER_SHARE)} % of its time or more "
+            "in a single function that nothing else calls.",
             True,
             where=FILES,
         )
-        columns = _move_columns(side, against)
-        yield tabulate("By cumulative time", columns, find_moves(one, two, MOVES, own=False), where=FILES)
-        yield Folded("By own time", [tabulate("Own time", columns, find_moves(one, two, MOVES, own=True))], where=FILES)
+        columns = _list_change_columns(side, other_side)
+        yield tabulate("By cumulative time", columns, find_moves(profile, other_profile, MOVES, own=False), where=FILES)
+        yield Folded(
+            "By own time",
+            [tabulate("Own time", columns, find_moves(profile, other_profile, MOVES, own=True))],
+            where=FILES,
+        )
 
-    def _cell(self, cell: Cell) -> Iterator[Block]:
+    def _describe_cell(self, cell: Cell) -> Iterator[Block]:
         parts = self.found[cell]
         yield Heading(self.name(cell), where=FILES)
         for profile in parts.values():
-            yield from self._part(cell, profile)
-        first, steady = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
-        if first and steady:
-            classes = classify_functions(first, steady)
+            yield from self._describe_part(cell, profile)
+        first_profile, steady_profile = parts.get(Part.FIRST_CALL), parts.get(Part.STEADY)
+        if first_profile and steady_profile:
+            classes = classify_functions(first_profile, steady_profile)
             yield Text([Bold("The source's own split")], where=FILES)
             yield Text(_SPLIT, True, where=FILES)
             yield tabulate("The source's classes", _CLASSES, classes, where=FILES)
-            misfiled = [group for group in classes if group.building and group.kind is not FunctionClass.BUILD]
-            yield from (Text(_describe_misfiled(group), where=FILES) for group in misfiled)
+            misclassified = [group for group in classes if group.building and group.kind is not FunctionClass.BUILD]
+            yield from (Text(_describe_misclassified(group), where=FILES) for group in misclassified)
 
-    def _part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
-        yield Text([Bold(_head_of(profile))], where=FILES)
-        if profile is not self._main(cell):
-            yield from self._drawing(cell, profile)
+    def _describe_part(self, cell: Cell, profile: Profile) -> Iterator[Block]:
+        yield Text([Bold(_make_heading(profile))], where=FILES)
+        if profile is not self._get_main_profile(cell):
+            yield from self._draw_flame_graph(cell, profile)
         for kind in ("own", "cumulative"):
             caption, rows = f"Functions by {kind} time", find_top(profile, FUNCTIONS, own=kind == "own")
             table = tabulate(caption, _list_time_columns(profile), rows, where=FILES)
-            is_folded = kind == "cumulative" or len(self.cells) > SHOWN
+            is_folded = kind == "cumulative" or len(self.cells) > MAX_UNFOLDED_CELLS
             yield Folded(caption, [table], where=FILES) if is_folded else table
         artifacts = self.launches[cell].artifacts
-        raw = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
-        if raw:
-            yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{raw}"]), where=FILES)
+        stats_file = next((name for name in artifacts if name.endswith(f"/{profile.part.file}.pstats")), "")
+        if stats_file:
+            yield Code(shlex.join(["python", "-m", "pstats", f"{self.run.shown_folder}/{stats_file}"]), where=FILES)
 
-    def _drawing(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
+    def _draw_flame_graph(self, cell: Cell, profile: Profile) -> Iterator[Drawing]:
         """Yield the flame graph; nothing if there are no samples."""
-        laid, patterns = list_frames(tree(profile), LEAST), self.patterns(cell)
-        if laid:
+        frames, patterns = list_frames(tree(profile), MIN_WIDTH), self.patterns(cell)
+        if frames:
             title = f"{self.name(cell)}, {profile.part.value}: which function called which, and how long each took"
-            svg = flamegraphs.draw(laid, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
-            yield Drawing(svg, _caption(profile, marked=bool(patterns)), where=Where.PAGE)
+            svg = flamegraphs.draw(frames, title, lambda name: any(fnmatchcase(name, pattern) for pattern in patterns))
+            yield Drawing(svg, _make_caption(profile, has_marks=bool(patterns)), where=Where.PAGE)
 
-    def _absent(self) -> Iterator[Block]:
-        silent = "it left no profile"
-        lost = [
-            (launch.cell, launch.status, launch.error or (silent if launch.status is Status.OK else ""), launch.advice)
+    def _list_missing(self) -> Iterator[Block]:
+        no_profile = "the launch left no profile"
+        missing_cells = [
+            (
+                launch.cell,
+                launch.status,
+                launch.error or (no_profile if launch.status is Status.OK else ""),
+                launch.advice,
+            )
             for launch, _ in self.profiled
             if launch.cell not in self.found
         ]
-        lost += [
+        missing_cells += [
             (unavailable.cell, Status.NOT_AVAILABLE, unavailable.reason, unavailable.advice)
             for unavailable in self.run.plan.unavailable
         ]
-        if lost:
+        if missing_cells:
             items = [
-                f"{self.name(cell)}: {status.value}{f': {why}' if why else ''}{f' {advice}' if advice else ''}"
-                for cell, status, why, advice in lost
+                f"{self.name(cell)}: {status.value}{f': {reason}' if reason else ''}{f' {advice}' if advice else ''}"
+                for cell, status, reason, advice in missing_cells
             ]
             yield Items(items, where=FILES | Where.TERMINAL)
 
-    def _again(self) -> Iterator[Block]:
+    def _describe_reproduction(self) -> Iterator[Block]:
         yield Code(shlex.join(self.run.command), where=FILES)
         yield Text("To write this report again from the stored profiles:", where=FILES)
         yield Code(shlex.join(["harness", "report", self.run.shown_folder]), where=FILES)
@@ -277,22 +296,22 @@ _SPLIT = (
 )
 
 
-def _head_of(profile: Profile) -> str:
+def _make_heading(profile: Profile) -> str:
     return f"{'Build: the' if profile.part is Part.FIRST_CALL else 'Train:'} {_describe_calls(profile)}"
 
 
 def _describe_calls(profile: Profile) -> str:
     """Describe the calls of a profile: `first call, 399 ms`, or `50 later calls, 7.75 ms per call`."""
-    per_call = _milliseconds(profile.seconds / profile.calls)
+    per_call = _format_milliseconds(profile.seconds / profile.calls)
     if profile.part is Part.FIRST_CALL:
         return f"first call, {per_call} ms"
     steps = f" of {profile.steps} steps each" if profile.steps > 1 else ""
     return f"{counted(profile.calls, 'later call')}{steps}, {per_call} ms per call"
 
 
-def _caption(profile: Profile, *, marked: bool) -> str:
+def _make_caption(profile: Profile, *, has_marks: bool) -> str:
     calls = "" if profile.part is Part.FIRST_CALL else ", without the profiler, in the same number of calls"
-    key = " Orange: data handling." if marked else ""
+    key = " Orange: data handling." if has_marks else ""
     return (
         "Each box is a function, below the function that called it. Its width is its share of the time. The stack was "
         f"sampled every millisecond{calls}. Time in C belongs to the Python function that called it.{key}"
@@ -303,54 +322,56 @@ def _list_time_columns(profile: Profile) -> list[Column[FunctionTime]]:
     """Return the columns of a table of functions. For later calls, the numbers are per call."""
     return [
         Column("function", lambda function: function.name, is_label=True),
-        Column("calls", lambda function: _count(function.calls / profile.calls), is_number=True),
-        Column("own, ms", lambda function: _milliseconds(function.own / profile.calls), is_number=True),
-        Column("own, %", lambda function: _percent(function.own_share), is_number=True),
-        Column("cumulative, ms", lambda function: _milliseconds(function.cumulative / profile.calls), is_number=True),
-        Column("cumulative, %", lambda function: _percent(function.cumulative_share), is_number=True),
+        Column("calls", lambda function: _format_count(function.calls / profile.calls), is_number=True),
+        Column("own, ms", lambda function: _format_milliseconds(function.own / profile.calls), is_number=True),
+        Column("own, %", lambda function: _format_percent(function.own_share), is_number=True),
+        Column(
+            "cumulative, ms", lambda function: _format_milliseconds(function.cumulative / profile.calls), is_number=True
+        ),
+        Column("cumulative, %", lambda function: _format_percent(function.cumulative_share), is_number=True),
     ]
 
 
-def _move_columns(side: str, other: str) -> list[Column[FunctionChange]]:
+def _list_change_columns(side: str, other: str) -> list[Column[FunctionChange]]:
     return [
         Column("function", lambda change: change.name, is_label=True),
-        Column(f"{side}, %", lambda change: _percent(change.share), is_number=True),
-        Column(f"{other}, %", lambda change: _percent(change.other_share), is_number=True),
+        Column(f"{side}, %", lambda change: _format_percent(change.share), is_number=True),
+        Column(f"{other}, %", lambda change: _format_percent(change.other_share), is_number=True),
         Column("change, points", lambda change: f"{100.0 * change.by:+.1f}", is_number=True),
-        Column(f"{side}, ms per step", lambda change: _milliseconds(change.seconds), is_number=True),
-        Column(f"{other}, ms per step", lambda change: _milliseconds(change.other_seconds), is_number=True),
+        Column(f"{side}, ms per step", lambda change: _format_milliseconds(change.seconds), is_number=True),
+        Column(f"{other}, ms per step", lambda change: _format_milliseconds(change.other_seconds), is_number=True),
     ]
 
 
 _CLASSES: list[Column[ClassifiedFunctions]] = [
     Column("the source's class", lambda group: group.kind.value, is_label=True),
     Column("functions", lambda group: str(group.functions), is_number=True),
-    Column("own, ms", lambda group: _milliseconds(group.own), is_number=True),
-    Column("own, %", lambda group: _percent(group.share), is_number=True),
-    Column("of these only in the first call", lambda group: str(group.building), is_number=True),
-    Column("their own, ms", lambda group: _milliseconds(group.building_own), is_number=True),
+    Column("own, ms", lambda group: _format_milliseconds(group.own), is_number=True),
+    Column("own, %", lambda group: _format_percent(group.share), is_number=True),
+    Column("only in the first call", lambda group: str(group.building), is_number=True),
+    Column("own, only in the first call, ms", lambda group: _format_milliseconds(group.building_own), is_number=True),
 ]
 
 
-def _describe_misfiled(group: ClassifiedFunctions) -> str:
-    where = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
-    verb, pronoun = ("is", "it") if group.building == 1 else ("are", "they")
+def _describe_misclassified(group: ClassifiedFunctions) -> str:
+    assignment = "counted as train" if group.kind is FunctionClass.TRAIN else "in neither class"
+    verb, clause = ("is", "it belongs") if group.building == 1 else ("are", "they belong")
     return (
         f"{counted(group.building, 'function')} that no later call reaches, such as {', '.join(group.examples)}, "
-        f"{verb} {where}, although {pronoun} build: {1000 * group.building_own:.1f} ms."
+        f"{verb} {assignment}, although {clause} to the build: {1000 * group.building_own:.1f} ms."
     )
 
 
 def _format_per_call(profile: Profile | None) -> str:
     """Format the milliseconds per call."""
-    return _milliseconds(profile.seconds / profile.calls) if profile else ""
+    return _format_milliseconds(profile.seconds / profile.calls) if profile else ""
 
 
-def _milliseconds(seconds: float) -> str:
+def _format_milliseconds(seconds: float) -> str:
     return format.number(1e3 * seconds) if seconds else "0"
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     """Return a share as a percentage with one decimal. A positive share is never shown as 0."""
     return f"{100.0 * share:.1f}" if share >= 0.0005 or not share else "<0.1"
 
@@ -359,10 +380,10 @@ def _describe_overhead(profile: Profile | None) -> str:
     """Return the share of the calls' time that the profiler added, in percent; empty if it is unknown."""
     if profile is None or profile.plain_seconds is None or profile.seconds <= 0:
         return ""
-    return _percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))
+    return _format_percent(max(0.0, 1.0 - profile.plain_seconds / profile.seconds))
 
 
-def _count(calls: float) -> str:
+def _format_count(calls: float) -> str:
     return f"{calls:,.0f}" if calls >= 9.95 or calls == round(calls) else f"{calls:.1f}"
 
 
@@ -375,7 +396,7 @@ def make_speedscope(report: ProfileReport) -> str:
     profiles = []
     for cell in report.cells:
         for profile in report.found[cell].values():
-            places = [
+            frame_numbers = [
                 frames.setdefault((name(function), function.file, function.line), len(frames))
                 for function in profile.functions
             ]
@@ -388,7 +409,7 @@ def make_speedscope(report: ProfileReport) -> str:
                         "unit": "seconds",
                         "startValue": 0,
                         "endValue": sum(weights),
-                        "samples": [[places[place] for place in stack] for _, stack in profile.stacks],
+                        "samples": [[frame_numbers[place] for place in stack] for _, stack in profile.stacks],
                         "weights": weights,
                     }
                 )

@@ -1,4 +1,4 @@
-"""Loads harness's templates. All values are escaped, unless a function of harness returned them as Markup."""
+"""Loading of harness's templates. All values are escaped, unless a function of harness returned them as Markup."""
 
 from collections.abc import Callable
 from pathlib import Path

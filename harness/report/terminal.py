@@ -1,4 +1,4 @@
-"""Prints a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
+"""Output of a report's sections in a terminal. Wide tables are split into tables that fit the terminal's width."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -45,21 +45,23 @@ GAP = 2
 
 
 def show(sections: Sequence[Section], console: "Console | None" = None) -> None:
-    """Print the blocks of the sections that are for a terminal, to stdout by default."""
+    """Print the blocks that a terminal shows, to stdout by default."""
     from rich.console import Console
     from rich.text import Text as Styled
 
     # without highlighting, because rich would color parts of the data
     console = console or Console(highlight=False)
-    for number, section in enumerate(visible for whole in sections if (visible := whole.shown(Where.TERMINAL))):
+    for number, section in enumerate(
+        visible_section for report_section in sections if (visible_section := report_section.shown(Where.TERMINAL))
+    ):
         if number:
             console.print()
         console.print(Styled(escape_terminal(section.title), "bold"))
-        for part in _parts(section.blocks, console.width):
+        for part in _list_parts(section.blocks, console.width):
             console.print(part, soft_wrap=isinstance(part, str), markup=False, highlight=False)
 
 
-def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
+def _list_parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
     """Yield the parts to print, in order. Text to copy is a str, which isn't wrapped."""
     from rich.text import Text as Styled
 
@@ -74,31 +76,31 @@ def _parts(blocks: Sequence[Block], width: int) -> "Iterator[RenderableType]":
             case Heading():
                 parts: list[RenderableType] = [Styled(escape_terminal(block.title), "bold")]
             case Text():
-                parts = [_words(block.words, "dim" if block.is_small else "")]
+                parts = [_style_words(block.words, "dim" if block.is_small else "")]
             case Items():
-                parts = [_item(item) for item in block.items]
+                parts = [_make_item(item) for item in block.items]
             case Code():
                 parts = [clean(block.text).rstrip()]
             case Callout():
                 yield Styled("")
                 yield Styled("Warning", "bold yellow")
-                yield from islice(_parts(block.blocks, width), 1, None)
+                yield from islice(_list_parts(block.blocks, width), 1, None)
                 continue
             case Folded():
-                parts = [Styled(escape_terminal(block.summary), "bold"), *_parts(block.blocks, width)]
+                parts = [Styled(escape_terminal(block.summary), "bold"), *_list_parts(block.blocks, width)]
             case _:
                 raise TypeError(f"a terminal can't show a {type(block).__name__}")
         yield Styled("")
         yield from parts
 
 
-def _words(words: Words, style: str = "") -> "Styled":
+def _style_words(words: Words, style: str = "") -> "Styled":
     from rich.text import Text as Styled
 
-    return Styled.assemble(*(_span(span) for span in ([words] if isinstance(words, str) else words)), style=style)
+    return Styled.assemble(*(_style_span(span) for span in ([words] if isinstance(words, str) else words)), style=style)
 
 
-def _span(span: str | Bold | Link) -> tuple[str, str]:
+def _style_span(span: str | Bold | Link) -> tuple[str, str]:
     match span:
         case Bold():
             return escape_terminal(span.text), "bold"
@@ -108,11 +110,11 @@ def _span(span: str | Bold | Link) -> tuple[str, str]:
     return keep_spaces(span, escape_terminal(span, PARAGRAPH_CHARACTERS)), ""
 
 
-def _item(words: Words) -> "RenderableType":
+def _make_item(words: Words) -> "RenderableType":
     from rich.table import Table as Grid
 
     row = Grid.grid(padding=(0, 1, 0, 0))
-    row.add_row("-", _words(words))
+    row.add_row("-", _style_words(words))
     return row
 
 
@@ -130,100 +132,116 @@ class Widths:
 def split_table(block: Table, width: int) -> "Iterator[RenderableType]":
     """Yield the table, in one piece if it fits into `width` characters with its longest texts wrapped.
 
-    Otherwise, the plots are left out. If the table is still too wide, its columns are split into several tables, and
+    Otherwise, the plots are omitted. If the table is still too wide, its columns are split into several tables, and
     each table repeats the labels. If labels above the values make fewer tables, they are on a line above each row.
     """
-    shown = block.shown(Where.TERMINAL)
-    every = range(len(shown.heads))
-    labels = [at for at in every if shown.heads[at].is_label]
-    widths = Widths(*zip(*(_width(shown, at) for at in every), strict=True)) if shown.heads else Widths((), ())
-    plots = {at for at in every if any(line.entries[at].is_code for line in shown.lines)}
-    for kept in (list(every), [at for at in every if at not in plots]):
-        if _measure_used_width(widths.least, kept) <= width:
-            yield _table(shown, kept, widths, width)
+    visible_table = block.shown(Where.TERMINAL)
+    all_columns = range(len(visible_table.heads))
+    labels = [index for index in all_columns if visible_table.heads[index].is_label]
+    widths = (
+        Widths(*zip(*(_measure_width(visible_table, index) for index in all_columns), strict=True))
+        if visible_table.heads
+        else Widths((), ())
+    )
+    plots = {index for index in all_columns if any(line.entries[index].is_code for line in visible_table.lines)}
+    for columns in (list(all_columns), [index for index in all_columns if index not in plots]):
+        if _measure_used_width(widths.least, columns) <= width:
+            yield _render_table(visible_table, columns, widths, width)
             return
-    values = [at for at in every if at not in plots and at not in labels]
-    beside = split_columns(widths.least, labels, values, width)
-    above = split_columns(widths.least, (), values, width - GAP)
-    if labels and len(above) < len(beside):
-        for part in above:
-            yield _table(shown, part, widths, width, labels)
+    values = [index for index in all_columns if index not in plots and index not in labels]
+    parts_with_labels = split_columns(widths.least, labels, values, width)
+    parts_without_labels = split_columns(widths.least, (), values, width - GAP)
+    if labels and len(parts_without_labels) < len(parts_with_labels):
+        for part in parts_without_labels:
+            yield _render_table(visible_table, part, widths, width, labels)
     else:
-        for part in beside:
-            yield _table(shown, [*labels, *part], widths, width)
+        for part in parts_with_labels:
+            yield _render_table(visible_table, [*labels, *part], widths, width)
 
 
-def split_columns(least: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int) -> list[list[int]]:
+def split_columns(
+    min_widths: Sequence[int], labels: Sequence[int], values: Sequence[int], width: int
+) -> list[list[int]]:
     """Split the columns into as few parts as possible that fit next to the labels, with at least one column each."""
     parts: list[list[int]] = []
-    for at in values:
-        if parts and _measure_used_width(least, [*labels, *parts[-1], at]) <= width:
-            parts[-1].append(at)
+    for index in values:
+        if parts and _measure_used_width(min_widths, [*labels, *parts[-1], index]) <= width:
+            parts[-1].append(index)
         else:
-            parts.append([at])
+            parts.append([index])
     return parts or [[]]
 
 
-def fit_widths(whole: Sequence[int], least: Sequence[int], width: int) -> list[int]:
+def fit_widths(preferred: Sequence[int], smallest: Sequence[int], width: int) -> list[int]:
     """Return the widths of columns: the preferred widths, or an equal share of the available width."""
-    room = width - GAP * len(whole) - sum(least)
-    result = list(least)
-    wanting = sorted(range(len(whole)), key=lambda at: whole[at] - least[at])
+    available = width - GAP * len(preferred) - sum(smallest)
+    result = list(smallest)
+    by_need = sorted(range(len(preferred)), key=lambda index: preferred[index] - smallest[index])
     # the narrowest columns first, because they leave width for the others
-    for place, at in enumerate(wanting):
-        part = min(whole[at] - least[at], max(0, room) // (len(wanting) - place))
-        result[at] += part
-        room -= part
+    for position, index in enumerate(by_need):
+        extra = min(preferred[index] - smallest[index], max(0, available) // (len(by_need) - position))
+        result[index] += extra
+        available -= extra
     return result
 
 
 def _measure_used_width(widths: Sequence[int], columns: Sequence[int]) -> int:
-    return sum(widths[at] + GAP for at in columns)
+    return sum(widths[index] + GAP for index in columns)
 
 
-def _width(table: Table, at: int) -> tuple[int, int]:
+def _measure_width(table: Table, index: int) -> tuple[int, int]:
     """Return the preferred and the smallest width of a column. Headings can wrap, but numbers and plots can't."""
     from rich.cells import cell_len
 
-    head, entries = table.heads[at], [line.entries[at] for line in table.lines]
-    longest = max((cell_len(escape_terminal(entry.text)) for entry in entries), default=0)
+    head, entries = table.heads[index], [line.entries[index] for line in table.lines]
+    longest_text = max((cell_len(escape_terminal(entry.text)) for entry in entries), default=0)
     words = [cell_len(word) for word in escape_terminal(head.text).split()]
-    whole = max(longest, cell_len(escape_terminal(head.text)))
+    preferred = max(longest_text, cell_len(escape_terminal(head.text)))
     if head.is_number or any(entry.is_code for entry in entries):
-        return whole, max([longest, min(HEADING, whole), *words])
+        return preferred, max([longest_text, min(HEADING, preferred), *words])
     paths = (cell_len(word) for entry in entries for word in escape_terminal(entry.text).split() if "/" in word)
-    return whole, min(whole, max([READABLE, *(wide for wide in paths if wide <= PATH)]))
+    return preferred, min(preferred, max([READABLE, *(path_width for path_width in paths if path_width <= PATH)]))
 
 
-def _table(
-    table: Table, columns: Sequence[int], widths: Widths, width: int, above: Sequence[int] = ()
+def _render_table(
+    table: Table, columns: Sequence[int], widths: Widths, width: int, label_columns: Sequence[int] = ()
 ) -> "RenderableType":
-    """Return a table of some columns. Entries of columns in `above` are on a separate line above each row."""
+    """Return a table of some columns. Entries of columns in `label_columns` are on a separate line above each row."""
     from rich.console import Group
     from rich.padding import Padding
     from rich.text import Text as Styled
 
-    indent = GAP if above else 0
-    fitted = fit_widths([widths.whole[at] for at in columns], [widths.least[at] for at in columns], width - indent)
-    heads = [(table.heads[at], wide) for at, wide in zip(columns, fitted, strict=True)]
-    lines = [[line.entries[at] for at in columns] for line in table.lines]
-    if not above:
-        return _grid(heads, lines)
+    indent = GAP if label_columns else 0
+    fitted_widths = fit_widths(
+        [widths.whole[index] for index in columns], [widths.least[index] for index in columns], width - indent
+    )
+    heads = [(table.heads[index], column_width) for index, column_width in zip(columns, fitted_widths, strict=True)]
+    lines = [[line.entries[index] for index in columns] for line in table.lines]
+    if not label_columns:
+        return _make_grid(heads, lines)
     # the side of the box adds one character
-    parts: list[RenderableType] = [Padding(_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
+    parts: list[RenderableType] = [Padding(_make_grid(heads, []), (0, 0, 0, indent - 1), expand=False)]
     for line, entries in zip(table.lines, lines, strict=True):
-        parts.append(Styled((" " * GAP).join(filter(None, (escape_terminal(line.entries[at].text) for at in above)))))
-        parts.append(Padding(_grid(heads, [entries], headed=False), (0, 0, 0, indent), expand=False))
+        parts.append(
+            Styled(
+                (" " * GAP).join(filter(None, (escape_terminal(line.entries[index].text) for index in label_columns)))
+            )
+        )
+        parts.append(Padding(_make_grid(heads, [entries], has_heading=False), (0, 0, 0, indent), expand=False))
     return Group(*parts)
 
 
-def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, headed: bool = True) -> "Grid":
+def _make_grid(
+    heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *, has_heading: bool = True
+) -> "Grid":
     """Return a grid with headings and rows. `heads` contains the width of each column."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table as Grid
     from rich.text import Text as Styled
 
-    table = Grid(box=SIMPLE_HEAD, show_header=headed, show_edge=headed, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    table = Grid(
+        box=SIMPLE_HEAD, show_header=has_heading, show_edge=has_heading, pad_edge=False, padding=(0, GAP - 1, 0, 0)
+    )
     for head, width in heads:
         table.add_column(
             Styled(escape_terminal(head.text)),
@@ -235,14 +253,14 @@ def _grid(heads: Sequence[tuple[Head, int]], lines: Sequence[Sequence[Entry]], *
     for entries in lines:
         table.add_row(
             *(
-                Styled(escape_terminal(entry.text), _style(head, entry))
+                Styled(escape_terminal(entry.text), _choose_style(head, entry))
                 for (head, _), entry in zip(heads, entries, strict=True)
             )
         )
     return table
 
 
-def _style(head: Head, entry: Entry) -> str:
+def _choose_style(head: Head, entry: Entry) -> str:
     """Return the style of an entry: bold for a highlighted entry or a verdict, with the verdict's color."""
     colour = next((COLOURS[word] for word in COLOURS if head.is_verdict and word in entry.text), "")
     return " ".join(filter(None, ["bold" if entry.stands_out or colour else "", colour]))

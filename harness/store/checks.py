@@ -1,7 +1,7 @@
 """Consistency checks of a run's files, for example that every name that they refer to is part of the run.
 
 The dataclasses in `harness.model` check types and ranges. This module checks relations between their fields. All
-functions raise ValueError with a clause.
+functions raise ValueError. Its message is a clause that describes the problem.
 """
 
 import math
@@ -19,17 +19,17 @@ from harness.model.run import Group, Run
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Claim, Comparison, Expectation, Need, Scenario
 
 #: The pattern of names that become file names: names of runs, environments and scenarios.
-_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
+_NAME_PATTERN = re.compile(r"[^/\x00-\x1f\x7f]{1,200}")
 
-#: The names of the facts about a machine that are numbers.
-_NUMBERS = re.compile(r"cores|cpus|index|pcie_(generation|width)(_most)?|.*_(bytes|watts)|.*(?<!locked)_sm_clock.*_mhz")
+#: The pattern of the names of machine facts whose values are numbers.
+_NUMERIC = re.compile(r"cores|cpus|index|pcie_(generation|width)(_most)?|.*_(bytes|watts)|.*(?<!locked)_sm_clock.*_mhz")
 
 #: The folder of artifacts in the folder of a run.
-_ARTIFACTS = "artifacts"
+_ARTIFACTS_FOLDER = "artifacts"
 
 
 def check_run(run: Run) -> None:
-    """Check a run. Raises ValueError."""
+    """Check that the parts of a run are consistent. Raises ValueError."""
     check_name("id", run.id)
     check_instant("started", run.started)
     for machine in filter(None, [run.machine, *(machine_facts.machine for machine_facts in run.machines)]):
@@ -48,23 +48,23 @@ def check_run(run: Run) -> None:
     for absence in run.plan.unavailable:
         _check_cell(absence.cell, scenarios, environments)
     _check_known("reference", [run.reference], environments)
-    on_devices = {*environments, *(f"{name}:{device}" for name in environments for device in Device)}
-    _check_known("images", run.images, on_devices)
-    _check_known("pins", run.pins, on_devices)
+    environments_on_devices = {*environments, *(f"{name}:{device}" for name in environments for device in Device)}
+    _check_known("images", run.images, environments_on_devices)
+    _check_known("pins", run.pins, environments_on_devices)
     _check_known("sources", run.sources, scenarios)
     _check_known("scripts", run.scripts, scenarios)
-    groups = [group.name for group in run.plan.groups]
-    _check_known("stops", run.stops, groups)
+    group_names = [group.name for group in run.plan.groups]
+    _check_known("stops", run.stops, group_names)
     for look in run.looks:
-        _check_known("looks", look, groups)
+        _check_known("looks", look, group_names)
 
 
 def launch_check(run: Run) -> Callable[[Launch], None]:
-    """Return a function that checks a launch of the run. It raises ValueError."""
-    planned = {group.name: {cell.key for cell in group.cells} for group in run.plan.groups}
+    """Return a function that checks a launch of the run. The function raises ValueError."""
+    planned_cells = {group.name: {cell.key for cell in group.cells} for group in run.plan.groups}
 
     def check(launch: Launch) -> None:
-        if launch.cell.key not in planned.get(launch.group, ()):
+        if launch.cell.key not in planned_cells.get(launch.group, ()):
             raise ValueError(f"the plan doesn't include the cell {launch.cell} in a group {launch.group}")
         check_launch(launch)
 
@@ -72,10 +72,10 @@ def launch_check(run: Run) -> Callable[[Launch], None]:
 
 
 def check_launch(launch: Launch) -> None:
-    """Check a launch without its run. Raises ValueError."""
+    """Check the values of a launch, but not whether its run planned it. Raises ValueError."""
     for values in (launch.phases, launch.phases_cpu, launch.resources):
         for name, value in values.items():
-            if 0.0 < value < LEAST:  # the type only checks the ends of the range
+            if 0.0 < value < LEAST:  # the type checks only the ends of the range
                 raise ValueError(f"{name} is out of range")
     if any(0.0 < (sample.cpu_seconds or 0.0) < LEAST for sample in (*launch.samples, *launch.alone)):
         raise ValueError("the CPU time of a sample is out of range")
@@ -86,48 +86,48 @@ def check_launch(launch: Launch) -> None:
     check_instant("started", launch.started)
     for name in launch.artifacts:
         parts = PurePosixPath(name).parts
-        if parts[:1] != (_ARTIFACTS,) or ".." in parts or "\0" in name:
-            raise ValueError(f"the artifact {name!r} is not below {_ARTIFACTS}/")
+        if parts[:1] != (_ARTIFACTS_FOLDER,) or ".." in parts or "\0" in name:
+            raise ValueError(f"the artifact {name!r} is not below {_ARTIFACTS_FOLDER}/")
 
 
-def check_name(what: str, name: str) -> None:
+def check_name(label: str, name: str) -> None:
     """Check a text that becomes a file name. Raises ValueError."""
-    if not _NAME.fullmatch(name) or name in (".", ".."):
-        raise ValueError(f"{what} is {name[:200]!r}, which isn't a valid name")
+    if not _NAME_PATTERN.fullmatch(name) or name in (".", ".."):
+        raise ValueError(f"{label} is {name[:200]!r}, which isn't a valid name")
 
 
-def check_instant(what: str, text: str) -> None:
+def check_instant(label: str, text: str) -> None:
     """Check that a text is a time in ISO 8601. Raises ValueError."""
     try:
         datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError(f"{what} is {text[:100]!r}, which isn't a valid time") from None
+        raise ValueError(f"{label} is {text[:100]!r}, which isn't a valid time") from None
 
 
-def _index_by_name(what: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
+def _index_by_name(label: str, entries: Iterable[Any], check: Callable[[str], None] | None = None) -> dict[str, Any]:
     by_name: dict[str, Any] = {}
     for entry in entries:
         if check is None:
-            check_name(what, entry.name)
+            check_name(label, entry.name)
         if by_name.setdefault(entry.name, entry) is not entry:
-            raise ValueError(f"{what} has {entry.name} twice")
+            raise ValueError(f"{label} has {entry.name} twice")
     return by_name
 
 
-def _check_known(what: str, names: Iterable[str], allowed: Collection[str]) -> None:
+def _check_known(label: str, names: Iterable[str], allowed: Collection[str]) -> None:
     for name in names:
         if name not in allowed:
-            raise ValueError(f"{what} names {name[:200]!r}, which is not part of the run")
+            raise ValueError(f"{label} names {name[:200]!r}, which is not part of the run")
 
 
 def _check_facts(facts: Mapping[str, Any], depth: int = DEPTH) -> None:
     if problem := find_problem(facts, depth):
         raise ValueError(problem)
-    cards = facts.get("gpus")
-    if isinstance(cards, list) and not all(isinstance(card, Mapping) for card in cards):
+    gpus = facts.get("gpus")
+    if isinstance(gpus, list) and not all(isinstance(gpu, Mapping) for gpu in gpus):
         raise ValueError("gpus has an entry that isn't an object")
     for name, value in facts.items():
-        if _NUMBERS.fullmatch(name) and value is not None and not _is_number(value):
+        if _NUMERIC.fullmatch(name) and value is not None and not _is_number(value):
             raise ValueError(f"{name[:100]} is {str(value)[:100]!r}, which isn't a valid number")
         for element in value if isinstance(value, list) else [value]:
             if isinstance(element, Mapping):
@@ -157,66 +157,66 @@ def _check_environment(environment: Environment) -> None:
 
 
 def _check_scenario(scenario: Scenario) -> None:
-    axes, whose = scenario.axes, f"of the scenario {scenario.name}"
-    check_name(f"the file {whose}", scenario.path.name)
+    axes, of_scenario = scenario.axes, f"of the scenario {scenario.name}"
+    check_name(f"the file {of_scenario}", scenario.path.name)
     # a scenario with two versions has a folder with files for each version
-    named = [*scenario.files, *filter(None, [scenario.script])]
-    for part in (part for name in named for part in name.split("/")):
-        check_name(f"a file {whose}", part)
+    file_names = [*scenario.files, *filter(None, [scenario.script])]
+    for part in (part for file_name in file_names for part in file_name.split("/")):
+        check_name(f"a file {of_scenario}", part)
     for axis, values in axes.items():
         if not values:
-            raise ValueError(f"the axis {axis} {whose} is empty")
-    _check_known(f"environ {whose}", scenario.environ, axes)
-    _check_known(f"settings {whose}", scenario.settings, axes)
-    _check_known(f"sweeps {whose}", scenario.sweeps, axes)
+            raise ValueError(f"the axis {axis} {of_scenario} is empty")
+    _check_known(f"environ {of_scenario}", scenario.environ, axes)
+    _check_known(f"settings {of_scenario}", scenario.settings, axes)
+    _check_known(f"sweeps {of_scenario}", scenario.sweeps, axes)
     for axis in scenario.sweeps:
-        _check_sweep(axes[axis], f"the sweep {axis} {whose}")
-    points: list[Axes] = [scenario.default, *scenario.exclude]
+        _check_sweep(axes[axis], f"the sweep {axis} {of_scenario}")
+    axis_values: list[Axes] = [scenario.default, *scenario.exclude]
     entries: list[Need | Expectation | Claim] = [*scenario.needs, *scenario.expect, *scenario.claims]
-    points += [entry.when for entry in entries]
-    points += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
-    points += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
-    for point in points:
-        _check_point(point, axes, whose)
+    axis_values += [entry.when for entry in entries]
+    axis_values += [pick.axes for comparison in scenario.compare for pick in comparison.pick]
+    axis_values += [side.axes for claim in scenario.claims for side in (claim.worse, claim.better) if side]
+    for values_by_axis in axis_values:
+        _check_point(values_by_axis, axes, of_scenario)
     for comparison in scenario.compare:
         if comparison.along != ENVIRONMENT:
-            _check_along(comparison, scenario, whose)
+            _check_along(comparison, scenario, of_scenario)
     for comparison in scenario.compare:
         for pick in comparison.pick:
-            _check_requirements(pick.requires, whose)
+            _check_requirements(pick.requires, of_scenario)
     for entry in entries:
         if not isinstance(entry, Claim):
-            _check_requirements(entry.requires, whose)
+            _check_requirements(entry.requires, of_scenario)
     if problem := find_problem([expectation.value for expectation in scenario.expect], DEPTH + 1):
         raise ValueError(problem)
 
 
-def _check_along(comparison: Comparison, scenario: Scenario, whose: str) -> None:
+def _check_along(comparison: Comparison, scenario: Scenario, of_scenario: str) -> None:
     along = comparison.along
     if along not in scenario.axes:
-        raise ValueError(f"a comparison {whose} is along {along[:100]!r}, which isn't an axis")
+        raise ValueError(f"a comparison {of_scenario} is along {along[:100]!r}, which isn't an axis")
     if along in scenario.sweeps:
-        raise ValueError(f"a comparison {whose} is along {along[:100]!r}, which is a sweep")
+        raise ValueError(f"a comparison {of_scenario} is along {along[:100]!r}, which is a sweep")
     values = [comparison.plus, *([comparison.against] if comparison.against else [])]
-    _check_known(f"a comparison {whose}", values, scenario.axes[along])
+    _check_known(f"a comparison {of_scenario}", values, scenario.axes[along])
 
 
-def _check_sweep(values: Sequence[str], what: str) -> None:
+def _check_sweep(values: Sequence[str], label: str) -> None:
     try:
         numbers = [float(value) for value in values]
     except ValueError:
-        raise ValueError(f"{what} has a value that isn't a number") from None
+        raise ValueError(f"{label} has a value that isn't a number") from None
     if not all(map(math.isfinite, numbers)) or not all(low < high for low, high in pairwise(numbers)):
-        raise ValueError(f"the values of {what} don't increase")
+        raise ValueError(f"the values of {label} don't increase")
 
 
-def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], whose: str) -> None:
+def _check_point(point: Axes, axes: Mapping[str, Sequence[str]], of_scenario: str) -> None:
     for axis, value in point.items():
         if value not in axes.get(axis, ()):
-            raise ValueError(f"{axis[:100]}={value[:100]} isn't a value of an axis {whose}")
+            raise ValueError(f"{axis[:100]}={value[:100]} isn't a value of an axis {of_scenario}")
 
 
-def _check_requirements(texts: Iterable[str], whose: str) -> None:
+def _check_requirements(texts: Iterable[str], of_scenario: str) -> None:
     from packaging.requirements import InvalidRequirement, Requirement
 
     for text in texts:
@@ -224,23 +224,23 @@ def _check_requirements(texts: Iterable[str], whose: str) -> None:
             Requirement(text)
         except InvalidRequirement:
             raise ValueError(
-                f"`requires` {whose} has {text[:100]!r}, which isn't a valid requirement (PEP 508)"
+                f"`requires` {of_scenario} has {text[:100]!r}, which isn't a valid requirement (PEP 508)"
             ) from None
 
 
 def _check_group(group: Group, scenarios: Mapping[str, Scenario], environments: Mapping[str, Environment]) -> None:
     if not group.cells:
         raise ValueError(f"the group {group.name} is empty")
-    members, devices = set(), group.device.split(",")
+    cell_keys, devices = set(), group.device.split(",")
     _check_known(f"the device of the group {group.name}", devices, list(Device))
     for cell in group.cells:
         if cell.scenario != group.scenario or cell.device not in devices:
             raise ValueError(f"the cell {cell} has a different scenario or device from its group")
         _check_cell(cell, scenarios, environments)
-        members.add(cell.key)
-    if len(members) != len(group.cells):
+        cell_keys.add(cell.key)
+    if len(cell_keys) != len(group.cells):
         raise ValueError(f"the group {group.name} has a cell twice")
-    if group.control is not None and group.control.key not in members:
+    if group.control is not None and group.control.key not in cell_keys:
         raise ValueError(f"the control of the group {group.name} isn't one of its cells")
     _check_known(f"the group {group.name}", group.axes, group.cells[0].axes)
 

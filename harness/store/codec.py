@@ -33,8 +33,8 @@ _NEWEST: dict[type, int] = {
     Summary: history.SCHEMA,
 }
 
-#: The numbers of a launch that recorded none.
-_NOTHING: Mapping[str, Any] = {}
+#: The empty mapping that launches without recorded values share.
+_EMPTY: Mapping[str, Any] = {}
 
 
 def _make_adapter(kind: type) -> "TypeAdapter[Any]":
@@ -43,12 +43,13 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
     return TypeAdapter(kind)
 
 
-#: Returns the adapter for a kind of document. It is created once, because that takes longer than reading a document.
-_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
+#: Returns the adapter for a kind of document. An adapter is created once, because creating it takes longer than reading
+#: a document.
+_get_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
 def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
-    """Return a run, a launch or a summary as JSON. Without `indent`, it is on one line.
+    """Return a run, a launch or a summary as JSON. Without `indent`, the JSON is on one line.
 
     Numbers that aren't finite become null.
     """
@@ -61,7 +62,7 @@ def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
             phases_cpu=dict(value.phases_cpu),
             resources=dict(value.resources),
         )
-    data: bytes = _adapter(type(value)).dump_json(value, indent=indent)
+    data: bytes = _get_adapter(type(value)).dump_json(value, indent=indent)
     return data
 
 
@@ -70,13 +71,13 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
     from pydantic import ValidationError
 
     try:
-        value: Stored = _adapter(kind).validate_json(data, strict=True)
+        value: Stored = _get_adapter(kind).validate_json(data, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        if first["type"] == "json_invalid":
-            raise DamagedError(where, f"it isn't valid JSON: {first['ctx']['error']}") from None
-        place = ".".join(str(part) for part in first["loc"]) or "the document"
-        raise DamagedError(where, f"{place[:200]}: {first['msg'].removeprefix('Value error, ')}") from None
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        if first_error["type"] == "json_invalid":
+            raise DamagedError(where, f"it isn't valid JSON: {first_error['ctx']['error']}") from None
+        location = ".".join(str(part) for part in first_error["loc"]) or "the document"
+        raise DamagedError(where, f"{location[:200]}: {first_error['msg'].removeprefix('Value error, ')}") from None
     if value.schema > _NEWEST[kind]:
         raise UsageError(
             f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {_NEWEST[kind]}.",
@@ -86,7 +87,7 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
 
 
 class LaunchCompactor:
-    """Reduces the memory that the launches of a run need, because a run can have thousands of launches.
+    """A converter that reduces the memory that launches need, because a run can have thousands of launches.
 
     Numbers are stored as columns, and equal values of several launches become one object.
     """
@@ -132,28 +133,28 @@ class LaunchCompactor:
 
     def _make_numbers(self, numbers: Mapping[str, float]) -> Mapping[str, float]:
         if not numbers:
-            return _NOTHING
+            return _EMPTY
         names = tuple(numbers)
         if names not in self._places:
             self._places[names] = {name: place for place, name in enumerate(names)}
         return Numbers(numbers.values(), self._places[names])
 
     def _share_values(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the values as a shared object. Lists and mappings in it are shared separately too."""
-        parts = {name: self._share(v) if isinstance(v, list | dict) else v for name, v in values.items()}
-        return self._share(parts) if parts else _NOTHING
+        """Return the values as a shared object. Lists and mappings in the values are shared separately too."""
+        shared_parts = {name: self._share(v) if isinstance(v, list | dict) else v for name, v in values.items()}
+        return self._share(shared_parts) if shared_parts else _EMPTY
 
     def _share(self, value: _Value) -> _Value:
         # version 2 of this format distinguishes 1, 1.0 and True, and ignores whether parts are the same object
-        shared: _Value = self._values.setdefault(marshal.dumps(value, 2), value)  # type: ignore[arg-type]
-        return shared
+        shared_value: _Value = self._values.setdefault(marshal.dumps(value, 2), value)  # type: ignore[arg-type]
+        return shared_value
 
     def _share_text(self, text: str) -> str:
         return self._texts.setdefault(text, text)
 
 
 def load_profile(data: bytes, where: object) -> Profile:
-    """Parse a profile, which comes from an untrusted script. Raises UsageError as `load`, and for invalid numbers."""
+    """Parse a profile, which comes from an untrusted script. Raises UsageError like `load`, and for invalid numbers."""
     profile = load(Profile, data, where)
     if profile.calls < 1 or profile.steps < 1:
         raise DamagedError(where, "its calls or steps aren't a valid number")

@@ -34,7 +34,7 @@ from harness.store.signature import is_from_here, sign
 
 #: The number of slashes in the path of an artifact that harness itself wrote: artifacts/LAUNCH/NAME. The scenario's
 #: artifacts are in subfolders.
-_OWN = 2
+_OWN_SLASHES = 2
 
 #: The disk space that a new run needs, in bytes. A launch needs some kilobytes, plus at most 64 KiB of error output.
 ROOM = 64 * 1024 * 1024
@@ -44,12 +44,12 @@ ROOM = 64 * 1024 * 1024
 RUN_MOST, LINE_MOST, PROFILE_MOST = 256 * 1024**2, 64 * 1024**2, 256 * 1024**2
 
 
-#: The name of a new run's folder.
-_RUN = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
+#: The pattern of the name of a new run's folder.
+_RUN_NAME = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ-[0-9a-f]{4}(-\d+.*)?")
 
 
 class RunFolder:
-    """The folder of a run. If a file can't be written, raises CannotRunHereError, and leaves no incomplete file."""
+    """The folder of a run. Methods that can't write a file raise CannotRunHereError, and leave no incomplete file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -60,7 +60,7 @@ class RunFolder:
 
     @classmethod
     def create(cls, results: Path, run: str) -> "RunFolder":
-        """Create the folder of a new run, and check that it can be written and that there is enough disk space."""
+        """Create the folder of a new run, and check that the folder is writable and that there is enough disk space."""
         path, is_made = results / run, False
         try:
             str(path).encode()
@@ -71,11 +71,11 @@ class RunFolder:
         try:
             path.mkdir(parents=True)
             is_made = True
-            free = shutil.disk_usage(path).free
-            if free < ROOM:
+            free_bytes = shutil.disk_usage(path).free
+            if free_bytes < ROOM:
                 path.rmdir()
                 raise CannotRunHereError(
-                    f"{results} has {free / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
+                    f"{results} has {free_bytes / 2**20:.0f} MiB free; a run needs {ROOM / 2**20:.0f} MiB.",
                     "Free disk space, or choose another folder with --results.",
                 )
             write_atomically(path / "launches.jsonl", b"", synced=True)
@@ -125,17 +125,17 @@ class RunFolder:
         if not path.is_dir():
             return False
         names = {entry.name for entry in path.iterdir() if not is_unfinished(entry)}
-        return names == {"launches.jsonl"} or bool(not names and _RUN.fullmatch(path.name))
+        return names == {"launches.jsonl"} or bool(not names and _RUN_NAME.fullmatch(path.name))
 
     def discard(self) -> bool:
-        """Remove the folder of a run that ended before its first launch. Return False, and keep it, for other runs."""
+        """Remove the folder if its run ended before the first launch. Otherwise, keep the folder and return False."""
         if (self.path / "run.json").exists() or (self._launches.exists() and self._launches.stat().st_size):
             return False
         shutil.rmtree(self.path, ignore_errors=True)
         return True
 
     def write_run(self, run: Run, *, signed: bool = False) -> None:
-        """Write run.json completely or not at all. `signed` marks a run of this machine, which can be resumed here."""
+        """Write run.json atomically. If `signed`, sign it as a run of this machine, so that it can be resumed here."""
         with self._writing("run.json") as path:
             data = codec.dump(run, indent=2) + b"\n"
             write_atomically(path, sign(data) if signed else data, synced=True)
@@ -169,12 +169,12 @@ class RunFolder:
         with pause_garbage_collection():
             for number, line in enumerate(lines, 1):
                 if line.strip():
-                    where = f"{self._launches}, line {number}"
-                    launch = codec.load(Launch, line, where)
+                    source = f"{self._launches}, line {number}"
+                    launch = codec.load(Launch, line, source)
                     try:
                         check(launch)
                     except ValueError as error:
-                        raise DamagedError(where, str(error)) from None
+                        raise DamagedError(source, str(error)) from None
                     launches.append(compactor.compact(launch))
         return launches
 
@@ -186,12 +186,12 @@ class RunFolder:
         """
         for folder in (self.path, self.path / "charts", *self.path.glob("artifacts/*")):
             remove_unfinished(folder)
-        whole = sum(len(line) + 1 for line in self._read_lines())
-        torn = self._launches.stat().st_size > whole
-        if torn:
+        complete_size = sum(len(line) + 1 for line in self._read_lines())
+        has_torn_line = self._launches.stat().st_size > complete_size
+        if has_torn_line:
             with self._writing("launches.jsonl") as path:
-                os.truncate(path, whole)
-        return torn
+                os.truncate(path, complete_size)
+        return has_torn_line
 
     @property
     def is_torn(self) -> bool:
@@ -202,7 +202,7 @@ class RunFolder:
         return False  # the next reader of the file reports the error
 
     def _read_lines(self) -> Iterator[bytes]:
-        """Yield the complete lines of launches.jsonl one by one, because the file can be larger than the memory."""
+        """Yield the complete lines of launches.jsonl one by one, because the file may not fit in memory."""
         try:
             with os.fdopen(open_regular_file(Path(self._launches.name), within=self.path), "rb") as file:
                 while line := file.readline(LINE_MOST):
@@ -213,18 +213,18 @@ class RunFolder:
         except OSError as error:
             raise UsageError(f"{self._launches} cannot be read: {error.strerror}.") from None
 
-    def _read(self, name: str, most: int) -> bytes:
+    def _read(self, name: str, max_bytes: int) -> bytes:
         """Return the bytes of a file of the run.
 
         Raises UsageError if the file is missing, is a link, or isn't a regular file.
         """
         try:
-            return read(Path(name), within=self.path, most=most)
+            return read(Path(name), within=self.path, most=max_bytes)
         except OSError as error:
             raise UsageError(f"{self.path / name} cannot be read: {error.strerror}.") from None
 
     def _refuse_link(self, name: str) -> None:
-        """Raise UsageError if a path in the run's folder is a link, or goes through one."""
+        """Raise UsageError if a path in the run's folder is a link, or is in a linked folder."""
         path = self.path
         for part in Path(name).parts:
             path /= part
@@ -236,23 +236,23 @@ class RunFolder:
 
     def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
         """Write the artifacts of a launch to artifacts/`launch`/. Return their paths, relative to the run's folder."""
-        kept = []
+        relative_paths = []
         with self._writing("artifacts") as folder:
             for name, data in artifacts.items():
                 path = (folder / launch).joinpath(*(part for part in Path(name).parts if part not in ("/", "..")))
                 self._refuse_link(path.relative_to(self.path).as_posix())
                 write_atomically(path, data)
-                kept.append(path.relative_to(self.path).as_posix())
-        return kept
+                relative_paths.append(path.relative_to(self.path).as_posix())
+        return relative_paths
 
     def read_profiles(self, launch: Launch) -> dict[Part, Profile]:
         """Return the profiles among a launch's artifacts. Raises UsageError for a corrupt file or a newer schema."""
         # files in subfolders belong to the scenario
-        kept = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN}
+        own_artifacts = {Path(name).name: name for name in launch.artifacts if name.count("/") == _OWN_SLASHES}
         return {
             part: codec.load_profile(self._read(name, PROFILE_MOST), self.path / name)
             for part in Part
-            if (name := kept.get(f"{part.file}.json"))
+            if (name := own_artifacts.get(f"{part.file}.json"))
         }
 
     def write_reports(
@@ -260,7 +260,7 @@ class RunFolder:
     ) -> list[Path]:
         """Write the files of a report, including charts/NAME.svg, and remove the files of an older report.
 
-        Returns the paths of the files except charts. If a file can't be written, the error suggests to run `again`.
+        Returns the paths of the files except charts. If writing fails, the error suggests the command `again`.
         """
         charts: dict[str, str | bytes] = {}
         paths = []
@@ -277,40 +277,40 @@ class RunFolder:
                 path.unlink(missing_ok=True)
         return paths
 
-    def _write_charts(self, charts: Mapping[str, str | bytes], again: str) -> None:
+    def _write_charts(self, charts: Mapping[str, str | bytes], retry_command: str) -> None:
         """Replace the files in charts/ with `charts`, by name. Without charts, remove the folder."""
-        with self._writing("charts", again) as path:
+        with self._writing("charts", retry_command) as path:
             for name, text in charts.items():
                 write_atomically(path / name, text)
-            for old in path.glob("*.svg"):
-                if old.name not in charts:
-                    old.unlink(missing_ok=True)
+            for old_chart in path.glob("*.svg"):
+                if old_chart.name not in charts:
+                    old_chart.unlink(missing_ok=True)
             if not charts:
                 with suppress(OSError):  # the folder is missing, or contains other files
                     path.rmdir()
 
     @contextmanager
-    def _writing(self, name: str, again: str = "harness matrix --resume") -> Iterator[Path]:
+    def _writing(self, name: str, retry_command: str = "harness matrix --resume") -> Iterator[Path]:
         """Yield the path of a file or folder of the run, for writing. An OSError becomes a CannotRunHereError.
 
-        `again` is the command that repeats the interrupted work; the error adds the run's folder to it.
+        The error suggests `retry_command`, followed by the run's folder, to repeat the interrupted work.
         """
         self._refuse_link(name)
         path = self.path / name
         try:
             yield path
         except OSError as error:
-            problem, first = f"{path} cannot be written: {error.strerror}.", suggest_remedy(error)
+            problem, remedy = f"{path} cannot be written: {error.strerror}.", suggest_remedy(error)
             if not (self.path / "run.json").exists():
-                raise CannotRunHereError(problem, f"{first}, then start the run again.") from None
+                raise CannotRunHereError(problem, f"{remedy}, then start the run again.") from None
             raise CannotRunHereError(
-                f"{problem} Finished launches are saved.", f"{first}, then continue with: {again} {self.path}"
+                f"{problem} Finished launches are saved.", f"{remedy}, then continue with: {retry_command} {self.path}"
             ) from None
 
 
 @contextmanager
 def pause_garbage_collection() -> Iterator[None]:
-    """Disable the garbage collector in the block, and exclude the objects that exist then from later collections.
+    """Disable the garbage collector in the block. Later collections ignore objects that exist when the block ends.
 
     Reading a run creates hundreds of thousands of objects, and hardly any of them becomes garbage.
     """

@@ -15,13 +15,13 @@ from harness.files import create_file, get_data_dir, read
 #: The length of the secret in bytes. The hash has the same length.
 _LENGTH = 32
 
-#: The end of a JSON object with several lines: without a signature, and with a signature.
+#: The end of a JSON object with several lines. The first is without a signature, and the second is with a signature.
 _END = b"\n}\n"
 _SIGNED_END = re.compile(rb',\n  "signature": "([0-9a-f]{64})"\n}\n\Z')
 
 
 def sign(document: bytes) -> bytes:
-    """Add a signature to a JSON object (indented by two), as its last key, and return the object.
+    """Add a signature to a JSON object (indented by 2 spaces), as its last key, and return the object.
 
     The signature is the HMAC-SHA-256 of the other keys, in hexadecimal digits. The secret is created at its first use.
     If the secret can't be stored, the object is returned without a signature.
@@ -56,15 +56,15 @@ def _compute_signature(secret: bytes, data: bytes) -> str:
 
 
 def _load_secret() -> bytes:
-    """Return the secret, which is created if it is missing. If several processes create it at once, the first one wins.
+    """Return the secret. If it is missing, create it. If several processes create it at once, the first one wins.
 
-    Raises OSError if it can't be stored.
+    Raises OSError if the secret can't be stored.
     """
     path = _get_path()
     if not path.exists():
-        with create_file(path) as part:
-            handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            with os.fdopen(handle, "wb") as file:
+        with create_file(path) as temporary_path:
+            descriptor = os.open(temporary_path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
                 file.write(secrets.token_bytes(_LENGTH))
                 file.flush()
                 os.fsync(file.fileno())

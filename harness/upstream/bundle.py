@@ -19,7 +19,7 @@ from harness.catalog.locks import lock_file
 from harness.catalog.project import Project
 from harness.files import write_atomically
 from harness.model.environment import Device, Environment
-from harness.model.environment import pins as locked
+from harness.model.environment import pins as parse_pins
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
@@ -31,7 +31,7 @@ from harness.upstream.issue import TRACKERS, issue, list_commands, requirements,
 from harness.upstream.standalone import make_standalone
 
 #: Common names of users and machines, which don't identify anybody and aren't hidden.
-_NOBODY = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
+_GENERIC_NAMES = {"", "root", "user", "ubuntu", "debian", "runner", "admin", "localhost"}
 
 
 def write(
@@ -41,10 +41,10 @@ def write(
     environments: Sequence[str] = (),
     axes: Axes | None = None,
 ) -> list[Path]:
-    """Write the bundle of a run into its folder, as files and as a zip file. Returns the paths of the text and the zip.
+    """Write the bundle of a run into its folder, as files and as a zip file. Returns the paths of issue.md and the zip.
 
     By default, the bundle is about the main comparison of the run. `scenarios`, `environments` and `axes` select one or
-    two other cells. If these have no result, there is no text for an issue, and the path of the script is returned
+    two other cells. If these have no result, the bundle has no issue.md, and the path of the script is returned
     instead.
 
     Raises UsageError for an unknown tracker, for a folder that doesn't contain a run, and for an invalid selection.
@@ -58,15 +58,15 @@ def write(
             f"{folder} has profiles instead of measurements.", "Pass the folder of a run of harness matrix."
         )
     has_selection = bool(scenarios or environments or axes)
-    about = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
-    if len({side.cell.device for side in about.sides}) > 1:
+    topic = select(results, scenarios, environments, axes or {}) if has_selection else subject(results)
+    if len({side.cell.device for side in topic.sides}) > 1:
         raise UsageError(
             "A bundle is about one device, but these cells were measured on the CPU and on a GPU.",
             f"Select one with -a {DEVICE}={Device.CPU} or -a {DEVICE}={Device.GPU}.",
         )
-    texts = files(results, tracker, folder, about)
-    packed = BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    texts = files(results, tracker, folder, topic)
+    zip_data = BytesIO()
+    with zipfile.ZipFile(zip_data, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in texts.items():
             # all files have the same time stamp, so that the same run always gives the same zip file
             archive.writestr(zipfile.ZipInfo(f"bundle/{name}", (1980, 1, 1, 0, 0, 0)), text)
@@ -74,59 +74,59 @@ def write(
         (folder / "bundle").mkdir(exist_ok=True)
         for name, text in texts.items():
             write_atomically(folder / "bundle" / name, text)
-        write_atomically(folder / "bundle.zip", packed.getvalue())
+        write_atomically(folder / "bundle.zip", zip_data.getvalue())
     except OSError as error:
         raise CannotRunHereError(f"{folder}/bundle cannot be written: {error.strerror}.") from None
     return [folder / "bundle" / next(iter(texts)), folder / "bundle.zip"]
 
 
-def files(results: Results, tracker: str, folder: Path, about: Subject) -> dict[str, str]:
+def files(results: Results, tracker: str, folder: Path, topic: Subject) -> dict[str, str]:
     """Return the files of a bundle by name, without the names of this machine and its user."""
     run = results.run
     hide = _make_hider(folder)
-    code = _make_code(run, about)
+    code = _make_code(run, topic)
     code = hide(code, _find_names(code))
-    device = about.worse.cell.device
-    required = {
+    device = topic.worse.cell.device
+    requirement_files = {
         f"requirements-{environment.name}.txt": _list_packages(run, environment, device)
-        for environment in about.environments
+        for environment in topic.environments
     }
     contents = {
         "repro.py": code,
-        "repro.ipynb": _make_notebook(about, code, required),
-        **required,
+        "repro.ipynb": _make_notebook(topic, code, requirement_files),
+        **requirement_files,
         "run.json": json.dumps(_remove_paths(json.loads(codec.dump(run)), hide), indent=2) + "\n",
     }
-    return {"issue.md": issue(results, about, code, tracker, hide), **contents} if about.has_results else contents
+    return {"issue.md": issue(results, topic, code, tracker, hide), **contents} if topic.has_results else contents
 
 
 def _list_packages(run: Run, environment: Environment, device: Device) -> str:
-    """Return the packages of an environment. If the lock file hasn't changed since the run, they have hashes."""
+    """Return the requirements file of an environment, with hashes if the lock file hasn't changed since the run."""
     path = lock_file(Project.find(), environment, device)
     try:
-        text = path.read_text(encoding="utf-8")
+        lock_text = path.read_text(encoding="utf-8")
     except OSError:
-        text = ""
-    plain = "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
-    recorded = pins(run, environment.name, device)
-    return plain if plain and locked(plain) == recorded else requirements(recorded)
+        lock_text = ""
+    content = "".join(line for line in lock_text.splitlines(keepends=True) if not line.lstrip().startswith("#"))
+    recorded_pins = pins(run, environment.name, device)
+    return content if content and parse_pins(content) == recorded_pins else requirements(recorded_pins)
 
 
 def _make_hider(folder: Path) -> Callable[..., str]:
     """Return a function that removes folders of this machine, and the names of the machine and its user, from a text.
 
-    Its second argument contains words that must stay.
+    The second argument of the function contains words that must stay.
     """
-    places = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
-    paths = {str(path) for place in places for path in (place, place.resolve()) if len(path.parts) > 1}
+    folders = [Project.find().root, folder.absolute(), Path.cwd(), Path.home(), package_data.FOLDER]
+    paths = {str(path) for root in folders for path in (root, root.resolve()) if len(path.parts) > 1}
     names = {platform.node(), platform.node().partition(".")[0]}
     with suppress(OSError, KeyError):
         names.add(getpass.getuser())
 
-    def hide(text: str, but: Collection[str] = ()) -> str:
+    def hide(text: str, kept_words: Collection[str] = ()) -> str:
         for path in sorted(paths, key=len, reverse=True):
             text = re.sub(re.escape(path) + r"(?![\w.-])/?", "", text)
-        for name in sorted(names - _NOBODY - set(but), key=len, reverse=True):
+        for name in sorted(names - _GENERIC_NAMES - set(kept_words), key=len, reverse=True):
             text = re.sub(rf"(?<![\w-]){re.escape(name)}(?![\w-])", "(hidden)", text)
         return text
 
@@ -151,16 +151,16 @@ def _remove_paths(value: Any, hide: Callable[[str], str]) -> Any:
     return value
 
 
-def _make_code(run: Run, about: Subject) -> str:
+def _make_code(run: Run, topic: Subject) -> str:
     """Return the text of repro.py."""
-    scenario = about.worse.scenario
+    scenario = topic.worse.scenario
     project = Project.find()
     text = run.scripts.get(scenario.name)
     if text is None:
         text = _find_code(run, scenario.name, project)
     sides = [
         {
-            "label": about.label(side),
+            "label": topic.label(side),
             "arguments": {
                 axis: value
                 for axis, value in side.cell.anywhere.axes.items()
@@ -168,18 +168,18 @@ def _make_code(run: Run, about: Subject) -> str:
             },
             "environ": {axis: side.cell.axes[axis] for axis in scenario.environ if side.cell.axes.get(axis)},
         }
-        for side in about.sides
+        for side in topic.sides
     ]
-    is_of_step = about.of.startswith(PRINTED) or about.of in PERCENTILES or (scenario.script and about.of != PEAK)
-    quantity = STEP if is_of_step else about.of
+    is_step_time = topic.of.startswith(PRINTED) or topic.of in PERCENTILES or (scenario.script and topic.of != PEAK)
+    quantity = STEP if is_step_time else topic.of
     kit = project.root / "scenarios" / "kit"
     kit = kit if kit.is_dir() else package_data.FOLDER / "scenarios" / "kit"
-    head = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(about)}\n\n{list_commands(run, about)}"
-    return make_standalone(scenario, text, kit, sides, of=quantity, about=head)
+    header = f"{scenario.title.rstrip('.')}.\n\nMeasured: {sentence(topic)}\n\n{list_commands(run, topic)}"
+    return make_standalone(scenario, text, kit, sides, of=quantity, about=header)
 
 
 def _find_code(run: Run, name: str, project: Project) -> str:
-    """Return the text of a project's scenario as it was measured. Raises UsageError if it isn't known."""
+    """Return the text of a project's scenario as it was measured. Raises UsageError if it can't be found."""
     paths = [folder / f"{name}.py" for folder in project.scenario_folders]
     for path in paths:
         # an older run has no hash, so the file in the working tree is used
@@ -198,20 +198,20 @@ def _find_code(run: Run, name: str, project: Project) -> str:
     )
 
 
-def _make_notebook(about: Subject, code: str, required: Mapping[str, str]) -> str:
-    """Return a notebook that creates the environments and runs repro.py. It is plain Python, for Colab and similar."""
-    texts = {"repro.py": code, **required}
-    environments = {environment.name: environment.python for environment in about.environments}
-    bin_python = [f"{side.environment.name}/bin/python" for side in about.sides]
+def _make_notebook(topic: Subject, code: str, requirement_files: Mapping[str, str]) -> str:
+    """Return a notebook that creates the environments and runs repro.py. It is plain Python, and runs on Colab too."""
+    texts = {"repro.py": code, **requirement_files}
+    environments = {environment.name: environment.python for environment in topic.environments}
+    bin_python = [f"{side.environment.name}/bin/python" for side in topic.sides]
     cells = [
-        ("markdown", f"**{about.worse.scenario.title}**\n\n{sentence(about)}\n\nRun all cells."),
+        ("markdown", f"**{topic.worse.scenario.title}**\n\n{sentence(topic)}\n\nRun all cells."),
         (
             "code",
             f"# the script, and the packages of each environment\nFILES = {json.dumps(texts, indent=1)}\n"
             "for name, text in FILES.items():\n    with open(name, 'w', encoding='utf-8') as file:\n"
             "        file.write(text)",
         ),
-        ("code", _MAKE.replace("@environments@", repr(environments))),
+        ("code", _MAKE_ENVIRONMENTS.replace("@environments@", repr(environments))),
         (
             "code",
             f"run({', '.join(map(repr, [bin_python[0], 'repro.py', *(bin_python if len(environments) > 1 else [])]))})",
@@ -226,7 +226,7 @@ def _make_notebook(about: Subject, code: str, required: Mapping[str, str]) -> st
 
 
 #: The notebook cell that creates virtual environments, because the notebook rarely has the release's Python version.
-_MAKE = """\
+_MAKE_ENVIRONMENTS = """\
 import importlib.util
 import subprocess
 import sys
@@ -234,9 +234,9 @@ import sys
 
 def run(*command):
     print("$", *command, flush=True)
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
-    print(done.stdout)
-    done.check_returncode()
+    process = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    print(process.stdout)
+    process.check_returncode()
 
 
 if importlib.util.find_spec("uv") is None:

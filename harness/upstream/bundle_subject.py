@@ -21,11 +21,11 @@ from harness.report import format
 #: Values or globs for each axis.
 Axes = Mapping[str, Sequence[str]]
 
-#: The packages of nightly wheels. Forms for issues ask whether a nightly has the problem.
-_NIGHTLIES = ("tf-nightly", "tf-nightly-cpu")
+#: The packages of nightly wheels. Issue forms ask whether a nightly has the problem.
+_NIGHTLY_PACKAGES = ("tf-nightly", "tf-nightly-cpu")
 
-#: Outcomes of claims that can't be the subject.
-_NOTHING = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
+#: Outcomes without a measured value. A claim with such an outcome can't be the subject.
+_OUTCOMES_WITHOUT_VALUE = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ class Subject:
     @property
     def is_turned(self) -> bool:
         """Whether the value of the better side is larger, so that the sides should be swapped."""
-        equal = 0.0 if isinstance(self.ratio, Difference) else 1.0
-        return self.ratio is not None and self.ratio.value < equal
+        neutral_value = 0.0 if isinstance(self.ratio, Difference) else 1.0
+        return self.ratio is not None and self.ratio.value < neutral_value
 
     @property
     def turned(self) -> "Subject":
@@ -92,8 +92,9 @@ class Subject:
     @property
     def shared(self) -> list[str]:
         """The properties that the sides have in common: the environment if it is the same, and axis values."""
-        alone = [self.worse.environment.name] if len(self.environments) == 1 else []
-        return [*alone, *(f"{axis}={value}" for axis, value in self.worse.cell.axes.items() if self._is_shared(axis))]
+        environment = [self.worse.environment.name] if len(self.environments) == 1 else []
+        axes = self.worse.cell.axes
+        return [*environment, *(f"{axis}={value}" for axis, value in axes.items() if self._is_shared(axis))]
 
     def _is_shared(self, axis: str) -> bool:
         return len({side.cell.axes.get(axis) for side in self.sides}) == 1
@@ -107,8 +108,8 @@ class Subject:
         """Format a value of the quantity with its unit."""
         match kind(self.of):
             case Quantity.BYTES:
-                sign, per = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
-                return f"{sign}{format.bytes_(abs(value))}{per}"
+                sign, suffix = "" if value >= 0 else "-", " per call" if self.of == GROWTH else ""
+                return f"{sign}{format.bytes_(abs(value))}{suffix}"
             case Quantity.COUNT:
                 return format.number(value)
         factor, unit = next(((f, u) for f, u in ((1.0, "s"), (1e3, "ms")) if value * f >= 1), (1e6, "µs"))
@@ -118,22 +119,24 @@ class Subject:
     def clause(self) -> str:
         """The result as a clause: `predict takes 4.10 times as long as model(x) (95 %: 3.90 to 4.30)`."""
         worse, ratio = self.label(self.worse), self.ratio
-        takes = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
-        what = "" if self.of == STEP else f" {self.of}:"
+        verb = "takes" if kind(self.of) in (Quantity.STEP, Quantity.SECONDS) else "has"
+        quantity = "" if self.of == STEP else f" {self.of}:"
         if self.worse.mean is None:
             return f"no result for {worse}"
         if self.better is None or ratio is None:
-            return f"{worse}{what} {self.amount(self.worse.mean.value)}"
+            return f"{worse}{quantity} {self.amount(self.worse.mean.value)}"
         better = self.label(self.better)
         if isinstance(ratio, Difference):
-            span = ratio.interval
-            between = (
-                f" ({format.level(self.level)}: {self.amount(span.low)} to {self.amount(span.high)})" if span else ""
+            interval = ratio.interval
+            suffix = (
+                f" ({format.level(self.level)}: {self.amount(interval.low)} to {self.amount(interval.high)})"
+                if interval
+                else ""
             )
-            return f"{worse}{what} {self.amount(ratio.value)} more than {better}{between}"
-        between = f" ({format.level(self.level)}: {format.format_interval(ratio.interval)})" if ratio.interval else ""
-        long = "as long" if takes == "takes" else "as much"
-        return f"{worse}{what} {takes} {format.number(ratio.value)} times {long} as {better}{between}"
+            return f"{worse}{quantity} {self.amount(ratio.value)} more than {better}{suffix}"
+        suffix = f" ({format.level(self.level)}: {format.format_interval(ratio.interval)})" if ratio.interval else ""
+        comparison = "as long" if verb == "takes" else "as much"
+        return f"{worse}{quantity} {verb} {format.number(ratio.value)} times {comparison} as {better}{suffix}"
 
 
 def subject(results: Results) -> Subject:
@@ -147,7 +150,7 @@ def subject(results: Results) -> Subject:
         results.claims, key=lambda entry: not any(place.outcome.holds for place in entry.places)
     ):
         for place in _order_places(results, claim_result):
-            if place.outcome not in _NOTHING:
+            if place.outcome not in _OUTCOMES_WITHOUT_VALUE:
                 candidate = _make_subject(results, claim_result.claim.of, place.worse, place.better)
                 if candidate is not None and place.estimate is not None and place.better is not None:
                     candidate = replace(candidate, ratio=place.estimate, level=place.level)
@@ -177,14 +180,16 @@ def _order_places(results: Results, claim_result: ClaimResult) -> list[ClaimPlac
     Among the former, newer releases come first, and nightlies last.
     """
     releases = {environment.name: environment.release for environment in results.run.environments}
-    wheels = find_nightlies(results)
-    holding = [place for place in claim_result.places if place.outcome.holds]
-    holding.sort(key=lambda place: (place.environment not in wheels, releases[place.environment]), reverse=True)
-    return [*holding, claim_result.at]
+    nightlies = find_nightlies(results)
+    holding_places = [place for place in claim_result.places if place.outcome.holds]
+    holding_places.sort(
+        key=lambda place: (place.environment not in nightlies, releases[place.environment]), reverse=True
+    )
+    return [*holding_places, claim_result.at]
 
 
 def select(results: Results, scenarios: Sequence[str], environments: Sequence[str], axes: Axes) -> Subject:
-    """Return a subject of one or two cells of the run, selected by names and globs. They may have no result.
+    """Return a subject of one or two cells of the run, selected by names and globs. The cells may have no result.
 
     Raises UsageError for a name that isn't in the run, and if no cell or more than two cells are selected.
     """
@@ -194,10 +199,10 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
         (environments, "environment", lambda cell: cell.environment),
         *((values, f"value of {axis}", partial(_get_value, axis)) for axis, values in axes.items()),
     ]
-    for patterns, noun, name in filters:
+    for patterns, noun, get_name in filters:
         if patterns:
-            selected = resolve(patterns, list(dict.fromkeys(map(name, cells))), noun)
-            cells = [cell for cell in cells if name(cell) in selected]
+            selected = resolve(patterns, list(dict.fromkeys(map(get_name, cells))), noun)
+            cells = [cell for cell in cells if get_name(cell) in selected]
     if len(cells) not in (1, 2):
         raise UsageError(
             f"{len(cells)} cells are selected, but a script can run only 1 or 2.",
@@ -206,27 +211,30 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
         )
     sides = [side for cell in cells if (side := _make_side(results, STEP, cell))]
     logs = log_ratios(sides[0].values, sides[-1].values) if len(sides) == 2 else []
-    about = Subject(
+    selected_subject = Subject(
         STEP, sides[0], sides[1] if len(sides) == 2 else None, combine([*map(exp_limited, logs)]) if logs else None
     )
-    return about.turned if about.is_turned else about
+    return selected_subject.turned if selected_subject.is_turned else selected_subject
 
 
 def _get_value(axis: str, cell: Cell) -> str:
     return cell.axes.get(axis, "")
 
 
-def move_subject(results: Results, about: Subject, name: str) -> Subject | None:
+def move_subject(results: Results, original: Subject, environment: str) -> Subject | None:
     """Return the comparison in another environment; None if a side has no result there.
 
     If the sides have different environments, only the environment of the worse side is replaced.
     """
-    cell = replace(about.worse.cell, environment=name)
-    if about.better is None:
-        return _make_subject(results, about.of, cell, None)
-    together = about.better.environment == about.worse.environment
+    cell = replace(original.worse.cell, environment=environment)
+    if original.better is None:
+        return _make_subject(results, original.of, cell, None)
+    is_same = original.better.environment == original.worse.environment
     return _make_subject(
-        results, about.of, cell, replace(about.better.cell, environment=name) if together else about.better.cell
+        results,
+        original.of,
+        cell,
+        replace(original.better.cell, environment=environment) if is_same else original.better.cell,
     )
 
 
@@ -235,13 +243,13 @@ def find_nightlies(results: Results) -> list[str]:
     return [
         environment.name
         for environment in results.run.environments
-        if any(name in pins(results.run, environment.name) for name in _NIGHTLIES)
+        if any(name in pins(results.run, environment.name) for name in _NIGHTLY_PACKAGES)
     ]
 
 
-def _make_subject(results: Results, quantity: str, one: Cell, other: Cell | None) -> Subject | None:
+def _make_subject(results: Results, quantity: str, first_cell: Cell, second_cell: Cell | None) -> Subject | None:
     """Return a subject of one or two cells; None if one of them has no result."""
-    cells = [cell for cell in (one, other) if cell is not None]
+    cells = [cell for cell in (first_cell, second_cell) if cell is not None]
     sides = [side for cell in cells if (side := _make_side(results, quantity, cell)) and side.mean]
     if len(sides) < len(cells):
         return None

@@ -17,12 +17,13 @@ from harness.report import format
 from harness.report.escape import make_fenced_block
 from harness.upstream.bundle_subject import IssueSide, Subject, find_nightlies, move_subject
 
-#: The largest length of the text in characters. GitHub accepts somewhat longer issues, so that users can add text.
+#: The maximum length of the text in characters. It is below GitHub's limit, so that users can add text.
 MOST = 60_000
 
 _NONE = "none"
 
-_ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
+#: The fields of each tracker's issue form, in order, as pairs of title and key.
+_FORM_FIELDS: Mapping[str, Sequence[tuple[str, str]]] = {
     # .github/ISSUE_TEMPLATE/tensorflow_issue_template.yml
     "tensorflow": (
         ("Issue type", "type"),
@@ -31,10 +32,10 @@ _ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("TensorFlow version", "version"),
         ("Custom code", "custom"),
         ("OS platform and distribution", "os"),
-        ("Mobile device", "not here"),
+        ("Mobile device", "not applicable"),
         ("Python version", "python"),
-        ("Bazel version", "not here"),
-        ("GCC/compiler version", "not here"),
+        ("Bazel version", "not applicable"),
+        ("GCC/compiler version", "not applicable"),
         ("CUDA/cuDNN version", "cuda"),
         ("GPU model and memory", "gpu"),
         ("Current behavior?", "current"),
@@ -50,7 +51,7 @@ _ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
         ("TensorFlow and Keras version", "versions"),
         ("Reproduced with the nightly?", "nightly"),
         ("Python version", "python"),
-        ("Bazel version", "not here"),
+        ("Bazel version", "not applicable"),
         ("CUDA/cuDNN version", "cuda"),
         ("GPU model and memory", "gpu"),
         ("Exact command to reproduce", "command"),
@@ -62,46 +63,50 @@ _ORDERS: Mapping[str, Sequence[tuple[str, str]]] = {
 }
 
 #: The issue trackers whose forms are known.
-TRACKERS = tuple(_ORDERS)
+TRACKERS = tuple(_FORM_FIELDS)
 
 
-def issue(results: Results, about: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
-    """Return the text of the issue, with the fields of the form in order. Fields that are too long are left out.
+def issue(results: Results, subject: Subject, code: str, tracker: str, hide: Callable[[str], str]) -> str:
+    """Return the text of the issue, with the fields of the form in order.
 
-    They are in the attachment. `hide` removes the names of this machine and its user from each field except `code`.
+    If the text is too long, the log, or the log and the code, are only in the attachment. `hide` removes the
+    names of this machine and its user from each field except `code`.
     """
-    fields = {key: hide(text) for key, text in _make_fields(results, about).items()}
-    long = {"code": make_fenced_block(code, "python"), "log": make_fenced_block(hide(_format_log(about)), "text")}
-    for left_out in ((), ("log",), ("log", "code")):
-        shown = {**fields, **long, **dict.fromkeys(left_out, "It is in the attachment, bundle.zip.")}
-        shown["code"] += f"\n\n{fields['run']}"
-        text = "\n\n".join(f"### {title}\n\n{shown[key]}" for title, key in _ORDERS[tracker]) + "\n"
+    fields = {key: hide(text) for key, text in _make_fields(results, subject).items()}
+    long_fields = {
+        "code": make_fenced_block(code, "python"),
+        "log": make_fenced_block(hide(_format_log(subject)), "text"),
+    }
+    for omitted_keys in ((), ("log",), ("log", "code")):
+        values = {**fields, **long_fields, **dict.fromkeys(omitted_keys, "It is in the attachment, bundle.zip.")}
+        values["code"] += f"\n\n{fields['run']}"
+        text = "\n\n".join(f"### {title}\n\n{values[key]}" for title, key in _FORM_FIELDS[tracker]) + "\n"
         if len(text) < MOST:
             break
     return text
 
 
-def sentence(about: Subject) -> str:
+def sentence(subject: Subject) -> str:
     """Return the result in a sentence."""
-    return f"{about.clause} ({', '.join(about.shared)})." if about.shared else f"{about.clause}."
+    return f"{subject.clause} ({', '.join(subject.shared)})." if subject.shared else f"{subject.clause}."
 
 
-def list_commands(run: Run, about: Subject) -> str:
+def list_commands(run: Run, subject: Subject) -> str:
     """Return the commands that run repro.py, in virtual environments and in containers."""
     bases = _find_bases(run)
-    device = about.worse.cell.device
-    has_digests = all(name_on(environment.name, device, bases) in bases for environment in about.environments)
+    device = subject.worse.cell.device
+    has_digests = all(name_on(environment.name, device, bases) in bases for environment in subject.environments)
     return "\n".join(
         [
             "Run it in virtual environments:",
             "",
-            _indent(_list_venv_commands(about)),
+            _indent(_list_venv_commands(subject)),
             "",
             "In containers:"
             if has_digests
-            else "In containers, by tag: the measured image was built on a base without a public digest.",
+            else "In containers, by tag, because the base of the measured image has no public digest:",
             "",
-            _indent(_list_docker_commands(run, about, bases)),
+            _indent(_list_docker_commands(run, subject, bases)),
         ]
     )
 
@@ -110,12 +115,12 @@ def _indent(lines: Sequence[str]) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def _list_venv_commands(about: Subject) -> list[str]:
+def _list_venv_commands(subject: Subject) -> list[str]:
     lines = []
-    for environment in about.environments:
+    for environment in subject.environments:
         lines += _list_environment_commands(environment)
-    pythons = [f"{side.environment.name}/bin/python" for side in about.sides]
-    lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(about.environments) > 1 else [])]))
+    pythons = [f"{side.environment.name}/bin/python" for side in subject.sides]
+    lines.append(" ".join([pythons[0], "repro.py", *(pythons if len(subject.environments) > 1 else [])]))
     return lines
 
 
@@ -133,13 +138,13 @@ def requirements(packages: Mapping[str, str]) -> str:
     return "".join(f"{name}=={version}\n" for name, version in sorted(packages.items()))
 
 
-def _list_docker_commands(run: Run, about: Subject, bases: Mapping[str, str]) -> list[str]:
+def _list_docker_commands(run: Run, subject: Subject, bases: Mapping[str, str]) -> list[str]:
     """Return the commands that run the sides in containers, one for each environment."""
-    if len(about.environments) == 1:
-        return [_format_docker_command(run, about.worse, "python repro.py", bases)]
+    if len(subject.environments) == 1:
+        return [_format_docker_command(run, subject.worse, "python repro.py", bases)]
     return [
-        _format_docker_command(run, side, f"python repro.py --only {place}", bases)
-        for place, side in enumerate(about.sides)
+        _format_docker_command(run, side, f"python repro.py --only {number}", bases)
+        for number, side in enumerate(subject.sides)
     ]
 
 
@@ -165,7 +170,7 @@ def _find_bases(run: Run) -> dict[str, str]:
     """Return the digest of each environment's public base image, if Docker Engine on this machine knows it."""
     if not _is_in_containers(run) or not run.images:
         return {}
-    from harness.backends.docker.engine import connect  # noqa: PLC0415 - a run of virtual environments needs no engine
+    from harness.backends.docker.engine import connect  # noqa: PLC0415 - only runs in containers need an engine
     from harness.backends.docker.images import find_public_base  # noqa: PLC0415
 
     try:
@@ -176,9 +181,9 @@ def _find_bases(run: Run) -> dict[str, str]:
     return {name: base for name, base in bases.items() if base}
 
 
-def _make_fields(results: Results, about: Subject) -> dict[str, str]:
-    run, environments = results.run, about.environments
-    on_gpu = about.worse.cell.device is Device.GPU
+def _make_fields(results: Results, subject: Subject) -> dict[str, str]:
+    run, environments = results.run, subject.environments
+    on_gpu = subject.worse.cell.device is Device.GPU
     gpus = [gpu.name for launch in results.launches for gpu in launch.gpus] if on_gpu else []
     system = "Debian 12, in a container" if _is_in_containers(run) else run.host.get("system", "")
     kernel, cpu = run.host.get("kernel", ""), run.host.get("cpu", "")
@@ -190,7 +195,7 @@ def _make_fields(results: Results, about: Subject) -> dict[str, str]:
     ]
     return {
         "type": "Performance",
-        "nightly": _has_problem_in_nightly(results, about),
+        "nightly": _describe_nightly(results, subject),
         "source": "binary",
         "version": _format_versions(run, environments, ["tensorflow"]),
         "versions": _format_versions(run, environments, ["tensorflow", "keras"]),
@@ -199,123 +204,132 @@ def _make_fields(results: Results, about: Subject) -> dict[str, str]:
         "python": ", ".join(dict.fromkeys(environment.python for environment in environments)),
         "cuda": "; ".join(cuda) or _NONE,
         "gpu": ", ".join(dict.fromkeys(gpus)) or f"{_NONE}: it was measured on the CPU",
-        "not here": _NONE,
-        "current": _describe_current(results, about),
-        "expected": _describe_expected(about),
-        "command": make_fenced_block("\n".join(_list_venv_commands(about)), "shell"),
-        "run": _describe_packages(run, about),
+        "not applicable": _NONE,
+        "current": _describe_current(results, subject),
+        "expected": _describe_expected(subject),
+        "command": make_fenced_block("\n".join(_list_venv_commands(subject)), "shell"),
+        "run": _describe_packages(run, subject),
     }
 
 
 def _format_versions(run: Run, environments: Sequence[Environment], packages: Sequence[str]) -> str:
     texts = []
     for environment in environments:
-        has = pins(run, environment.name)
-        release = next((name for name in TENSORFLOW if name in has), "tensorflow")
+        pinned = pins(run, environment.name)
+        release = next((name for name in TENSORFLOW if name in pinned), "tensorflow")
         versions = [
             f"{release if package == 'tensorflow' else package} {version}"
             for package in packages
-            if (version := installed(package, has) or (environment.tensorflow if package == "tensorflow" else ""))
+            if (version := installed(package, pinned) or (environment.tensorflow if package == "tensorflow" else ""))
         ]
         texts.append(" and ".join(versions) + (f" ({environment.name})" if len(environments) > 1 else ""))
     return "; ".join(texts)
 
 
-def _has_problem_in_nightly(results: Results, about: Subject) -> str:
-    """Return the form's answer to the question whether the newest nightly of the run has the problem too."""
+def _describe_nightly(results: Results, subject: Subject) -> str:
+    """Return the answer to the form's question whether the run's newest nightly has the problem too."""
     for name in reversed(find_nightlies(results)):
-        nightly_subject = move_subject(results, about, name)
+        nightly_subject = move_subject(results, subject, name)
         if nightly_subject is not None:
             version = installed("tensorflow", pins(results.run, name))
             return f"{'Yes' if nightly_subject.is_shown else 'No'}, with {version}: {sentence(nightly_subject)}"
     return "No: no nightly was measured."
 
 
-def _describe_current(results: Results, about: Subject) -> str:
+def _describe_current(results: Results, subject: Subject) -> str:
     run = results.run
-    lines = [sentence(about), ""]
-    what = "time per step" if about.of == STEP else about.of
-    lines += [f"| | {what} | rounds |", "| --- | --- | --- |"]
-    for side in about.sides:
+    lines = [sentence(subject), ""]
+    quantity = "time per step" if subject.of == STEP else subject.of
+    lines += [f"| | {quantity} | rounds |", "| --- | --- | --- |"]
+    for side in subject.sides:
         if side.mean is None:
             continue
         interval = side.mean.interval
-        between = (
-            f" ({format.level(LEVEL)}: {about.amount(interval.low)} to {about.amount(interval.high)})"
+        interval_text = (
+            f" ({format.level(LEVEL)}: {subject.amount(interval.low)} to {subject.amount(interval.high)})"
             if interval
             else ""
         )
-        lines.append(f"| {about.label(side)} | {about.amount(side.mean.value)}{between} | {len(side.values)} |")
+        lines.append(
+            f"| {subject.label(side)} | {subject.amount(side.mean.value)}{interval_text} | {len(side.values)} |"
+        )
     lines += [
         "",
         "In each round, each side runs in a fresh process, in shuffled order. The ratio compares the two sides of "
         "each round.",
     ]
-    if about.ratio is not None and about.ratio.interval is None:
-        lines.append("One round isn't enough for an interval. Measure more rounds before you submit this text.")
-    elif about.better is not None and not about.is_shown:
-        lines.append(f"The measurement doesn't establish that {about.label(about.worse)} takes longer.")
-    lines += ["", *_describe_claim(about)] if about.claim else []
+    if subject.ratio is not None and subject.ratio.interval is None:
+        lines.append(
+            "One round isn't enough for a confidence interval. Measure more rounds before you submit this text."
+        )
+    elif subject.better is not None and not subject.is_shown:
+        lines.append(f"The measurement doesn't establish that {subject.label(subject.worse)} takes longer.")
+    lines += ["", *_describe_claim(subject)] if subject.claim else []
     lines += ["", f"Measured with harness {run.harness}, run {run.id}."]
     return "\n".join(lines)
 
 
-def _describe_claim(about: Subject) -> list[str]:
+def _describe_claim(subject: Subject) -> list[str]:
     """Return the claim of the issue, and its outcome in each environment."""
-    claim_result = about.claim
+    claim_result = subject.claim
     assert claim_result
     claim = claim_result.claim
     low, high = claim.range
-    size = (
+    claimed_range = (
         f"{format_exact(low)} to {format_exact(high)} times"
         if claim.ratio
-        else f"{about.amount(low)} to {about.amount(high)}"
+        else f"{subject.amount(low)} to {subject.amount(high)}"
     )
-    lines = [f"{claim.issue.url} says: {claim.reported} ({size}; {claim.hardware or 'hardware unknown'}).", ""]
+    lines = [
+        f"{claim.issue.url} reports: {claim.reported} ({claimed_range}; {claim.hardware or 'hardware unknown'}).",
+        "",
+    ]
     lines += ["| environment | outcome | measured |", "| --- | --- | --- |"]
     for place in claim_result.places:
         if place.outcome is ClaimOutcome.NOT_MEASURED:
             continue
-        shown = ""
+        measured = ""
         if place.estimate is not None:
-            number = format.ratio if claim.ratio else lambda estimate: about.amount(estimate.value)
-            shown = number(place.estimate)
-        lines.append(f"| {place.environment} | {place.outcome} | {shown or place.why} |")
+            number = format.ratio if claim.ratio else lambda estimate: subject.amount(estimate.value)
+            measured = number(place.estimate)
+        lines.append(f"| {place.environment} | {place.outcome} | {measured or place.why} |")
     if claim_result.fixed:
-        gone = claim_result.fixed.environment
-        lines += ["", f"The difference isn't seen in {gone}: it was {claim_result.fixed_between}."]
+        fixed_in = claim_result.fixed.environment
+        lines += ["", f"The difference isn't seen in {fixed_in}: it was {claim_result.fixed_between}."]
     return lines
 
 
-def _describe_expected(about: Subject) -> str:
-    if about.better is None:
+def _describe_expected(subject: Subject) -> str:
+    if subject.better is None:
         return "A smaller value."
-    return f"{about.label(about.worse)} takes no longer than {about.label(about.better)}."
+    return f"{subject.label(subject.worse)} takes no longer than {subject.label(subject.better)}."
 
 
-def _describe_packages(run: Run, about: Subject) -> str:
+def _describe_packages(run: Run, subject: Subject) -> str:
     """Return the packages that repro.py needs in each environment, and the settings that it doesn't apply."""
     parts = [
         "The code above is `repro.py`. Its first lines show the commands that run it. The packages of each environment "
         "are below, as `requirements-NAME.txt`, and with hashes in bundle.zip.",
     ]
-    cell = about.worse.cell
-    settings = [f"{axis}={cell.axes[axis]}" for axis in about.worse.scenario.settings if axis != DEVICE]
+    cell = subject.worse.cell
+    settings = [f"{axis}={cell.axes[axis]}" for axis in subject.worse.scenario.settings if axis != DEVICE]
     if settings:
         parts.append(f"`repro.py` doesn't apply the setting {', '.join(settings)}, which the measurement used.")
-    for environment in about.environments:
+    for environment in subject.environments:
         text = make_fenced_block(requirements(pins(run, environment.name, cell.device)), "text")
         parts.append(f"<details><summary>requirements-{environment.name}.txt</summary>\n\n{text}\n\n</details>")
     return "\n\n".join(parts)
 
 
-def _format_log(about: Subject) -> str:
+def _format_log(subject: Subject) -> str:
     """Return the values of each round as lines of text."""
-    numbers = sorted({number for side in about.sides for number in side.values})
+    numbers = sorted({number for side in subject.sides for number in side.values})
     return "\n".join(
         f"round {number}: "
         + "; ".join(
-            f"{about.label(side)}: {about.amount(side.values[number])}" for side in about.sides if number in side.values
+            f"{subject.label(side)}: {subject.amount(side.values[number])}"
+            for side in subject.sides
+            if number in side.values
         )
         for number in numbers
     )

@@ -1,4 +1,4 @@
-"""An index of the upstream issues whose claims are checked by scenarios, with the time that measuring them takes."""
+"""An index of the upstream issues whose claims scenarios check, with the estimated time to measure each issue."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,7 @@ USUAL_ROUNDS = 3
 class KnownIssue:
     """An issue, with all of its claims and their scenarios.
 
-    `took` is the duration of its launches in seconds, from docs/upstream.json, or 0 if this file has no result.
+    `took` is the duration of the issue's launches in seconds, from docs/upstream.json, or 0 if the file has no result.
     """
 
     issue: Issue
@@ -45,7 +45,7 @@ class KnownIssue:
 
     @property
     def environments(self) -> list[str]:
-        """The environments that the issue's claims name."""
+        """The environments that the claims of the issue name."""
         sides = (side for _, claim in self.claims for side in (claim.worse, claim.better) if side)
         return list(dict.fromkeys(side.environment for side in sides))
 
@@ -69,31 +69,31 @@ class Library:
         """The names of all families."""
         return sorted({family for known_issue in self.issues.values() for family in known_issue.families})
 
-    def select(self, typed: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
+    def select(self, names: Iterable[str], family: str = "", *, every: bool = False) -> list[KnownIssue]:
         """Return the issues with the given names, the issues of a family, or all issues.
 
         Raises UsageError for an unknown name.
         """
-        typed = list(typed)
-        if typed and (family or every):
+        names = list(names)
+        if names and (family or every):
             raise UsageError(
-                f"{joined(typed)} and {'--all' if every else '--family'} both select issues.", "Use one of the two."
+                f"{joined(names)} and {'--all' if every else '--family'} both select issues.", "Use one of the two."
             )
         if family and family not in self.families:
             raise make_unknown_error(family, self.families, "family")
-        if not (typed or family or every):
+        if not (names or family or every):
             raise UsageError(
                 "No issue is specified.", "Example: harness repro T#40261. To list all issues: harness repro list"
             )
-        if typed:
+        if names:
             return [
-                self.issues[issue] for issue in dict.fromkeys(claims.find_issue(text, self.issues) for text in typed)
+                self.issues[issue] for issue in dict.fromkeys(claims.find_issue(text, self.issues) for text in names)
             ]
         return [known_issue for known_issue in self.issues.values() if not family or family in known_issue.families]
 
-    def document(self, found: Iterable[KnownIssue]) -> str:
+    def document(self, issues: Iterable[KnownIssue]) -> str:
         """Return a JSON document with the issues."""
-        return json.dumps([self._make_row(known_issue) for known_issue in found], indent=2) + "\n"
+        return json.dumps([self._make_row(known_issue) for known_issue in issues], indent=2) + "\n"
 
     def _make_row(self, known_issue: KnownIssue) -> dict[str, Any]:
         return {
@@ -120,16 +120,17 @@ class Library:
 
 
 def load_library() -> Library:
-    """Return the issues in the headers of the project's scenarios. Scenarios with an invalid file are left out."""
+    """Return the issues in the headers of the project's scenarios. Scenarios with an invalid file are skipped."""
     project = Project.find()
     by_issue: dict[Issue, list[tuple[Scenario, Claim]]] = {}
     for scenario in find_scenarios(project).scenarios.values():
         for claim in scenario.claims:
             by_issue.setdefault(claim.issue, []).append((scenario, claim))
     newest = claims.find_newest(load_environments(project))
-    took = _load_durations(project.root / "docs" / "upstream.json")
+    durations = _load_durations(project.root / "docs" / "upstream.json")
     return Library(
-        {issue: KnownIssue(issue, by_issue[issue], took.get(issue.short, 0.0)) for issue in sorted(by_issue)}, newest
+        {issue: KnownIssue(issue, by_issue[issue], durations.get(issue.short, 0.0)) for issue in sorted(by_issue)},
+        newest,
     )
 
 
@@ -137,7 +138,7 @@ def _load_durations(path: Path) -> dict[str, float]:
     """Return the seconds of each issue's longest claim from docs/upstream.json; empty if this file is missing."""
     try:
         rows = parse_json(read_text(path))
-        took = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)
-        return {issue: seconds for seconds, issue in took if seconds in LENGTH}
+        durations = sorted((float(row["seconds"]), str(row["issue"])) for row in rows)
+        return {issue: seconds for seconds, issue in durations if seconds in LENGTH}
     except (OSError, ValueError, LookupError, TypeError, OverflowError):
         return {}

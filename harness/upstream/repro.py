@@ -17,18 +17,18 @@ from harness.upstream import bundle
 from harness.upstream.issue_index import KnownIssue
 
 
-def request(asked: Request, found: Sequence[KnownIssue], nightly: str) -> Request:
-    """Return the request that measures the issues `found`, with the other options of `asked`.
+def request(options: Request, issues: Sequence[KnownIssue], nightly: str) -> Request:
+    """Return the request that measures `issues`, with the other values from `options`.
 
     If `nightly` isn't empty, the issues are measured in this environment too.
     """
     return replace(
-        asked,
-        claims=[known_issue.issue.short for known_issue in found],
-        environments=[*asked.environments, *([nightly] if nightly else [])],
-        budget=asked.budget or min(ISSUE_BUDGET * len(found), MOST_ISSUES_BUDGET),
-        warmup=CLAIM_WARMUP if asked.warmup is None else asked.warmup,
-        measure=CLAIM_MEASURE if asked.measure is None else asked.measure,
+        options,
+        claims=[known_issue.issue.short for known_issue in issues],
+        environments=[*options.environments, *([nightly] if nightly else [])],
+        budget=options.budget or min(ISSUE_BUDGET * len(issues), MOST_ISSUES_BUDGET),
+        warmup=CLAIM_WARMUP if options.warmup is None else options.warmup,
+        measure=CLAIM_MEASURE if options.measure is None else options.measure,
     )
 
 
@@ -38,30 +38,32 @@ def find_requested_claims(results: Results) -> list[ClaimResult]:
 
 
 def find_unfinished(results: Results) -> list[str]:
-    """Return the run's issues without a clear outcome in the claimed environment."""
-    settled = {
+    """Return the issues of the run that have no clear outcome in the claimed environment."""
+    settled_issues = {
         str(claim_result.claim.issue)
         for claim_result in find_requested_claims(results)
         if claim_result.at.outcome.holds or claim_result.at.outcome.is_gone
     }
-    return [issue for issue in results.run.plan.claims if issue not in settled]
+    return [issue for issue in results.run.plan.claims if issue not in settled_issues]
 
 
-def gate(results: Results, wanted: str) -> Gate:
-    """Return the gate's result, which `wanted` determines.
+def gate(results: Results, criterion: str) -> Gate:
+    """Return the result of the gate that `criterion` selects.
 
-    If `wanted` is `fixed`, the gate reports whether a later release fixed a claim. Otherwise, it reports whether a
-    claim is confirmed in its own environment.
+    If `criterion` is `fixed`, the gate checks whether a later release fixed a claim. Otherwise, the gate checks whether
+    a claim is confirmed in its own environment.
     """
     claims = find_requested_claims(results)
     if not any(claim_result.at.outcome.holds or claim_result.at.outcome.is_gone for claim_result in claims):
         return Gate.NOTHING_JUDGED
-    is_met = any(claim_result.fixed if wanted == "fixed" else claim_result.at.outcome.holds for claim_result in claims)
+    is_met = any(
+        claim_result.fixed if criterion == "fixed" else claim_result.at.outcome.holds for claim_result in claims
+    )
     return Gate.SLOWER if is_met else Gate.PASSED
 
 
 def write_bundle(folder: Path, results: Results) -> Path | None:
-    """Write the bundle of a run for one issue. Returns the path of the text for the issue, or None without a result."""
+    """Write the bundle of a run for one issue. Returns the path of the issue's text; None without a result."""
     if len(results.run.plan.claims) != 1:
         return None
     issue = find_requested_claims(results)[0].claim.issue if find_requested_claims(results) else None
@@ -73,12 +75,12 @@ def write_bundle(folder: Path, results: Results) -> Path | None:
         return None
 
 
-def find_nightly(asked: Request, say: Callable[[str], None]) -> str:
-    """Return the environment of the newest nightly wheel. If there is none, report the reason and return ""."""
-    package = "tf-nightly" if asked.gpu or asked.gpus or asked.gpu_via else "tf-nightly-cpu"
+def find_nightly(options: Request, print_line: Callable[[str], None]) -> str:
+    """Return the environment of the newest nightly wheel. If it can't be found, print the reason and return ""."""
+    package = "tf-nightly" if options.gpu or options.gpus or options.gpu_via else "tf-nightly-cpu"
     try:
         _, (name,) = add_requested(load_environments(Project.find()), [package])
     except (UsageError, CannotRunHereError) as error:
-        say(f"Not measured in {package}: {error.message}")
+        print_line(f"Not measured in {package}: {error.message}")
         return ""
     return name

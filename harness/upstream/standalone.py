@@ -13,7 +13,7 @@ from harness.model.scenario import Scenario
 from harness.model.texts import joined
 
 #: Names in the kit that aren't copied, because the template defines them itself.
-_OWN = ("main", "NotAvailable")
+_TEMPLATE_NAMES = ("main", "NotAvailable")
 
 _TEMPLATE = package_data.FOLDER / "templates" / "repro.py"
 
@@ -29,7 +29,7 @@ def make_standalone(
     inlined.
     """
     document = _TEMPLATE.read_text(encoding="utf-8")
-    # Python treats these as line breaks too
+    # Python treats \r as a line break too
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     work = _extract_script(text, kit) if scenario.script else _extract_work(text, kit)
     if scenario.files:
@@ -46,8 +46,8 @@ def make_standalone(
         '"@of@"': json.dumps(of),
         "# @work@": work.strip("\n"),
     }
-    for mark, part in parts.items():
-        document = document.replace(mark, part, 1)
+    for placeholder, part in parts.items():
+        document = document.replace(placeholder, part, 1)
     return document
 
 
@@ -56,9 +56,9 @@ def _parse(text: str) -> ast.Module:
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        line = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deeply"
+        problem = f"line {error.lineno}: {error.msg}" if isinstance(error, SyntaxError) else "it is nested too deeply"
         raise UsageError(
-            f"The scenario's text in run.json isn't valid Python ({line}), so no script can be written.",
+            f"The scenario's text in run.json isn't valid Python ({problem}), so no script can be written.",
             "For the results of the run, see its report.md.",
         ) from None
 
@@ -66,7 +66,7 @@ def _parse(text: str) -> ast.Module:
 def _extract_script(text: str, kit: Path) -> str:
     """Return the scenario function for a plain script, which runs the whole script once, as the kit does."""
     tree = _parse(text)
-    source = next((node for node in tree.body if "SCRIPT" in _defines(node)), None)
+    source = next((node for node in tree.body if "SCRIPT" in _list_definitions(node)), None)
     call = next((node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_script_call(node)), None)
     if source is None or call is None:
         raise UsageError("The scenario's text in run.json isn't the text that harness generates for a plain script.")
@@ -74,7 +74,7 @@ def _extract_script(text: str, kit: Path) -> str:
     options = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
     parts: dict[str, str] = {}
     for function in ("write_script", "connect"):
-        _take(function, "script", kit, parts)
+        _copy_definition(function, "script", kit, parts)
     parts["SCRIPT"] = ast.get_source_segment(text, source) or ""
     # a script often ends with sys.exit(0), after which this process must still print its numbers
     parts["run_script"] = f"""\
@@ -99,40 +99,46 @@ def _is_script_call(call: ast.Call) -> bool:
 def _extract_work(text: str, kit: Path) -> str:
     """Return the parts of the kit that the scenario uses, and the scenario without its header and its main block."""
     tree = _parse(text)
-    kept, taken = [], []
+    kept_nodes, kit_names = [], []
     for node in tree.body:
         if isinstance(node, ast.ImportFrom) and node.module == "kit" and not node.level:
             if any(alias.asname for alias in node.names):
                 raise UsageError(
                     "The scenario imports from the kit under another name, which can't be copied into a script."
                 )
-            taken += [alias.name for alias in node.names if alias.name not in _OWN]
+            kit_names += [alias.name for alias in node.names if alias.name not in _TEMPLATE_NAMES]
         elif not _is_main_block(node) and node is not _get_docstring(tree):
-            kept.append(node)
+            kept_nodes.append(node)
     lines = _split_lines(text)
     for node in tree.body:
-        if node not in kept:
-            lines[_start(node) - 1 : _end(node)] = [""] * (_end(node) - _start(node) + 1)
+        if node not in kept_nodes:
+            first, last = _find_first_line(node), _find_last_line(node)
+            lines[first - 1 : last] = [""] * (last - first + 1)
     header = re.compile(r"# /// script\n(#[^\n]*\n)*?# ///\n")
-    own = header.sub("", "".join(lines), count=1)
-    folded = _collect_sources(taken, kit)
-    defined = {name for node in kept for name in _defines(node) if not isinstance(node, ast.Import | ast.ImportFrom)}
-    clash = sorted(defined & (folded.keys() | _list_template_names()))
-    if clash:
+    scenario_code = header.sub("", "".join(lines), count=1)
+    kit_sources = _collect_sources(kit_names, kit)
+    definitions = {
+        name
+        for node in kept_nodes
+        for name in _list_definitions(node)
+        if not isinstance(node, ast.Import | ast.ImportFrom)
+    }
+    conflicts = sorted(definitions & (kit_sources.keys() | _list_template_names()))
+    if conflicts:
         raise UsageError(
-            f"The scenario and the code that runs it both define {clash[0]}, so they can't be in one file."
+            f"The scenario and the code that runs it both define {conflicts[0]}, so they can't be in one file."
         )
-    return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(folded.values()), own.strip("\n")]))
+    return re.sub(r"\n{4,}", "\n\n\n", "\n\n\n".join([*dict.fromkeys(kit_sources.values()), scenario_code.strip("\n")]))
 
 
 def _list_template_names() -> set[str]:
     """Return the names that the template defines, and that a scenario must not define again."""
-    return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _defines(node)}
+    return {name for node in ast.parse(_TEMPLATE.read_text(encoding="utf-8")).body for name in _list_definitions(node)}
 
 
 def _collect_sources(names: Sequence[str], kit: Path) -> dict[str, str]:
-    """Return the source code of each name in the kit. The names that it needs come before it."""
-    exported = {
+    """Return the source code of each name in the kit. Names that a definition needs come before it."""
+    modules = {
         alias.name: f"{node.module}"
         for node in ast.parse((kit / "__init__.py").read_text(encoding="utf-8")).body
         if isinstance(node, ast.ImportFrom)
@@ -140,32 +146,32 @@ def _collect_sources(names: Sequence[str], kit: Path) -> dict[str, str]:
     }
     sources: dict[str, str] = {}
     for name in names:
-        if name not in exported:
+        if name not in modules:
             raise UsageError(f"The kit's {name} can't be copied into a script.")
-        _take(name, exported[name], kit, sources)
+        _copy_definition(name, modules[name], kit, sources)
     return sources
 
 
-def _take(name: str, module: str, kit: Path, sources: dict[str, str]) -> None:
+def _copy_definition(name: str, module: str, kit: Path, sources: dict[str, str]) -> None:
     text = (kit / f"{module.replace('.', '/')}.py").read_text(encoding="utf-8")
-    body = ast.parse(text).body
-    node = next((node for node in body if name in _defines(node)), None)
-    if node is None or name in sources or name in _OWN:
+    statements = ast.parse(text).body
+    node = next((node for node in statements if name in _list_definitions(node)), None)
+    if node is None or name in sources or name in _TEMPLATE_NAMES:
         return
     if isinstance(node, ast.ImportFrom) and node.level:
-        _take(name, f"{node.module}", kit, sources)
+        _copy_definition(name, f"{node.module}", kit, sources)
         return
-    used = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)} - {name}
-    # names that it needs come first; this entry ends the recursion if names need each other
+    used_names = {child.id for child in ast.walk(node) if isinstance(child, ast.Name)} - {name}
+    # names that the definition needs come first; this entry ends the recursion if names need each other
     sources[name] = ""
-    for dependency in sorted(used):
-        if any(dependency in _defines(other) for other in body):
-            _take(dependency, module, kit, sources)
+    for dependency in sorted(used_names):
+        if any(dependency in _list_definitions(other) for other in statements):
+            _copy_definition(dependency, module, kit, sources)
     del sources[name]
-    sources[name] = "".join(_split_lines(text)[_start(node) - 1 : _end(node)]).strip("\n")
+    sources[name] = "".join(_split_lines(text)[_find_first_line(node) - 1 : _find_last_line(node)]).strip("\n")
 
 
-def _defines(node: ast.stmt) -> Iterator[str]:
+def _list_definitions(node: ast.stmt) -> Iterator[str]:
     match node:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -189,10 +195,10 @@ def _split_lines(text: str) -> list[str]:
     return [f"{line}\n" for line in text.split("\n")]
 
 
-def _start(node: ast.stmt) -> int:
+def _find_first_line(node: ast.stmt) -> int:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
     return min([node.lineno, *(decorator.lineno for decorator in decorators)])
 
 
-def _end(node: ast.stmt) -> int:
+def _find_last_line(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno

@@ -203,15 +203,15 @@ GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gp
         ({"gpu_foreign_processes": 3.0}, "3 other processes used the GPU of the launch"),
         (
             {"gpu_throttled_share": 0.1, "gpu_hw_thermal_share": 0.1},
-            "heat reduced the clock speed of its GPU in 10 % of the readings",
+            "heat reduced the clock speed of the launch's GPU in 10 % of the readings",
         ),
         (
             {"gpu_throttled_share": 0.5, "gpu_power_brake_share": 0.5, "gpu_hw_slowdown_share": 0.5},
-            "its power supply reduced the clock speed of its GPU in 50 % of the readings",
+            "the power supply reduced the clock speed of the launch's GPU in 50 % of the readings",
         ),
         (
             {"gpu_throttled_share": 1.0, "gpu_hw_slowdown_share": 1.0},
-            "its hardware reduced the clock speed of its GPU in 100 % of the readings",
+            "the hardware reduced the clock speed of the launch's GPU in 100 % of the readings",
         ),
         ({"gpu_power_cap_share": 1.0}, ""),
         ({"gpu_lost": 1.0}, "the driver lost the GPU of the launch"),

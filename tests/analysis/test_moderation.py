@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
 
-from harness.analysis.moderation import FEWEST, LENT, Residual, Scatter, _inverse_trigamma, moderate, residual, weight
+from harness.analysis.moderation import (
+    FEWEST,
+    PRIOR_FREEDOM,
+    Residual,
+    Scatter,
+    _inverse_trigamma,
+    moderate,
+    residual,
+    weight,
+)
 from harness.analysis.statistics import RESOLUTION, Logs
 
 #: With four degrees of freedom, and logs of the variances that lie ± this around their mean in a dozen of them, the
@@ -46,7 +55,9 @@ def test_a_variance_and_its_groups_residual_meet_by_their_degrees_of_freedom():
     assert freedom.tolist() == [6.0] * 3
 
 
-@pytest.mark.parametrize(("known", "lends"), [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, LENT), (100.0, LENT)])
+@pytest.mark.parametrize(
+    ("known", "lends"), [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)]
+)
 def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most(known, lends):
     variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
     assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)])
@@ -81,8 +92,8 @@ def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of
 )
 def test_otherwise_the_groups_residual_lends(own, each):
     variances, freedom = lent(own, each, Residual(2e-4, 100.0))
-    assert variances == pytest.approx((LENT * 2e-4 + each * own) / (LENT + each))
-    assert freedom.tolist() == [each + LENT] * own.size
+    assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + each * own) / (PRIOR_FREEDOM + each))
+    assert freedom.tolist() == [each + PRIOR_FREEDOM] * own.size
 
 
 def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
@@ -98,7 +109,7 @@ def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_
     own = np.repeat([1e-6, 1e-2], count)
     groups = [Residual(variance, 20.0) for variance in own.tolist()]
     found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
-    assert found.freedom == pytest.approx(degrees(own) + LENT)
+    assert found.freedom == pytest.approx(degrees(own) + PRIOR_FREEDOM)
 
 
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
@@ -288,7 +299,7 @@ def test_the_unit_of_the_variances_does_not_matter(own, unit):
     ("count", "spread", "known", "degrees_lent"),
     [
         # fewer than a dozen: four, whatever they look like
-        (11, 0.1, 100.0, LENT),
+        (11, 0.1, 100.0, PRIOR_FREEDOM),
         (12, LENDS_SIX, 100.0, 6.0),
         # never more than the residual knows beyond the comparison's own
         (12, LENDS_SIX, 9.0, 5.0),

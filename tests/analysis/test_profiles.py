@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.profiles import (
-    DEEPEST,
+    MAX_DEPTH,
     FunctionClass,
     classify_functions,
     compute_depth,
@@ -212,7 +212,7 @@ def test_without_samples_there_is_no_box():
 
 
 def test_endless_recursion_is_cut():
-    assert compute_depth(laid([(1.0, [0] * 5000)])) == DEEPEST
+    assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 10.0), st.lists(st.integers(0, 2), min_size=1, max_size=6)), max_size=20))

@@ -106,7 +106,7 @@ def test_of_the_step_launches_stay_as_they_are():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"phases": {}}, "No first call recorded."),
+        ({"phases": {}}, "No first call was recorded."),
         ({"phases": {"first call": 0.0}}, "A ratio isn't possible: the first call is 0."),
     ],
 )

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
-    BELIEVED,
-    BELIEVED_IN_TURNS,
+    ASSUMED_DEVIATION,
+    INTERLEAVED_DEVIATION,
     TURNS,
     WEIGHT,
     PilotEstimate,
@@ -114,7 +114,7 @@ def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_b
     rates = [0.01 * (1.0 + SCATTER * (-1) ** (index // 2)) for index in range(COUNT)]
     # of fifteen differences seven are of two scatters
     apart = 7 / 15 * (2.0 * SCATTER) ** 2 / 2.0
-    cost = (30 * BELIEVED_IN_TURNS) ** 2 * (EACH * 1.1) / apart
+    cost = (30 * INTERLEAVED_DEVIATION) ** 2 * (EACH * 1.1) / apart
     assert suggest_lengths(pilot(rates, cost=cost, calls_per_sample=10), BETWEEN).turns in (30, 31)
     slow = [0.01 * (1.0 + SCATTER * (-1) ** (index // 8)) for index in range(COUNT)]
     assert suggest_lengths(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
@@ -236,7 +236,7 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
 
 
 def test_where_nothing_was_launched_twice_launches_are_believed_to_differ_by_two_percent():
-    assert BETWEEN == BELIEVED**2
+    assert BETWEEN == ASSUMED_DEVIATION**2
     assert samplings(OPEN, [pilot().group], [pilot()])[pilot().group].measure_seconds == pytest.approx(20 * EACH)
 
 
@@ -245,7 +245,7 @@ def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by(group):
     of = cell() if group == "its own" else cell(call="train_on_batch")
     apart = 0.2
     twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
-    expected = (WEIGHT * BELIEVED**2 + apart**2 / 2.0) / (WEIGHT + 1)
+    expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
     asked = pilot(of=cell(mode="eager"))
     found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
     assert found.measure_seconds == suggest_lengths(asked, expected).measure < 20 * EACH

@@ -121,10 +121,10 @@ def test_noise_within_the_tolerance_agrees(outputs, noise):
 @pytest.mark.parametrize(
     ("one", "other", "reason"),
     [
-        (1, 3, "value: 2 apart (tf1.14, tf2.0)"),
-        ([1.0, 1.0], [1.5, 1.25], "value: 0.5 apart (tf1.14, tf2.0)"),
+        (1, 3, "value: difference of 2 (tf1.14, tf2.0)"),
+        ([1.0, 1.0], [1.5, 1.25], "value: difference of 0.5 (tf1.14, tf2.0)"),
         ("a", "b", "value is a and b (tf1.14, tf2.0)"),
-        ({"w": [1.0]}, {"w": [2.0]}, "value.w: 1 apart (tf1.14, tf2.0)"),
+        ({"w": [1.0]}, {"w": [2.0]}, "value.w: difference of 1 (tf1.14, tf2.0)"),
         ([["a"], ["b"]], [["a"], ["c"]], "value[1][0] is b and c (tf1.14, tf2.0)"),
         (None, None, "value is unknown (tf1.14, tf2.0)"),
     ],
@@ -150,7 +150,7 @@ def test_without_a_difference_nothing_is_said():
 
 def test_launches_of_one_cell_must_agree_with_one_another_too():
     found = compare([proof(OLD, parameters=1), proof(OLD, parameters=2)], [proof(NEW, parameters=1)])
-    assert found == WorkCheck(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf1.14)")
+    assert found == WorkCheck(Work.DIFFERENT, "parameters: difference of 1 (tf1.14, tf1.14)")
     assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=n) for n in (1, 2)]).work is Work.DIFFERENT
 
 
@@ -212,7 +212,7 @@ def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
 
 def test_what_differs_is_different_though_another_launch_has_no_proof():
     found = compare([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=2)])
-    assert found == WorkCheck(Work.DIFFERENT, "parameters: 1 apart (tf1.14, tf2.0)")
+    assert found == WorkCheck(Work.DIFFERENT, "parameters: difference of 1 (tf1.14, tf2.0)")
 
 
 def test_the_reason_names_what_tells_the_cells_apart():

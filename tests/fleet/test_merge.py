@@ -135,7 +135,7 @@ def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machi
     [
         (2.1, True, "m-1 and m-2 measured 2 comparisons each: they agree on 2."),
         (0.5, False, "m-1 and m-2 measured 2 comparisons each: they differ on 2."),
-        (1.03, None, "m-1 and m-2 measured 2 comparisons each: on 2 some have no clear verdict."),
+        (1.03, None, "m-1 and m-2 measured 2 comparisons each: some have no clear verdict on 2."),
     ],
 )
 def test_whether_machines_agree_is_said(tmp_path: Path, second: float, agrees: bool | None, said: str) -> None:

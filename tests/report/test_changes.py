@@ -109,7 +109,7 @@ def test_different_work_has_no_ratio():
     )
     line = lines(one, other)[0]["tf1.14, a"]
     assert (line[2], line[3]) == ("", "different work")
-    assert "parameters: 1 apart" in line[4]
+    assert "parameters: difference of 1" in line[4]
 
 
 def test_cells_of_one_run_are_named_by_the_others_reason():
@@ -206,5 +206,5 @@ def test_each_other_quantity_has_a_table_of_its_own():
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert [table.caption for table in tables] == ["Cells", "Cells: first call time", "Cells: peak memory"]
     assert [table.heads[1].text for table in tables[1:]] == ["A, s", "A, MiB"]
-    assert "above 1, B takes more" in tables[2].legend
+    assert "If it is above 1, B takes more." in tables[2].legend
     assert set(json.loads(json.dumps(changes.make_document(both)))["quantities"]) == {"first call", "peak memory"}

@@ -96,7 +96,7 @@ def test_without_a_rest_there_are_no_details():
 def test_what_has_no_room_is_counted_and_named_and_in_the_details():
     made = split_report(sections(long_table(9000, "Times"), long_table(3, "Short", width=3)), "results/RUN")
     assert len(made.report) < LIMIT
-    assert "Left out here because comments on GitHub have a size limit: Times (9,000 rows)." in made.report
+    assert "Omitted here, because comments on GitHub have a size limit: Times (9,000 rows)." in made.report
     assert "| 8999 |" in re.sub(" +", " ", made.details)
     assert "<summary>Times" not in made.report
     assert "| 222 |" in re.sub(" +", " ", made.report)

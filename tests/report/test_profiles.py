@@ -78,7 +78,10 @@ def test_top_functions_are_told_per_call_by_own_and_by_cumulative_time():
 def test_the_source_s_split_stands_beside_with_what_it_misfiles():
     told = text(*BOTH).replace("\\", "")
     assert "The source's own split" in told
-    assert "1 function that no later call reaches, such as nn.create_op, is counted as train, although it build" in told
+    assert (
+        "1 function that no later call reaches, such as nn.create_op, is counted as train, although it belongs to the "
+        "build"
+    ) in told
 
 
 def test_two_environments_that_the_header_compares_stand_side_by_side():
@@ -106,7 +109,7 @@ def test_what_gave_no_profile_is_told():
 
 def test_a_launch_that_went_well_and_left_no_profile_is_told_too():
     (items,) = blocks(Items, profiled(GRAPH, {}))
-    assert list(items.items) == ["tf1.14 graph: ok: it left no profile"]
+    assert list(items.items) == ["tf1.14 graph: ok: the launch left no profile"]
 
 
 def test_the_flame_graphs_come_before_what_explains_them() -> None:

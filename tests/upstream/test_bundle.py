@@ -201,7 +201,7 @@ def test_what_an_issue_claims_comes_first_with_its_outcome() -> None:
     )
     results = Results(asked(about=compared(claims=[claim])), rounds(TIMES))
     told = issue(results)["Current behavior?"]
-    assert "https://github.com/tensorflow/tensorflow/issues/33487 says: eager takes twice as long" in told
+    assert "https://github.com/tensorflow/tensorflow/issues/33487 reports: eager takes twice as long" in told
     assert "(1.5 to 2.5 times; a laptop)" in told
     assert "| tf2.0 | larger | 3.0" in told
 

@@ -24,8 +24,8 @@ LADDERS: Sequence[Sequence[float]] = (
     *(tuple(10.0 ** (step * count) for count in range(-4, 5) if count) for step in (1, 2, 5, 10, 20, 50, 75)),
 )
 
-#: The largest factor between the last tick of an axis of ratios and the end of the axis, if enough ticks fit.
-BARE = 2.5
+#: The largest factor between the outermost ticks of an axis of ratios and the ends of the axis, if enough ticks fit.
+MAX_BARE_FACTOR = 2.5
 
 #: The Vega expression for the labels of an axis of ratios.
 RATIO = "format(datum.value, datum.value < 1e-3 || datum.value >= 1e4 ? '.3~g' : ',.3~r') + '×'"
@@ -52,12 +52,12 @@ def choose_domain(estimates: Sequence[Estimate], around: Sequence[float] = ()) -
     """
     values = [*(estimate.value for estimate in estimates), *around]
     intervals = [estimate.interval for estimate in estimates if estimate.interval]
-    least, most = math.log(min(values)), math.log(max(values))
-    reach = max(most - least, math.log(2.0))
-    low = max(least - reach, min([least, *(math.log(interval.low) for interval in intervals)]))
-    high = min(most + reach, max([most, *(math.log(interval.high) for interval in intervals)]))
-    room = 0.03 * (high - low) or 0.01
-    return Interval(exp_limited(low - room), exp_limited(high + room))
+    lowest, highest = math.log(min(values)), math.log(max(values))
+    extent = max(highest - lowest, math.log(2.0))
+    low = max(lowest - extent, min([lowest, *(math.log(interval.low) for interval in intervals)]))
+    high = min(highest + extent, max([highest, *(math.log(interval.high) for interval in intervals)]))
+    padding = 0.03 * (high - low) or 0.01
+    return Interval(exp_limited(low - padding), exp_limited(high + padding))
 
 
 def choose_ratio_domain(estimates: Sequence[Estimate], margin: float) -> Interval:
@@ -65,36 +65,42 @@ def choose_ratio_domain(estimates: Sequence[Estimate], margin: float) -> Interva
     return choose_domain(estimates, around=(1.0 / (1.0 + margin), 1.0 + margin))
 
 
-def clip_interval(interval: Interval, shown: Interval, factor: float = 1.0) -> Bar:
-    """Return the part of an interval that is within the axis `shown`, multiplied by `factor`."""
+def clip_interval(interval: Interval, domain: Interval, factor: float = 1.0) -> Bar:
+    """Return the part of an interval that is within the axis `domain`, multiplied by `factor`."""
     ends = (interval.low, interval.high)
-    low, high = (factor * min(max(end, shown.low), shown.high) for end in ends)
-    return Bar(low, high, [factor * end for end in ends if end in shown])
+    low, high = (factor * min(max(end, domain.low), domain.high) for end in ends)
+    return Bar(low, high, [factor * end for end in ends if end in domain])
 
 
-def choose_ratio_ticks(shown: Interval, width: float, apart: float = APART) -> list[float]:
+def choose_ratio_ticks(domain: Interval, width: float, min_gap: float = APART) -> list[float]:
     """Return the ticks of a log axis of ratios, `width` pixels wide: 1, and round numbers on both sides.
 
-    Ticks have a distance of at least `apart` pixels. If there is enough space, the outermost ticks are within a factor
-    of BARE from the ends of the axis.
+    Ticks have a distance of at least `min_gap` pixels. If there is enough space, the outermost ticks are within a
+    factor of MAX_BARE_FACTOR from the ends of the axis.
     """
-    scale = width / math.log(shown.high / shown.low)
-    choices = []
+    scale = width / math.log(domain.high / domain.low)
+    fitting_sets = []
     for ladder in LADDERS:
-        marks = sorted(mark for mark in (1.0, *ladder) if mark in shown)
-        if len(marks) > 1 and all(scale * math.log(after / before) >= apart for before, after in pairwise(marks)):
-            choices.append(marks)
-    covering = (marks for marks in choices if marks[0] <= shown.low * BARE and marks[-1] * BARE >= shown.high)
-    return next(covering, choices[0] if choices else [1.0])
+        marks = sorted(mark for mark in (1.0, *ladder) if mark in domain)
+        if len(marks) > 1 and all(
+            scale * math.log(high_mark / low_mark) >= min_gap for low_mark, high_mark in pairwise(marks)
+        ):
+            fitting_sets.append(marks)
+    covering = (
+        marks
+        for marks in fitting_sets
+        if marks[0] <= domain.low * MAX_BARE_FACTOR and marks[-1] * MAX_BARE_FACTOR >= domain.high
+    )
+    return next(covering, fitting_sets[0] if fitting_sets else [1.0])
 
 
-def choose_time_ticks(shown: Interval) -> list[float]:
+def choose_time_ticks(domain: Interval) -> list[float]:
     """Return the ticks of a log axis of times: 1, 2 and 5 of each decade, or only decades if there are many."""
-    first, last = math.floor(math.log10(shown.low)), math.ceil(math.log10(shown.high))
-    decades = range(first, last + 1, -(-(last - first) // 8))
-    fine = [digit * 10.0**power for power in decades for digit in (1.0, 2.0, 5.0)]
-    marks = [mark for mark in fine if mark in shown]
-    return marks if len(marks) <= 8 else [10.0**power for power in decades if 10.0**power in shown]
+    first_power, last_power = math.floor(math.log10(domain.low)), math.ceil(math.log10(domain.high))
+    decades = range(first_power, last_power + 1, -(-(last_power - first_power) // 8))
+    ticks = [digit * 10.0**power for power in decades for digit in (1.0, 2.0, 5.0)]
+    marks = [mark for mark in ticks if mark in domain]
+    return marks if len(marks) <= 8 else [10.0**power for power in decades if 10.0**power in domain]
 
 
 def is_log(values: Iterable[float]) -> bool:

@@ -1,4 +1,4 @@
-"""Draws charts in a separate process, because the renderer ends its process if it can't reserve memory.
+"""Drawing of charts in a separate process, because the renderer ends its process if it can't reserve memory.
 
 This file is also the program of that process. It reads one JSON document per line from its standard input, and answers
 each with a JSON document. For a Vega-Lite specification, the answer is the SVG. For null, it is the scripts for a page.
@@ -25,7 +25,7 @@ class DrawingError(Exception):
 
 
 def is_installed() -> bool:
-    """Return whether the package that draws is installed. It is an optional dependency, because it is large."""
+    """Return whether the package that draws is installed. The package is optional, because it is large."""
     return find_spec(MODULE) is not None
 
 
@@ -39,7 +39,8 @@ class Drawer:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,  # the renderer's messages are only for its developers
             text=True,
-            start_new_session=True,  # Ctrl-C must not end it, because the report of an interrupted run has charts too
+            # Ctrl-C must not end this process, because the report of an interrupted run has charts too
+            start_new_session=True,
         )
         self._lock = Lock()
         atexit.register(self.close)

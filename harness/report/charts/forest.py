@@ -66,8 +66,8 @@ class ForestPlot:
     @property
     def shown(self) -> Interval:
         """The range of the axis, which includes the margin and the control."""
-        drawn = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
-        return axes.choose_ratio_domain(drawn, self.margin)
+        estimates = [*(row.takes for row in self.rows), *([self.control] if self.control else [])]
+        return axes.choose_ratio_domain(estimates, self.margin)
 
     @property
     def legend(self) -> str:
@@ -92,31 +92,31 @@ def draw_comparisons(results: Results, table: ScenarioTable, compared: Sequence[
     if table.quantity == GROWTH:
         return
     scenario, control = table.scenario, results.found_of(table.quantity).control
-    twins = control.estimate if control and control.estimate.interval else None
-    same = [line for line in compared if line.compared.verdict is not Verdict.DIFFERENT_WORK]
-    if not same:
+    control_ratio = control.estimate if control and control.estimate.interval else None
+    equal_work = [line for line in compared if line.compared.verdict is not Verdict.DIFFERENT_WORK]
+    if not equal_work:
         return
-    rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in same])
-    chart = ForestPlot(rows, results.run.plan.margin, twins)
-    dotted = (
-        f" Dotted lines: two identical cells (the A/A control), {format.format_interval(twins.interval)}×."
-        if twins
+    rows = _select_farthest([Ratio(line.name, line.compared.ratio, line.verdict) for line in equal_work])
+    chart = ForestPlot(rows, results.run.plan.margin, control_ratio)
+    control_note = (
+        f" Dotted lines: two identical cells (the A/A control), {format.format_interval(control_ratio.interval)}×."
+        if control_ratio
         else ""
     )
-    different = len(compared) - len(same)
-    verb = "is" if different == 1 else "are"
-    left_out = f"{counted(different, 'comparison')} of cells that did different work {verb} not shown."
-    measure, which = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
-    longer = "takes longer" if is_time(table.quantity) else "takes more"
+    different_count = len(compared) - len(equal_work)
+    verb = "is" if different_count == 1 else "are"
+    omitted_note = f"{counted(different_count, 'comparison')} of cells that did different work {verb} not shown."
+    measure, advantage = names.measure(table), "is faster" if is_time(table.quantity) else "takes more"
+    comparative = "takes longer" if is_time(table.quantity) else "takes more"
     words = layout.escape_texts(
-        f"{names.name_table(table)}: which {which}, and by how much",
+        f"{names.name_table(table)}: which {advantage}, and by how much",
         [
-            f"{chart.legend}{dotted}",
-            layout.note_partial(len(rows), len(same), "comparison", "those farthest from 1"),
+            f"{chart.legend}{control_note}",
+            layout.note_partial(len(rows), len(equal_work), "comparison", "those farthest from 1"),
             chart.cut,
-            left_out if different else "",
+            omitted_note if different_count else "",
         ],
-        f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {longer}",
+        f"{measure} of the first / {measure} of the second (log scale); right of 1: the first {comparative}",
         f"Chart of {counted(len(rows), 'comparison')} of {scenario.name}, {measure} of the first over {measure} of the "
         f"second: {chart.ends}.",
     )
@@ -129,23 +129,23 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
     scenario = attribution.scenario
     table = next(table for table in results.tables if table.scenario.name == scenario.name)
     device = attribution.device.value if table.several_devices else ""
-    on = f" on {device}" if device else ""
+    device_text = f" on {device}" if device else ""
     ratios = [
         Ratio(names.name_effect(scenario, effect), effect.estimate, effect.verdict or NO_VERDICT)
         for effect in attribution.displayed_effects
     ]
     chart = ForestPlot(_select_farthest(ratios), results.run.plan.margin)
-    joined = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
+    interaction_note = "“A × B” is the additional factor of two changes. It is 1 if their two factors simply multiply."
     words = layout.escape_texts(
-        f"{scenario.title}: the effect of each change{on}",
+        f"{scenario.title}: the effect of each change{device_text}",
         [
             chart.legend,
-            joined if any(effect.parts for effect in attribution.displayed_effects) else "",
+            interaction_note if any(effect.parts for effect in attribution.displayed_effects) else "",
             layout.note_partial(len(chart.rows), len(ratios), "effect", "those farthest from 1"),
             chart.cut,
         ],
         f"factor of the {table.clock.time} per step, mean over the other axes (log scale); right of 1: takes longer",
-        f"Chart of the effect of each change in {scenario.name}{on}, {counted(len(chart.rows), 'effect')}: "
+        f"Chart of the effect of each change in {scenario.name}{device_text}, {counted(len(chart.rows), 'effect')}: "
         f"{chart.ends}.",
     )
     name = make_file_name(results, "effects", scenario, device)
@@ -155,34 +155,36 @@ def draw_effects(results: Results, attribution: Attribution) -> Iterator[Picture
 
 def _select_farthest(rows: Sequence[Ratio]) -> list[Ratio]:
     """Return the rows that the chart shows, with unique names."""
-    kept = layout.select_farthest(rows, lambda row: abs(math.log(row.takes.value)))
+    farthest = layout.select_farthest(rows, lambda row: abs(math.log(row.takes.value)))
     return [
         replace(row, name=name)
-        for row, name in zip(kept, layout.make_distinct_names([row.name for row in kept]), strict=True)
+        for row, name in zip(farthest, layout.make_distinct_names([row.name for row in farthest]), strict=True)
     ]
 
 
 def _make_layers(chart: ForestPlot, title: Sequence[str]) -> list[Specification]:
-    shown, rows = chart.shown, chart.rows
-    x = layout.make_ratio_channel(shown, title, layout.NARROW)
+    domain, rows = chart.shown, chart.rows
+    x = layout.make_ratio_channel(domain, title, layout.NARROW)
     y = layout.make_row_channel([row.name for row in rows])
-    occurring = {row.verdict for row in rows}
-    by_verdict = {verdict: look for verdict, look in LOOKS.items() if verdict in occurring}
+    verdicts = {row.verdict for row in rows}
+    by_verdict = {verdict: verdict_look for verdict, verdict_look in LOOKS.items() if verdict in verdicts}
     looks = layout.make_looks("verdict", by_verdict, ("shape", "stroke", "fill"), None)
-    dotted = axes.clip_interval(chart.control.interval, shown).caps if chart.control and chart.control.interval else ()
-    drawn = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
+    control_ends = (
+        axes.clip_interval(chart.control.interval, domain).caps if chart.control and chart.control.interval else ()
+    )
+    points = [({"name": row.name, "verdict": row.verdict}, row.takes) for row in rows]
 
-    def at(field: str) -> Specification:
+    def make_channels(field: str) -> Specification:
         return {"y": y, "x": {"field": field, **x}}
 
     return [
-        *layout.make_band(chart.margin, shown, "x", x),
+        *layout.make_band(chart.margin, domain, "x", x),
         layout.make_layer(
             {"type": "rule", "color": layout.INK, "strokeDash": [2, 3]},
-            [{"at": end} for end in dotted],
+            [{"at": end} for end in control_ends],
             x={"field": "at", **x},
         ),
-        *layout.make_estimate_layers(drawn, shown, "x", at, looks, point=POINT, field="ratio", cap=8),
+        *layout.make_estimate_layers(points, domain, "x", make_channels, looks, point=POINT, field="ratio", cap=8),
         *layout.make_heading_layers([{"name": row.name} for row in rows], free=_BOTH, y=y),
         layout.make_end_layer([{"name": row.name, "told": row.verdict} for row in rows], left=_RATIO, y=y),
         layout.make_end_layer([{"name": row.name, "told": format.factor(row.takes.value)} for row in rows], y=y),

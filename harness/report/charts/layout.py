@@ -33,6 +33,7 @@ UP = 13
 #: The largest number of letters per line in notes, in titles and in axis titles, so that they fit on a phone.
 NOTE_LETTERS, TITLE_LETTERS, AXIS_LETTERS = 112, 86, 68
 
+#: The colors of text and outlines, of secondary text, and of grid lines.
 INK, FAINT, GRID = "#222222", "#666666", "#e9e9e9"
 
 #: The color of the area within the margin.
@@ -115,8 +116,8 @@ def wrap_axis_title(words: Words) -> list[str]:
     return [line for part in words.axis.split("; ") for line in textwrap.wrap(part, AXIS_LETTERS)]
 
 
-def make_specification(words: Words, **drawn: Any) -> Specification:
-    """Return the Vega-Lite specification of a chart with its texts. `drawn` are its other parts."""
+def make_specification(words: Words, **parts: Any) -> Specification:
+    """Return the Vega-Lite specification of a chart with its texts. `parts` are its other parts."""
     return {
         "$schema": SCHEMA,
         "description": words.alt,
@@ -125,7 +126,7 @@ def make_specification(words: Words, **drawn: Any) -> Specification:
             "text": textwrap.wrap(words.title, TITLE_LETTERS),
             "subtitle": [line for note in words.notes for line in textwrap.wrap(note, NOTE_LETTERS)],
         },
-        **drawn,
+        **parts,
     }
 
 
@@ -136,12 +137,12 @@ def make_picture(
     height: float | Specification | None = None,
     measure: str = Clock.WALL.time,
 ) -> Picture:
-    """Return a chart with one plot. With its axes, it is WIDTH pixels wide, or as wide as the page makes it."""
-    fitted = {"type": "fit-x", "contains": "padding"}
+    """Return a chart with one plot. With its axes, it is WIDTH pixels wide, unless a page sets another width."""
+    autosize = {"type": "fit-x", "contains": "padding"}
     return Picture(
         name,
         words,
-        make_specification(words, width=WIDTH, autosize=fitted, height=height or {"step": ROW}, layer=list(layers)),
+        make_specification(words, width=WIDTH, autosize=autosize, height=height or {"step": ROW}, layer=list(layers)),
         escape_terminal(measure),
     )
 
@@ -149,55 +150,57 @@ def make_picture(
 # Channels.
 
 
-def make_quantity_channel(shown: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any) -> Specification:
+def make_quantity_channel(
+    domain: Interval, axis: Mapping[str, Any], *, log: bool = True, **scale: Any
+) -> Specification:
     """Return the channel for numbers from `shown.low` to `shown.high`. The caller sets its field."""
     kind = "log" if log else "linear"
-    bounds = {"type": kind, "domain": [shown.low, shown.high], "nice": False, **scale}
+    bounds = {"type": kind, "domain": [domain.low, domain.high], "nice": False, **scale}
     return {"type": "quantitative", "scale": bounds, "axis": dict(axis)}
 
 
 def make_ratio_channel(
-    shown: Interval, title: str | Sequence[str], width: float, apart: float = axes.APART
+    domain: Interval, title: str | Sequence[str], width: float, min_gap: float = axes.APART
 ) -> Specification:
-    """Return the channel for ratios: a log axis, `width` pixels wide, with ticks at least `apart` pixels apart."""
-    marks = axes.choose_ratio_ticks(shown, width, apart)
-    return make_quantity_channel(shown, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
+    """Return the channel for ratios: a log axis, `width` pixels wide, with ticks at least `min_gap` pixels apart."""
+    marks = axes.choose_ratio_ticks(domain, width, min_gap)
+    return make_quantity_channel(domain, {"title": title, "values": marks, "labelExpr": axes.RATIO, "grid": False})
 
 
 def make_time_channel(
-    shown: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any
+    domain: Interval, unit: Unit, title: str | Sequence[str], *, log: bool = True, **scale: Any
 ) -> Specification:
-    """Return the channel for times in a unit; `shown` is in seconds."""
-    scaled = Interval(shown.low * unit.factor, shown.high * unit.factor)
-    axis = {"title": title, "format": ",.3~g" if scaled.high < 1e3 else ",.3~r"}
+    """Return the channel for times in a unit; `domain` is in seconds."""
+    scaled_domain = Interval(domain.low * unit.factor, domain.high * unit.factor)
+    axis = {"title": title, "format": ",.3~g" if scaled_domain.high < 1e3 else ",.3~r"}
     return make_quantity_channel(
-        scaled, axis | ({"values": axes.choose_time_ticks(scaled)} if log else {}), log=log, **scale
+        scaled_domain, axis | ({"values": axes.choose_time_ticks(scaled_domain)} if log else {}), log=log, **scale
     )
 
 
 def make_looks(
-    field: str, known: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
+    field: str, looks: Mapping[str, Sequence[str]], channels: Sequence[str], legend: Specification | None
 ) -> dict[str, Specification]:
-    """Return channels that distinguish the names in a field. `known` maps each name to its value in each channel."""
-    ranges = zip(channels, zip(*known.values(), strict=True), strict=True)
+    """Return channels that distinguish the names in a field. `looks` maps each name to its value in each channel."""
+    ranges = zip(channels, zip(*looks.values(), strict=True), strict=True)
     return {
         channel: {
             "field": field,
             "type": "nominal",
-            "scale": {"domain": list(known), "range": list(values)},
+            "scale": {"domain": list(looks), "range": list(values)},
             "legend": legend,
         }
         for channel, values in ranges
     }
 
 
-def make_row_channel(names: Sequence[str], *, grid: bool = True, apart: float = 0.0) -> Specification:
+def make_row_channel(names: Sequence[str], *, grid: bool = True, gap: float = 0.0) -> Specification:
     """Return the vertical channel: one row per name, from top to bottom. Names are unique.
 
-    `apart` is the gap between two rows as a share of a row.
+    `gap` is the gap between two rows as a share of a row.
     """
     axis = {"title": None, "domain": False, "ticks": False, "labels": False, "grid": grid}
-    scale = {"type": "band", "domain": list(names), "paddingInner": apart, "paddingOuter": 0}
+    scale = {"type": "band", "domain": list(names), "paddingInner": gap, "paddingOuter": 0}
     return {"field": "name", "type": "nominal", "scale": scale, "axis": axis}
 
 
@@ -210,8 +213,8 @@ def make_legend(names: Sequence[str], width: float | None = None) -> Specificati
         return None
     entries = [int(LETTER * len(name)) + 26 for name in names]
     if width is None:
-        fitting = f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"
-        return {"columns": {"expr": fitting}}
+        columns = f"width >= {sum(entries)} ? {len(entries)} : max(1, floor(width / {max(entries)}))"
+        return {"columns": {"expr": columns}}
     return {"columns": len(entries) if width >= sum(entries) else max(1, int(width / max(entries)))}
 
 
@@ -223,9 +226,9 @@ def make_layer(mark: Mapping[str, Any], values: Sequence[Mapping[str, Any]], **e
     return {"data": {"values": [dict(value) for value in values]}, "mark": dict(mark), "encoding": encoding}
 
 
-def make_band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
+def make_band(margin: float, domain: Interval, along: Literal["x", "y"], ratio: Specification) -> list[Specification]:
     """Return layers with the margin as a gray band across the plot, and with a line at 1."""
-    ends = {"low": max(shown.low, 1.0 / (1.0 + margin)), "high": min(shown.high, 1.0 + margin)}
+    ends = {"low": max(domain.low, 1.0 / (1.0 + margin)), "high": min(domain.high, 1.0 + margin)}
     across = {along: {"field": "low", **ratio}, f"{along}2": {"field": "high"}}
     return [
         make_layer({"type": "rect", "color": BAND}, [ends], **across),
@@ -235,9 +238,9 @@ def make_band(margin: float, shown: Interval, along: Literal["x", "y"], ratio: S
 
 def make_estimate_layers(
     points: Sequence[tuple[Mapping[str, Any], Estimate]],
-    shown: Interval,
+    domain: Interval,
     along: Literal["x", "y"],
-    at: Callable[[str], Specification],
+    make_channels: Callable[[str], Specification],
     looks: Mapping[str, Specification],
     *,
     point: Specification,
@@ -248,31 +251,33 @@ def make_estimate_layers(
 ) -> list[Specification]:
     """Return layers with points, and with intervals as bars that have caps at their ends.
 
-    `at` returns the channels for a field. `field` is the field of the points' values, and `end` is the field of the
-    caps' values. All values are multiplied by `factor`. Caps are `cap` pixels long.
+    `make_channels` returns the channels for a field. `field` is the field of the points' values, and `end` is the field
+    of the caps' values. All values are multiplied by `factor`. Caps are `cap` pixels long.
     """
     line = "stroke" if "stroke" in looks else "color"
-    upright = "vertical" if along == "x" else "horizontal"
+    orientation = "vertical" if along == "x" else "horizontal"
     bars = [
-        (datum, axes.clip_interval(estimate.interval, shown, factor)) for datum, estimate in points if estimate.interval
+        (datum, axes.clip_interval(estimate.interval, domain, factor))
+        for datum, estimate in points
+        if estimate.interval
     ]
     return [
         make_layer(
             {"type": "rule", "strokeWidth": 1.5},
             [{**datum, "low": bar.low, "high": bar.high} for datum, bar in bars],
-            **at("low"),
+            **make_channels("low"),
             **{f"{along}2": {"field": "high"}, line: looks[line]},
         ),
         make_layer(
-            {"type": "tick", "orient": upright, "size": cap, "thickness": 1.5},
+            {"type": "tick", "orient": orientation, "size": cap, "thickness": 1.5},
             [{**datum, end: number} for datum, bar in bars for number in bar.caps],
-            **at(end),
+            **make_channels(end),
             color=looks[line],
         ),
         make_layer(
             {"type": "point"} | point,
             [{**datum, field: estimate.value * factor} for datum, estimate in points],
-            **at(field),
+            **make_channels(field),
             **looks,
         ),
     ]
@@ -281,7 +286,7 @@ def make_estimate_layers(
 def make_heading_layers(
     values: Sequence[Mapping[str, Any]], *, free: float, up: float = UP, **encoding: Any
 ) -> list[Specification]:
-    """Return layers with the names of rows, `up` pixels above the middle. They end `free` pixels before the right edge.
+    """Return layers with the names of rows, `up` pixels above the middle, to `free` pixels before the right edge.
 
     The first of the two layers is a white border, so that vertical lines of the plot don't cross the names.
     """
@@ -289,8 +294,8 @@ def make_heading_layers(
     mark |= {"limit": {"expr": f"width - {free:.0f}"}}
     border = {"stroke": "white", "strokeWidth": 4, "strokeJoin": "round"}
     return [
-        make_layer({**mark, **more}, values, x={"value": 0}, text={"field": "name"}, **encoding)
-        for more in (border, {})
+        make_layer({**mark, **style}, values, x={"value": 0}, text={"field": "name"}, **encoding)
+        for style in (border, {})
     ]
 
 
@@ -310,48 +315,48 @@ def measure_room(texts: Sequence[str]) -> float:
 # The selection of rows, and their names.
 
 
-def select_farthest(rows: Sequence[Row], distance: Callable[[Row], float], most: int = ROWS) -> list[Row]:
-    """Return the rows to draw, in order: all rows, or the `most` rows with the largest distances."""
-    kept = sorted(range(len(rows)), key=lambda place: -distance(rows[place]))[:most]
-    return [rows[place] for place in sorted(kept)]
+def select_farthest(rows: Sequence[Row], distance: Callable[[Row], float], limit: int = ROWS) -> list[Row]:
+    """Return the rows to draw, in order: all rows, or the `limit` rows with the largest distances."""
+    indexes = sorted(range(len(rows)), key=lambda index: -distance(rows[index]))[:limit]
+    return [rows[index] for index in sorted(indexes)]
 
 
-def make_distinct_names(names: Sequence[str], longest: int = NAME_CHARACTERS) -> list[str]:
+def make_distinct_names(names: Sequence[str], max_length: int = NAME_CHARACTERS) -> list[str]:
     """Return short and unique names of rows, each on one line of plain text."""
-    return number_names((_shorten(escape_terminal(name), longest) for name in names), "{} ({})")
+    return number_names((_shorten(escape_terminal(name), max_length) for name in names), "{} ({})")
 
 
-def map_to_picture_names(names: Iterable[str], longest: int = NAME_CHARACTERS) -> dict[str, str]:
+def map_to_picture_names(names: Iterable[str], max_length: int = NAME_CHARACTERS) -> dict[str, str]:
     """Return the name in the picture for each distinct name."""
-    once = list(dict.fromkeys(names))
-    return dict(zip(once, make_distinct_names(once, longest), strict=True))
+    unique_names = list(dict.fromkeys(names))
+    return dict(zip(unique_names, make_distinct_names(unique_names, max_length), strict=True))
 
 
-def _shorten(text: str, longest: int) -> str:
-    if len(text) <= longest:
+def _shorten(text: str, max_length: int) -> str:
+    if len(text) <= max_length:
         return text
-    tail = longest // 2
-    return f"{text[: longest - tail - 1]}…{text[-tail:]}"
+    tail_length = max_length // 2
+    return f"{text[: max_length - tail_length - 1]}…{text[-tail_length:]}"
 
 
-# Sentences of several charts. A note can be empty.
+# Sentences that several charts use. A note can be empty.
 
 #: The note of a chart without intervals.
 NO_INTERVALS = "From one round: no intervals."
 
 
-def note_partial(drawn: int, total: int, noun: str, which: str) -> str:
+def note_partial(drawn_count: int, total: int, noun: str, selection: str) -> str:
     """Return a note on a chart that draws only a part of its rows, or an empty string.
 
     For example, `Only 40 of 60 comparisons are drawn: those farthest from 1.`
     """
-    return f"Only {drawn:,} of {counted(total, noun)} are drawn: {which}." if drawn < total else ""
+    return f"Only {drawn_count:,} of {counted(total, noun)} are drawn: {selection}." if drawn_count < total else ""
 
 
-def note_cut(estimates: Sequence[Estimate], shown: Interval) -> str:
+def note_cut(estimates: Sequence[Estimate], domain: Interval) -> str:
     """Return a note on the number of intervals that extend beyond the axis."""
     count = sum(
-        len(axes.clip_interval(estimate.interval, shown).caps) < 2 for estimate in estimates if estimate.interval
+        len(axes.clip_interval(estimate.interval, domain).caps) < 2 for estimate in estimates if estimate.interval
     )
     if count < 2:
         return "1 interval extends beyond the chart." if count else ""
@@ -360,5 +365,5 @@ def note_cut(estimates: Sequence[Estimate], shown: Interval) -> str:
 
 def describe_extremes(rows: Sequence[Row], number: Callable[[Row], float], describe: Callable[[Row], str]) -> str:
     """Describe the rows with the extreme numbers: `from 0.7×, faster (eager) to 1.2×, slower (graph)`."""
-    least, most = (pick(rows, key=number) for pick in (min, max))
-    return describe(least) if least is most else f"from {describe(least)} to {describe(most)}"
+    lowest, highest = (pick(rows, key=number) for pick in (min, max))
+    return describe(lowest) if lowest is highest else f"from {describe(lowest)} to {describe(highest)}"

@@ -48,55 +48,57 @@ class PhaseStack:
 def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the phases of a table's cells that start slowest; nothing if no launch recorded phases."""
     measured = results.measured[table.scenario.name]
-    timed = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
-    kept = layout.select_farthest(timed, lambda pair: pair[1].median)
-    if not kept:
+    started_cells = [(cell, cell.used.cold) for cell in measured if cell.used.cold and cell.used.phases]
+    slowest_cells = layout.select_farthest(started_cells, lambda pair: pair[1].median)
+    if not slowest_cells:
         return
     stacks = [
-        PhaseStack(called, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
-        for called, (cell, cold) in zip(
-            layout.make_distinct_names([names.name_measured(table, cell) for cell, _ in kept]), kept, strict=True
+        PhaseStack(name, {phase: spread.median for phase, spread in cell.used.phases.items()}, cold.median)
+        for name, (cell, cold) in zip(
+            layout.make_distinct_names([names.name_measured(table, cell) for cell, _ in slowest_cells]),
+            slowest_cells,
+            strict=True,
         )
     ]
     unit, scenario = format.phase_unit([stack.total for stack in stacks]), table.scenario
-    ordered = order_phases(phase for stack in stacks for phase in stack.phases)
-    longest = max(ordered, key=lambda phase: sum(stack.phases.get(phase, 0.0) for stack in stacks))
-    ends = layout.describe_extremes(
+    phase_names = order_phases(phase for stack in stacks for phase in stack.phases)
+    longest_phase = max(phase_names, key=lambda phase: sum(stack.phases.get(phase, 0.0) for stack in stacks))
+    extremes = layout.describe_extremes(
         stacks, lambda stack: stack.total, lambda stack: f"{_format_time(stack.total, unit)} ({stack.name})"
     )
     words = layout.escape_texts(
         f"{scenario.title}: time to the first step",
         [
-            "Each phase: its median over the cell's launches. At the right: the median time to the end of the first "
-            "step.",
-            layout.note_partial(len(stacks), len(timed), "cell", "those that take longest"),
+            "Bars: the median of each phase over the cell's launches. At the right: the median time to the end of the "
+            "first step.",
+            layout.note_partial(len(stacks), len(started_cells), "cell", "those that take longest"),
         ],
         f"time since the launch was requested, {unit.symbol}",
-        f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, most "
-        f"of it {longest}: {ends} in all.",
+        f"Chart of the phases before the steady state of {counted(len(stacks), 'cell')} of {scenario.name}, "
+        f"mostly {longest_phase}. Total: {extremes}.",
     )
     yield layout.make_picture(
         make_file_name(results, "phases", scenario),
         words,
-        _make_layers(stacks, ordered, unit, layout.wrap_axis_title(words)),
+        _make_layers(stacks, phase_names, unit, layout.wrap_axis_title(words)),
     )
 
 
 def _make_layers(
-    stacks: Sequence[PhaseStack], ordered: Sequence[str], unit: Unit, title: Sequence[str]
+    stacks: Sequence[PhaseStack], phase_names: Sequence[str], unit: Unit, title: Sequence[str]
 ) -> list[Specification]:
     # the sum of the medians can differ from the median of the sums
-    end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
-    called = layout.map_to_picture_names(ordered, layout.SERIES_CHARACTERS)
-    parts = [part for stack in stacks for part in _make_parts(stack, unit, called, end)]
+    axis_end = 1.02 * max(sum(stack.phases.values()) for stack in stacks) or 1.0
+    picture_names = layout.map_to_picture_names(phase_names, layout.SERIES_CHARACTERS)
+    parts = [part for stack in stacks for part in _make_parts(stack, unit, picture_names, axis_end)]
     totals = [{"name": stack.name, "told": _format_time(stack.total, unit)} for stack in stacks]
     x = {
         "type": "quantitative",
-        "scale": {"domain": [0.0, end * unit.factor], "nice": False},
+        "scale": {"domain": [0.0, axis_end * unit.factor], "nice": False},
         "axis": {"title": title},
     }
     y = layout.make_row_channel([stack.name for stack in stacks], grid=False)
-    colours = {called[phase]: [COLOURS.get(phase, OTHER)] for phase in ordered}
+    colours = {picture_names[phase]: [COLOURS.get(phase, OTHER)] for phase in phase_names}
     return [
         layout.make_layer(
             {"type": "bar", "stroke": "white", "strokeWidth": 1, "height": BAR},
@@ -128,21 +130,23 @@ def _make_layers(
     ]
 
 
-def _make_parts(stack: PhaseStack, unit: Unit, called: Mapping[str, str], end: float) -> Iterator[dict[str, Any]]:
-    """Yield the start and the end of each phase of the stack, and the plot width at which its name fits."""
-    start = 0.0
+def _make_parts(
+    stack: PhaseStack, unit: Unit, picture_names: Mapping[str, str], axis_end: float
+) -> Iterator[dict[str, Any]]:
+    """Yield the start and the end of each phase of the stack, and the plot width at which the phase's name fits."""
+    start_seconds = 0.0
     for phase, seconds in stack.phases.items():
-        stop, name = start + seconds, called[phase]
+        stop_seconds, name = start_seconds + seconds, picture_names[phase]
         yield {
             "name": stack.name,
             "phase": name,
-            "start": start * unit.factor,
-            "end": stop * unit.factor,
-            "middle": 0.5 * (start + stop) * unit.factor,
+            "start": start_seconds * unit.factor,
+            "end": stop_seconds * unit.factor,
+            "middle": 0.5 * (start_seconds + stop_seconds) * unit.factor,
             "letters": "white" if COLOURS.get(phase) in _DARK else "black",
-            "pixels": math.ceil(end / max(seconds, 1e-9 * end) * (layout.LETTER * len(name) + _FREE)),
+            "pixels": math.ceil(axis_end / max(seconds, 1e-9 * axis_end) * (layout.LETTER * len(name) + _FREE)),
         }
-        start = stop
+        start_seconds = stop_seconds
 
 
 def _format_time(seconds: float, unit: Unit) -> str:

@@ -25,12 +25,12 @@ RELEASES = 4
 #: The largest number of drawn lines.
 CURVES = len(LOOKS)
 
-#: The height of the plot and the smallest distance between ticks, in pixels, and the number of environments from which
-#: on their names are vertical.
-HEIGHT, APART, UPRIGHT = 240, 18, 12
+#: The height of the plot and the smallest distance between ticks, in pixels, and the smallest number of environments
+#: whose names are vertical.
+HEIGHT, APART, VERTICAL_FROM = 240, 18, 12
 
 #: If a ratio is larger than this, the axis ends at a tick above all ratios.
-FAR = 2.0
+LARGE_RATIO = 2.0
 
 #: The largest number of changes between adjacent releases that are listed.
 CHANGES = 4
@@ -66,7 +66,7 @@ class ReleaseChange:
 
     @property
     def factor(self) -> float:
-        """The time of the later release relative to the earlier one."""
+        """The time of the later release relative to the earlier release."""
         return self.after.takes.value / self.before.takes.value
 
     def __str__(self) -> str:
@@ -92,21 +92,21 @@ class Lines:
     @property
     def shown(self) -> Interval:
         """The range of the axis. If ratios are far above 1, the axis ends at a tick above all ratios."""
-        shown = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
-        most = max(point.takes.value for point in self.points)
+        domain = axes.choose_ratio_domain([*(point.takes for point in self.points), Estimate(1.0, 1)], self.margin)
+        highest = max(point.takes.value for point in self.points)
         marks = (digit * 10.0**power for power in range(5) for digit in (1.0, 2.0, 5.0))
-        above = next((mark for mark in marks if mark >= most), most) if most > FAR else most
-        return replace(shown, high=max(shown.high, above))
+        axis_end = next((mark for mark in marks if mark >= highest), highest) if highest > LARGE_RATIO else highest
+        return replace(domain, high=max(domain.high, axis_end))
 
     @property
     def changes(self) -> list[ReleaseChange]:
         """The changes between adjacent environments whose intervals don't overlap."""
-        several = len(self.curves) > 1
+        has_several = len(self.curves) > 1
         return [
-            ReleaseChange(name if several else "", before, after)
+            ReleaseChange(name if has_several else "", point, next_point)
             for name, points in self.curves.items()
-            for before, after in pairwise(points)
-            if _are_apart(before.takes, after.takes)
+            for point, next_point in pairwise(points)
+            if _have_separate_intervals(point.takes, next_point.takes)
         ]
 
 
@@ -114,80 +114,86 @@ def select_drawn_pairs(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> set[tuple[Cell, Cell]]:
     """Return the pairs of cells that the chart shows; empty if there is no chart."""
-    points = (point for points in _curves(_series(results, table, compared)).values() for point in points)
+    points = (point for points in _select_curves(_make_series(results, table, compared)).values() for point in points)
     return {(point.line.compared.cell, point.line.compared.other) for point in points if point.line}
 
 
 def draw(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Picture]:
     """Yield the chart of a table that compares at least RELEASES releases with the baseline."""
-    series = _series(results, table, compared)
+    series = _make_series(results, table, compared)
     if not series:
         return
-    curves = _curves(series)
-    has = {point.environment for points in curves.values() for point in points}
-    chart = Lines(curves, [name for name in _order(results) if name in has], results.run.plan.margin)
-    base, measure, takes = results.run.reference, names.measure(table), [point.takes for point in chart.points]
-    largest = layout.select_farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
-    longer = "longer" if is_time(table.quantity) else "more"
-    which = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
-    steps = f"{which} from one release to the next: {joined(list(map(str, largest)))}." if largest else ""
-    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in takes) else layout.NO_INTERVALS
-    hollow = "" if all(point.is_shown for point in chart.points) else " Hollow: unclear."
+    curves = _select_curves(series)
+    environments = {point.environment for points in curves.values() for point in points}
+    chart = Lines(
+        curves, [name for name in _sort_environments(results) if name in environments], results.run.plan.margin
+    )
+    base, measure, ratios = results.run.reference, names.measure(table), [point.takes for point in chart.points]
+    largest_changes = layout.select_farthest(chart.changes, lambda change: abs(math.log(change.factor)), CHANGES)
+    comparative = "longer" if is_time(table.quantity) else "more"
+    prefix = "Largest changes" if len(chart.changes) > CHANGES else "Changes"
+    changes_text = (
+        f"{prefix} from one release to the next: {joined(list(map(str, largest_changes)))}." if largest_changes else ""
+    )
+    bars_note = "Bars: confidence intervals." if any(ratio.interval for ratio in ratios) else layout.NO_INTERVALS
+    hollow_note = "" if all(point.is_shown for point in chart.points) else " Hollow marks: unclear."
     words = layout.escape_texts(
         f"{names.name_table(table)}: {measure} ratio to {base}, release by release",
         [
-            steps or "From one release to the next, no change is larger than the intervals.",
-            f"{bars_note}{hollow} Grey band: differences below {format.share(chart.margin)} aren't reported.",
+            changes_text or "From one release to the next, no change is larger than the intervals.",
+            f"{bars_note}{hollow_note} Grey band: differences below {format.share(chart.margin)} aren't reported.",
             layout.note_partial(len(curves), len(series), "line", "those farthest from 1"),
-            layout.note_cut(takes, chart.shown),
+            layout.note_cut(ratios, chart.shown),
         ],
-        f"{measure} / {measure} of {base} (log scale); above 1: takes {longer}",
+        f"{measure} / {measure} of {base} (log scale); above 1: takes {comparative}",
         f"Chart of the {measure} of {table.scenario.name} in {counted(len(chart.order), 'environment')}, "
         f"{chart.order[0]} to {chart.order[-1]}, relative to {base}: "
-        f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {steps}".rstrip(),
+        f"{layout.describe_extremes(chart.points, lambda point: point.takes.value, str)}. {changes_text}".rstrip(),
     )
     name = make_file_name(results, "releases", table.scenario, names.make_suffix(table))
     yield layout.make_picture(name, words, _make_layers(chart, words.axis), HEIGHT, measure)
 
 
-def _curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
+def _select_curves(series: Mapping[str, Sequence[ReleasePoint]]) -> dict[str, Sequence[ReleasePoint]]:
     """Return the lines that are drawn, by their names in the picture."""
-    kept = layout.select_farthest(
+    names = layout.select_farthest(
         list(series), lambda name: max(abs(math.log(point.takes.value)) for point in series[name]), CURVES
     )
     return dict(
-        zip(layout.make_distinct_names(kept, layout.SERIES_CHARACTERS), map(series.__getitem__, kept), strict=True)
+        zip(layout.make_distinct_names(names, layout.SERIES_CHARACTERS), map(series.__getitem__, names), strict=True)
     )
 
 
-def _series(
+def _make_series(
     results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
 ) -> dict[str, Sequence[ReleasePoint]]:
-    """Return the points of each line, in the order of the releases. Lines without enough releases are left out."""
+    """Return the points of each line, in the order of the releases. Lines of fewer than RELEASES are omitted."""
     if table.quantity == GROWTH:
         return {}
-    order, base = _order(results), results.run.reference
-    release = {environment.name: environment.release for environment in results.run.environments}
+    order, base = _sort_environments(results), results.run.reference
+    releases = {environment.name: environment.release for environment in results.run.environments}
     by_line: dict[str, dict[str, ReleasePoint]] = {}
     for line in compared:
-        one, other = line.compared.cell, line.compared.other
-        if line.entry.along != ENVIRONMENT or other.environment != base or one.environment not in order:
+        cell, baseline = line.compared.cell, line.compared.other
+        if line.entry.along != ENVIRONMENT or baseline.environment != base or cell.environment not in order:
             continue
         if line.compared.verdict is Verdict.DIFFERENT_WORK:
             continue
-        shared = {axis: one.axes[axis] for axis in table.column_axes if one.axes[axis] == other.axes[axis]}
-        way = line.entry.name if line.entry.pick else " ".join(names.list_labels(table.scenario, shared))
-        points = by_line.setdefault(", ".join(filter(None, [line.place, way])), {})
-        points[one.environment] = ReleasePoint(one.environment, line.compared.ratio, line)
+        shared_values = {axis: cell.axes[axis] for axis in table.column_axes if cell.axes[axis] == baseline.axes[axis]}
+        comparison_name = (
+            line.entry.name if line.entry.pick else " ".join(names.list_labels(table.scenario, shared_values))
+        )
+        points = by_line.setdefault(", ".join(filter(None, [line.place, comparison_name])), {})
+        points[cell.environment] = ReleasePoint(cell.environment, line.compared.ratio, line)
     lines: dict[str, Sequence[ReleasePoint]] = {}
     for name, points in by_line.items():
-        if len({release[environment] for environment in (base, *points)}) >= RELEASES:
+        if len({releases[environment] for environment in (base, *points)}) >= RELEASES:
             by_environment = {base: ReleasePoint(base, Estimate(1.0, 1)), **points}
             lines[name] = [by_environment[environment] for environment in order if environment in by_environment]
     return lines
 
 
-def _order(results: Results) -> list[str]:
+def _sort_environments(results: Results) -> list[str]:
     """Return the environments sorted by release, and then in the run's order."""
     return [
         environment.name
@@ -195,27 +201,27 @@ def _order(results: Results) -> list[str]:
     ]
 
 
-def _are_apart(one: Estimate, other: Estimate) -> bool:
-    (low, high), (least, most) = (
+def _have_separate_intervals(earlier: Estimate, later: Estimate) -> bool:
+    (low, high), (later_low, later_high) = (
         (estimate.interval.low, estimate.interval.high) if estimate.interval else (estimate.value, estimate.value)
-        for estimate in (one, other)
+        for estimate in (earlier, later)
     )
-    return (one.interval or other.interval) is not None and (high < least or most < low)
+    return (earlier.interval or later.interval) is not None and (high < later_low or later_high < low)
 
 
 def _make_layers(chart: Lines, title: str) -> list[Specification]:
-    shown, series = chart.shown, list(chart.curves)
+    domain, series = chart.shown, list(chart.curves)
     by_series = dict(zip(series, LOOKS, strict=False))
     looks = layout.make_looks("series", by_series, ("shape", "stroke"), layout.make_legend(series))
-    angle = -90 if len(chart.order) >= UPRIGHT else -45
+    angle = -90 if len(chart.order) >= VERTICAL_FROM else -45
     x = {
         "field": "environment",
         "type": "ordinal",
         "scale": {"type": "point", "domain": list(chart.order), "padding": 0.5},
         "axis": {"title": None, "grid": True, "labelAngle": angle, "labelOverlap": "parity", "labelFlush": False},
     }
-    y = layout.make_ratio_channel(shown, title.split("; "), HEIGHT, APART)
-    drawn = [
+    y = layout.make_ratio_channel(domain, title.split("; "), HEIGHT, APART)
+    points = [
         (
             {
                 "series": name,
@@ -225,26 +231,29 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
             },
             point.takes,
         )
-        for name, points in chart.curves.items()
-        for point in points
+        for name, curve in chart.curves.items()
+        for point in curve
     ]
 
-    def at(field: str) -> Specification:
+    def make_channels(field: str) -> Specification:
         return {"x": x, "y": {"field": field, **y}}
 
     # a single line has a number at each increase, and at its end
-    ups = [change.after for change in chart.changes if change.factor > 1.0]
-    labelled = [*ups, chart.points[-1]] if len(series) == 1 else []
+    increases = [change.after for change in chart.changes if change.factor > 1.0]
+    labelled_points = [*increases, chart.points[-1]] if len(series) == 1 else []
     return [
-        *layout.make_band(chart.margin, shown, "y", y),
+        *layout.make_band(chart.margin, domain, "y", y),
         layout.make_layer(
-            {"type": "line", "strokeWidth": 1.5}, [datum for datum, _ in drawn], **at("ratio"), color=looks["stroke"]
+            {"type": "line", "strokeWidth": 1.5},
+            [datum for datum, _ in points],
+            **make_channels("ratio"),
+            color=looks["stroke"],
         ),
         *layout.make_estimate_layers(
-            drawn,
-            shown,
+            points,
+            domain,
             "y",
-            at,
+            make_channels,
             {**looks, "fill": {"field": "inside", "type": "nominal", "scale": None, "legend": None}},
             point=POINT,
             field="ratio",
@@ -254,14 +263,14 @@ def _make_layers(chart: Lines, title: str) -> list[Specification]:
             [
                 {
                     "environment": point.environment,
-                    "ratio": axes.clip_interval(point.takes.interval, shown).high
+                    "ratio": axes.clip_interval(point.takes.interval, domain).high
                     if point.takes.interval
                     else point.takes.value,
                     "told": format.factor(point.takes.value),
                 }
-                for point in labelled
+                for point in labelled_points
             ],
-            **at("ratio"),
+            **make_channels("ratio"),
             text={"field": "told", "type": "nominal"},
         ),
     ]

@@ -36,24 +36,27 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     moments, margin, scenario = results.timeline(table), results.run.plan.margin, table.scenario
     if len(moments) < 2:
         return
-    kept = layout.select_farthest(moments, lambda moment: abs(math.log(moment.factor)), LAUNCHES)
-    apart = sum(abs(math.log(moment.factor)) > math.log1p(margin) for moment in kept)
-    disturbed, within = sum(moment.disturbed for moment in kept), format.share(margin)
+    drawn_moments = layout.select_farthest(moments, lambda moment: abs(math.log(moment.factor)), LAUNCHES)
+    outside_count = sum(abs(math.log(moment.factor)) > math.log1p(margin) for moment in drawn_moments)
+    disturbed_count, margin_text = sum(moment.disturbed for moment in drawn_moments), format.share(margin)
     words = layout.escape_texts(
         f"{scenario.title}: each launch compared with the mean of its cell",
         [
             f"Marks: the {table.clock.time} per step of a launch. Bars: p10 to p90 of its samples. "
-            f"Grey band: within {within} of the mean.",
-            layout.note_partial(len(kept), len(moments), "launch", "those farthest from the means of their cells"),
+            f"Grey band: within {margin_text} of the mean.",
+            layout.note_partial(
+                len(drawn_moments), len(moments), "launch", "those farthest from the means of their cells"
+            ),
         ],
         "launches in order of time",
-        f"Chart of {counted(len(kept), 'launch')} of {scenario.name} in order of time: {apart or 'none'} "
-        f"more than {within} from the mean of its cell, {disturbed or 'none'} disturbed.",
+        f"Chart of {counted(len(drawn_moments), 'launch')} of {scenario.name} in order of time: "
+        f"{outside_count or 'none'} more than {margin_text} from the mean of its cell, "
+        f"{disturbed_count or 'none'} disturbed.",
     )
     yield layout.make_picture(
         make_file_name(results, "course", scenario),
         words,
-        _make_layers(kept, len(moments), margin, layout.wrap_axis_title(words), table.clock),
+        _make_layers(drawn_moments, len(moments), margin, layout.wrap_axis_title(words), table.clock),
         HEIGHT,
     )
 
@@ -61,10 +64,10 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 def _make_layers(
     moments: Sequence[Moment], total: int, margin: float, title: Sequence[str], clock: Clock
 ) -> list[Specification]:
-    samples = [_compute_range(moment) for moment in moments]
-    drawn = [Estimate(moment.factor, 1, within) for moment, within in zip(moments, samples, strict=True)]
-    shown = axes.choose_ratio_domain(drawn, margin)
-    y = layout.make_ratio_channel(shown, f"{clock.time} / mean of its cell", HEIGHT, APART)
+    ranges = [_compute_range(moment) for moment in moments]
+    estimates = [Estimate(moment.factor, 1, sample_range) for moment, sample_range in zip(moments, ranges, strict=True)]
+    domain = axes.choose_ratio_domain(estimates, margin)
+    y = layout.make_ratio_channel(domain, f"{clock.time} / mean of its cell", HEIGHT, APART)
     x = {
         "field": "place",
         "type": "quantitative",
@@ -72,12 +75,14 @@ def _make_layers(
         "axis": {"title": title, "grid": False, "tickMinStep": 1, "format": ",d"},
     }
     points = [{"place": moment.place, "kind": _find_kind(moment)} for moment in moments]
-    occurring = {_find_kind(moment) for moment in moments}
-    kinds = {kind: look for kind, look in LOOKS.items() if kind in occurring}
+    found_kinds = {_find_kind(moment) for moment in moments}
+    kinds = {kind: kind_look for kind, kind_look in LOOKS.items() if kind in found_kinds}
     looks = layout.make_looks("kind", kinds, ("shape", "stroke", "fill"), layout.make_legend(list(kinds)))
-    bars = [(point, axes.clip_interval(within, shown)) for point, within in zip(points, samples, strict=True)]
+    bars = [
+        (point, axes.clip_interval(sample_range, domain)) for point, sample_range in zip(points, ranges, strict=True)
+    ]
     return [
-        *layout.make_band(margin, shown, "y", y),
+        *layout.make_band(margin, domain, "y", y),
         layout.make_layer(
             {"type": "rule", "strokeWidth": 1},
             [{**point, "low": bar.low, "high": bar.high} for point, bar in bars if bar.high > bar.low],
@@ -105,7 +110,7 @@ def _find_kind(moment: Moment) -> str:
 
 
 def _compute_range(moment: Moment) -> Interval:
-    ordered = sorted(step_seconds(moment.launch))
+    sorted_times = sorted(step_seconds(moment.launch))
     # at least a tiny number, because a sample of zero seconds has no logarithm
-    low, high = (max(quantile(ordered, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
+    low, high = (max(quantile(sorted_times, share) / moment.mean, 1e-300) for share in (0.1, 0.9))
     return Interval(low, high)

@@ -62,14 +62,14 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
         return
     rows, scenario, unit = _select_longest(cells), table.scenario, format.unit_of(table)
     lines, estimates = len({row.name for row in rows}), [row.estimate for row in rows]
-    log = axes.is_log(row.seconds for row in rows)
-    shown = axes.choose_domain(estimates)
-    if not log:
-        shown = replace(shown, low=0.0)
-    most = "longest times" if is_time(table.quantity) else "largest values"
-    fewer = ", or fewer" if any(estimate.rounds < table.rounds for estimate in estimates) else ""
-    bars = f"Bars: {format.level(LEVEL)} confidence intervals over {counted(table.rounds, 'round')}{fewer}."
-    ends = layout.describe_extremes(
+    is_log = axes.is_log(row.seconds for row in rows)
+    domain = axes.choose_domain(estimates)
+    if not is_log:
+        domain = replace(domain, low=0.0)
+    selection = "longest times" if is_time(table.quantity) else "largest values"
+    fewer_rounds = ", or fewer" if any(estimate.rounds < table.rounds for estimate in estimates) else ""
+    bars_note = f"Bars: {format.level(LEVEL)} confidence intervals over {counted(table.rounds, 'round')}{fewer_rounds}."
+    extremes = layout.describe_extremes(
         rows,
         lambda row: row.seconds,
         lambda row: (
@@ -81,18 +81,18 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     words = layout.escape_texts(
         f"{scenario.title}: {step}",
         [
-            bars if table.rounds > 1 else layout.NO_INTERVALS,
-            layout.note_partial(lines, len({cell.name for cell in cells}), "line", f"those with the {most}"),
-            layout.note_cut(estimates, shown),
+            bars_note if table.rounds > 1 else layout.NO_INTERVALS,
+            layout.note_partial(lines, len({cell.name for cell in cells}), "line", f"those with the {selection}"),
+            layout.note_cut(estimates, domain),
         ],
-        f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if log else ''}",
-        f"Chart of the {step} of {counted(len(rows), 'cell')} of {scenario.name}, {ends}.",
+        f"{', '.join(filter(None, [step, unit.symbol]))}{' (log scale)' if is_log else ''}",
+        f"Chart of the {step} of {counted(len(rows), 'cell')} of {scenario.name}, {extremes}.",
     )
     title = layout.wrap_axis_title(words)
     yield layout.make_picture(
         make_file_name(results, "times", scenario, names.make_suffix(table)),
         words,
-        _make_layers(rows, unit, shown, title, log=log),
+        _make_layers(rows, unit, domain, title, log=is_log),
         {"step": LANE},
         names.measure(table),
     )
@@ -101,53 +101,55 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
 def _collect_times(table: ScenarioTable) -> list[Time]:
     """Return all times of the table, row by row, each on the line of its row and environment, or on its own line."""
     row_axes = names.find_varying_axes(table)
-    several = len({names.name_side_values(table, head.side) for _, head, _ in table.times()})
+    series_count = len({names.name_side_values(table, column.side) for _, column, _ in table.times()})
     cells = []
-    for row, head, value in table.times():
-        if value.estimate and several <= len(LOOKS):
-            name = ", ".join(filter(None, [names.place(table, row, row_axes), head.side.environment]))
-            cells.append(Time(name, names.name_side_values(table, head.side), value.estimate))
+    for row, column, value in table.times():
+        if value.estimate and series_count <= len(LOOKS):
+            name = ", ".join(filter(None, [names.place(table, row, row_axes), column.side.environment]))
+            cells.append(Time(name, names.name_side_values(table, column.side), value.estimate))
         elif value.estimate:
-            cells.append(Time(names.name_cell(table, row, head.side, row_axes), "", value.estimate))
+            cells.append(Time(names.name_cell(table, row, column.side, row_axes), "", value.estimate))
     return cells
 
 
 def _select_longest(cells: Sequence[Time]) -> list[Time]:
     """Return the times on the lines with the longest times. Lines and series get their names in the picture."""
-    longest: dict[str, float] = {}
+    longest_times: dict[str, float] = {}
     for cell in cells:
-        longest[cell.name] = max(longest.get(cell.name, 0.0), cell.seconds)
-    widest = max(Counter(cell.name for cell in cells).values())
+        longest_times[cell.name] = max(longest_times.get(cell.name, 0.0), cell.seconds)
+    most_cells = max(Counter(cell.name for cell in cells).values())
     lines = layout.map_to_picture_names(
-        layout.select_farthest(list(longest), longest.__getitem__, min(layout.ROWS, CELLS // widest))
+        layout.select_farthest(list(longest_times), longest_times.__getitem__, min(layout.ROWS, CELLS // most_cells))
     )
     series = layout.map_to_picture_names([cell.series for cell in cells], layout.SERIES_CHARACTERS)
     return [Time(lines[cell.name], series[cell.series], cell.estimate) for cell in cells if cell.name in lines]
 
 
 def _make_layers(
-    rows: Sequence[Time], unit: Unit, shown: Interval, title: Sequence[str], *, log: bool
+    rows: Sequence[Time], unit: Unit, domain: Interval, title: Sequence[str], *, log: bool
 ) -> list[Specification]:
     """Return the layers of the chart. Below the name of each line, each series has a lane."""
     lines, series = list(dict.fromkeys(row.name for row in rows)), list(dict.fromkeys(row.series for row in rows))
     texts = [format.time(row.estimate, unit) for row in rows]
     # the text of a lane is to its right
     x = layout.make_time_channel(
-        shown, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}]
+        domain, unit, title, log=log, range=[0, {"expr": f"width - {layout.measure_room(texts):.0f}"}]
     )
-    # the name of a line is in a separate lane, which is the first one
+    # the name of a line is in a separate lane, the first lane
     lanes = {"field": "series", "type": "nominal", "scale": {"domain": [_NAMES, *series]}}
-    y: dict[str, Any] = {"y": layout.make_row_channel(lines, grid=False, apart=0.15), "yOffset": lanes}
+    y: dict[str, Any] = {"y": layout.make_row_channel(lines, grid=False, gap=0.15), "yOffset": lanes}
     looks = layout.make_looks(
         "series", dict(zip(series, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(series)
     )
     points = [({"name": row.name, "series": row.series}, row.estimate) for row in rows]
 
-    def at(field: str) -> Specification:
+    def make_channels(field: str) -> Specification:
         return {"x": {"field": field, **x}, **y}
 
     return [
-        *layout.make_estimate_layers(points, shown, "x", at, looks, point=POINT, field="time", factor=unit.factor),
+        *layout.make_estimate_layers(
+            points, domain, "x", make_channels, looks, point=POINT, field="time", factor=unit.factor
+        ),
         *layout.make_heading_layers([{"name": line, "series": _NAMES} for line in lines], free=0, up=0, **y),
         layout.make_end_layer(
             [{**datum, "told": text} for (datum, _), text in zip(points, texts, strict=True)], up=0, **y

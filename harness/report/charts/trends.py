@@ -20,49 +20,49 @@ HEIGHT = 200
 
 def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     """Yield the chart of the cells with the largest trends; nothing if no cell has a trend."""
-    changing = [
+    cell_trends = [
         (names.name_measured(table, cell), cell.shape.trend)
         for cell in results.measured[table.scenario.name]
         if cell.shape.trend
     ]
-    kept = layout.select_farthest(changing, lambda pair: _get_factor(pair[1]), CURVES)
-    if not kept:
+    largest_trends = layout.select_farthest(cell_trends, lambda pair: _get_factor(pair[1]), CURVES)
+    if not largest_trends:
         return
-    called = layout.make_distinct_names([name for name, _ in kept], layout.SERIES_CHARACTERS)
-    curves = dict(zip(called, (trend for _, trend in kept), strict=True))
-    counted = all(trend.counted for trend in curves.values())
+    picture_names = layout.make_distinct_names([name for name, _ in largest_trends], layout.SERIES_CHARACTERS)
+    curves = dict(zip(picture_names, (trend for _, trend in largest_trends), strict=True))
+    is_counted = all(trend.counted for trend in curves.values())
     stages = [(name, stage) for name, trend in curves.items() for stage in trend.stages]
     estimates = [Estimate(stage.seconds, 1) for _, stage in stages]
-    unit, shown = format.unit([estimate.value for estimate in estimates], table.clock), axes.choose_domain(estimates)
+    unit, domain = format.unit([estimate.value for estimate in estimates], table.clock), axes.choose_domain(estimates)
     step = f"{table.clock.time} per step"
     text = "; ".join(f"{name}: {format.trend(trend, table.clock)}" for name, trend in curves.items())
     words = layout.escape_texts(
         f"{table.scenario.title}: {step} by the number of steps before it",
         [
             "Each mark is the mean over the launches, for one part of the launch.",
-            layout.note_partial(len(curves), len(changing), "cell", "those that change most"),
+            layout.note_partial(len(curves), len(cell_trends), "cell", "those that change most"),
         ],
         f"{step}, {unit.symbol} (log scale)",
         f"Chart of the {step} of {table.scenario.name} by the number of earlier steps. {text}.",
     )
     points = [
-        {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": at}
-        for at, (name, stage) in enumerate(stages)
+        {"series": name, "steps": stage.step, "time": stage.seconds * unit.factor, "order": number}
+        for number, (name, stage) in enumerate(stages)
     ]
     looks = layout.make_looks(
-        "series", dict(zip(called, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(called)
+        "series", dict(zip(picture_names, LOOKS, strict=False)), ("shape", "color"), layout.make_legend(picture_names)
     )
-    title = "steps before, including the warm-up" if counted else "steps measured before"
-    at = {
+    title = "earlier steps, including the warm-up" if is_counted else "earlier measured steps"
+    channels = {
         "x": {"field": "steps", "type": "quantitative", "axis": {"title": title, "grid": False}},
-        "y": {"field": "time", **layout.make_time_channel(shown, unit, words.axis)},
+        "y": {"field": "time", **layout.make_time_channel(domain, unit, words.axis)},
     }
     yield layout.make_picture(
         make_file_name(results, "trends", table.scenario),
         words,
         [
-            layout.make_layer({"type": "line", "strokeWidth": 1.5}, points, **at, color=looks["color"]),
-            layout.make_layer({"type": "point", **POINT}, points, **at, **looks),
+            layout.make_layer({"type": "line", "strokeWidth": 1.5}, points, **channels, color=looks["color"]),
+            layout.make_layer({"type": "point", **POINT}, points, **channels, **looks),
         ],
         HEIGHT,
         table.clock.time,

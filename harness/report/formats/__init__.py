@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # `harness --help` needs only the names
 
 def list_formats() -> list[str]:
     """Return the values of `--format`."""
-    return sorted(_modules())
+    return sorted(_find_modules())
 
 
 def render(format: str, results: "Results") -> str:
@@ -26,11 +26,11 @@ def render(format: str, results: "Results") -> str:
 
     Raises NothingSelectedError if no cell has a result, and the format can't represent a run without results.
     """
-    text: str = import_module(f"{__name__}.{_modules()[format]}").render(results)
+    text: str = import_module(f"{__name__}.{_find_modules()[format]}").render(results)
     return text
 
 
-def _modules() -> dict[str, str]:
+def _find_modules() -> dict[str, str]:
     return {module.name.rstrip("_").replace("_", "-"): module.name for module in iter_modules(__path__)}
 
 
@@ -49,10 +49,10 @@ def require_numbers(results: "Results", format: str) -> "list[CellResult]":
 
     Raises NothingSelectedError if no cell has a result.
     """
-    numbered = [result for result in results.cells if result.estimate]
-    if not numbered:
+    with_result = [result for result in results.cells if result.estimate]
+    if not with_result:
         raise NothingSelectedError(
             f"No cell has a result, and a file in the format {format} contains only results.",
             "To see why, run: harness report RUN",
         )
-    return numbered
+    return with_result

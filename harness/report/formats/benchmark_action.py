@@ -12,7 +12,7 @@ from harness.report.format import MILLISECONDS, of_clock
 from harness.report.formats import name_cells, require_numbers
 
 # the action writes names in backticks into a Markdown table, where `|` and backticks can't be escaped
-_IN_CODE = str.maketrans({"|": "¦", "`": "'"})
+_CODE_TABLE = str.maketrans({"|": "¦", "`": "'"})
 
 
 def render(results: Results) -> str:
@@ -20,21 +20,28 @@ def render(results: Results) -> str:
 
     Raises NothingSelectedError if there are none, because the action fails on an empty list.
     """
-    return dump_json([_entry(results.run, result) for result in require_numbers(results, "github-action-benchmark")])
+    return dump_json(
+        [_make_entry(results.run, result) for result in require_numbers(results, "github-action-benchmark")]
+    )
 
 
-def _entry(run: Run, result: CellResult) -> dict[str, str | float]:
+def _make_entry(run: Run, result: CellResult) -> dict[str, str | float]:
     assert result.estimate is not None, "a cell without a result can't be exported"
-    between = format.format_interval(result.estimate.interval, MILLISECONDS.factor)
+    interval_text = format.format_interval(result.estimate.interval, MILLISECONDS.factor)
     title = next(
         (environment.title for environment in run.environments if environment.name == result.cell.environment), ""
     )
-    more = [title, f"rounds: {result.estimate.rounds}", f"run: {run.id}", f"commit: {run.commit}" if run.commit else ""]
+    extra_lines = [
+        title,
+        f"rounds: {result.estimate.rounds}",
+        f"run: {run.id}",
+        f"commit: {run.commit}" if run.commit else "",
+    ]
     return {
-        "name": escape_terminal(name_cells(result.name, run)).translate(_IN_CODE),
+        "name": escape_terminal(name_cells(result.name, run)).translate(_CODE_TABLE),
         # use the same unit in every run with the same clock, because the action compares numbers of different commits
         "unit": f"{of_clock(MILLISECONDS, run.plan.clock).symbol}/step",
         "value": result.estimate.value * MILLISECONDS.factor,
-        **({"range": between} if between else {}),
-        "extra": "\n".join(escape_terminal(line) for line in more if line),
+        **({"range": interval_text} if interval_text else {}),
+        "extra": "\n".join(escape_terminal(line) for line in extra_lines if line),
     }

@@ -25,7 +25,7 @@ def render(results: Results) -> str:
     phases = [*order_phases(name for launch in launches for name in launch.phases if name not in TIMED), *TIMED]
     # the names differ, so that CPU time isn't mistaken for wall-clock time
     per_step = "cpu_seconds_per_step" if run.plan.clock is Clock.CPU else "seconds_per_step"
-    counting = {id(launch) for launch in select_counted(run.plan, launches)}
+    counted_ids = {id(launch) for launch in select_counted(run.plan, launches)}
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\r\n")
     writer.writerow(
@@ -38,7 +38,7 @@ def render(results: Results) -> str:
         ]
     )
     for launch in launches:
-        writer.writerow(_line(launch, axes, phases, counts=id(launch) in counting))
+        writer.writerow(_make_row(launch, axes, phases, counts=id(launch) in counted_ids))
     return text.getvalue()
 
 
@@ -48,8 +48,8 @@ def escape_cell(text: str) -> str:
     return f"'{line}" if line.startswith(_FORMULA) and not _NUMBER.fullmatch(line) else line
 
 
-def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts: bool) -> list[object]:
-    subject = launch.cell
+def _make_row(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts: bool) -> list[object]:
+    cell = launch.cell
     return [
         *(
             escape_cell(launch.group),
@@ -59,8 +59,8 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
             launch.role.value,
             "yes" if counts else "no",
         ),
-        *(escape_cell(subject.scenario), escape_cell(subject.environment), subject.device.value),
-        *(escape_cell(subject.axes.get(axis, "")) for axis in axes),
+        *(escape_cell(cell.scenario), escape_cell(cell.environment), cell.device.value),
+        *(escape_cell(cell.axes.get(axis, "")) for axis in axes),
         *(
             launch.status.value,
             *((compute_mean(launch), compute_subtracted_share(launch)) if launch.steps else ("", "")),
@@ -69,6 +69,6 @@ def _line(launch: Launch, axes: Iterable[str], phases: Iterable[str], *, counts:
         *(escape_cell(describe_interference(launch)), escape_cell(launch.started), launch.seconds or ""),
         *(launch.phases.get(name, "") for name in phases),
         *(launch.resources.get(name, "") for name in ("cpu_seconds", "max_rss_bytes")),
-        "" if (grown := growth(launch)) is None else grown,
+        "" if (bytes_per_call := growth(launch)) is None else bytes_per_call,
         escape_cell(launch.error),
     ]

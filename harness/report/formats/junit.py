@@ -27,7 +27,7 @@ from harness.report.names import measure
 from harness.report.sections import claims, no_results
 from harness.report.sections.scenarios import make_remark
 
-_ENDED = {
+_STATUS_OUTCOMES = {
     Status.FAILED: "error",
     Status.TIMEOUT: "error",
     Status.OOM: "error",
@@ -36,7 +36,13 @@ _ENDED = {
     Status.NOT_AVAILABLE: "skipped",
     Status.INTERRUPTED: "skipped",
 }
-_FOUND = {Verdict.FASTER: "", Verdict.LESS: "", Verdict.SAME: "", Verdict.SLOWER: "failure", Verdict.MORE: "failure"}
+_VERDICT_OUTCOMES = {
+    Verdict.FASTER: "",
+    Verdict.LESS: "",
+    Verdict.SAME: "",
+    Verdict.SLOWER: "failure",
+    Verdict.MORE: "failure",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +76,19 @@ class _Case:
 def render(results: Results) -> str:
     """Return the run as one document. Its suites are in the order of the run's scenarios."""
     run = results.run
-    compared = [line for table in results.all_tables for line in list_lines(table)]
+    lines = [line for table in results.all_tables for line in list_lines(table)]
     root = Element("testsuites", name=escape_terminal(run.id))
     for scenario in run.scenarios:
-        cells = [_build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name]
-        judged = [
-            _build_comparison_case(results, line) for line in compared if line.table.scenario.name == scenario.name
+        cell_cases = [
+            _build_cell_case(results, result) for result in results.cells if result.cell.scenario == scenario.name
         ]
-        claimed = [
+        comparison_cases = [
+            _build_comparison_case(results, line) for line in lines if line.table.scenario.name == scenario.name
+        ]
+        claim_cases = [
             _build_claim_case(results, result) for result in results.claims if result.scenario.name == scenario.name
         ]
-        root.append(_suite(run, scenario.name, [*claimed, *cells, *judged]))
+        root.append(_make_suite(run, scenario.name, [*claim_cases, *cell_cases, *comparison_cases]))
     for count in ("tests", "failures", "errors"):
         root.set(count, str(sum(int(suite.get(count, "0")) for suite in root)))
     indent(root)
@@ -105,24 +113,34 @@ def _build_comparison_case(results: Results, line: ComparisonLine) -> _Case:
     text = ", ".join(filter(None, [line.verdict, ratio and f"{measure(line.table)} {kind} {ratio}"]))
     remarks = make_remark(results, line.compared, of=line.table.quantity)
     message = f"{line.name}: {text}{f'; {remarks}' if remarks else ''}"
-    return _Case(name, _FOUND.get(verdict, "skipped") if verdict else "skipped", line.verdict, escape_terminal(message))
+    return _Case(
+        name,
+        _VERDICT_OUTCOMES.get(verdict, "skipped") if verdict else "skipped",
+        line.verdict,
+        escape_terminal(message),
+    )
 
 
 def _build_cell_case(results: Results, result: CellResult) -> _Case:
     seconds = result.estimate.value if result.estimate else None
     cause, name = results.causes.get(result.cell), name_cells(result.name, results.run)
     # a cell with a result passes, unless some of its launches failed
-    if cause is None or (cause.partial and _ENDED[cause.status] == "skipped"):
+    if cause is None or (cause.partial and _STATUS_OUTCOMES[cause.status] == "skipped"):
         return _Case(name, seconds=seconds)
     advice = no_results.advise(results, cause)
     reason = no_results.explain(cause).rstrip(".")
     message = f"{cause.status}: {reason}.{f' {advice}' if advice else ''}"
     return _Case(
-        name, _ENDED[cause.status], cause.status.value, escape_terminal(message), cause.stderr, seconds=seconds
+        name,
+        _STATUS_OUTCOMES[cause.status],
+        cause.status.value,
+        escape_terminal(message),
+        cause.stderr,
+        seconds=seconds,
     )
 
 
-def _suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
+def _make_suite(run: Run, scenario: str, cases: Sequence[_Case]) -> Element:
     outcomes = Counter(case.outcome for case in cases)
     suite = Element(
         "testsuite",

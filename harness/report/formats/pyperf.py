@@ -30,18 +30,18 @@ def render(results: Results) -> str:
     environments = {environment.name: environment for environment in run.environments}
     benchmarks = [
         {
-            "metadata": _benchmark(result, environments.get(result.cell.environment), run),
-            "runs": [_run(launch) for launch in results.found.numbers[result.cell]],
+            "metadata": _make_benchmark_metadata(result, environments.get(result.cell.environment), run),
+            "runs": [_make_run(launch) for launch in results.found.numbers[result.cell]],
         }
         for result in require_numbers(results, "pyperf")
     ]
-    return dump_json({"version": "1.0", "metadata": _suite(run), "benchmarks": benchmarks})
+    return dump_json({"version": "1.0", "metadata": _make_suite_metadata(run), "benchmarks": benchmarks})
 
 
-def _suite(run: Run) -> Metadata:
+def _make_suite_metadata(run: Run) -> Metadata:
     """Return the metadata of all benchmarks. pyperf compares a part of it before it adds runs to a benchmark."""
     cores = run.host.get("cores")
-    return _metadata(
+    return _clean_metadata(
         {
             "unit": "second",
             "cpu_count": cores if isinstance(cores, int) else None,
@@ -58,9 +58,9 @@ def _suite(run: Run) -> Metadata:
     )
 
 
-def _benchmark(result: CellResult, environment: Environment | None, run: Run) -> Metadata:
+def _make_benchmark_metadata(result: CellResult, environment: Environment | None, run: Run) -> Metadata:
     cell = result.cell
-    return _metadata(
+    return _clean_metadata(
         {
             "name": name_cells(result.name, run),
             "python_version": environment.python if environment else "",
@@ -75,29 +75,29 @@ def _benchmark(result: CellResult, environment: Environment | None, run: Run) ->
     )
 
 
-def _run(launch: Launch) -> dict[str, Any]:
+def _make_run(launch: Launch) -> dict[str, Any]:
     memory = launch.resources.get("max_rss_bytes", 0.0)
     metadata = {
         "loops": launch.steps,
         "harness_round": launch.round,
         "harness_role": launch.role.value,
-        "date": _date(launch.started),
+        "date": _format_date(launch.started),
         "harness_taken": compute_subtracted_share(launch) or None,
         "duration": launch.seconds if launch.seconds > 0.0 else None,
         "mem_max_rss": int(memory) if memory >= 1.0 else None,
     }
-    return {"values": [compute_mean(launch)], "metadata": _metadata(metadata)}
+    return {"values": [compute_mean(launch)], "metadata": _clean_metadata(metadata)}
 
 
-def _metadata(facts: Mapping[str, str | float | None]) -> Metadata:
-    """Return the known facts, each on one line. Empty names and texts are left out, because pyperf refuses them."""
+def _clean_metadata(facts: Mapping[str, str | float | None]) -> Metadata:
+    """Return the known facts, each on one line. Empty names and texts are omitted, because pyperf refuses them."""
     lines = {
         escape_terminal(name): escape_terminal(fact) if isinstance(fact, str) else fact for name, fact in facts.items()
     }
     return {name: fact for name, fact in lines.items() if name and fact is not None and fact != ""}
 
 
-def _date(started: str) -> str:
+def _format_date(started: str) -> str:
     """Return the time in UTC in pyperf's format; empty if `started` isn't a valid time."""
     try:
         return datetime.fromisoformat(started).astimezone(UTC).isoformat(" ")

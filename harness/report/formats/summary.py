@@ -14,11 +14,11 @@ from harness.report.comparisons import ComparisonLine, has_too_few_rounds, list_
 from harness.report.sections import expectations, no_results, summary
 from harness.report.sections.scenarios import describe_verdicts
 
-#: The largest number of comparisons that are shown, and of reasons for missing results.
+#: The largest number of comparisons in the summary, and of reasons for missing results.
 COMPARISONS, ABSENCES = 20, 8
 
 # verdicts that need attention, the most urgent first; comparisons with other verdicts are only counted
-_SHOWN = (
+_URGENT_VERDICTS = (
     *(Verdict.SLOWER, Verdict.MORE, Verdict.DIFFERENT_WORK),
     *(Verdict.FASTER, Verdict.LESS, Verdict.UNCLEAR),
 )
@@ -31,60 +31,65 @@ def render(results: Results) -> str:
         Text(f"The whole report is report.md in {folder}. To write it again:"),
         Code(shlex.join(["harness", "report", folder])),
     ]
-    blocks = [*summary.make_first_screen(results, table=False), *_compared(results), *_absent(results), *end]
+    blocks = [
+        *summary.make_first_screen(results, table=False),
+        *_list_comparisons(results),
+        *_list_missing(results),
+        *end,
+    ]
     # the heading has the second level, because the page also contains summaries of other jobs
     return "#" + markdown.render_full([Section(summary.make_title(results), "answer", blocks)])
 
 
-def _compared(results: Results) -> Iterator[Block]:
-    compared = [line for table in results.all_tables for line in list_lines(table)]
-    if compared:
-        yield Text(describe_verdicts(compared, has_too_few_rounds(line.compared for line in compared)))
-    shown = sorted((line for line in compared if line.compared.verdict in _SHOWN), key=_urgency)
-    if shown:
-        several, clock = len(results.tables) > 1, results.run.plan.clock.time
+def _list_comparisons(results: Results) -> Iterator[Block]:
+    lines = [line for table in results.all_tables for line in list_lines(table)]
+    if lines:
+        yield Text(describe_verdicts(lines, has_too_few_rounds(line.compared for line in lines)))
+    urgent_lines = sorted((line for line in lines if line.compared.verdict in _URGENT_VERDICTS), key=_rank_urgency)
+    if urgent_lines:
+        has_several, clock = len(results.tables) > 1, results.run.plan.clock.time
         # if there are several quantities, each line names its quantity
-        of_step = all(line.table.quantity == STEP for line in shown)
-        time = clock if of_step else "value"
+        is_step_time = all(line.table.quantity == STEP for line in urgent_lines)
+        time = clock if is_step_time else "value"
         columns = [
-            Column[ComparisonLine]("row", lambda line: _row(line, several=several), is_optional=True),
+            Column[ComparisonLine]("row", lambda line: _name_row(line, has_several=has_several), is_optional=True),
             Column[ComparisonLine]("comparison", lambda line: line.what_of),
-            Column[ComparisonLine](f"{clock} ratio" if of_step else "ratio", _ratio, is_number=True),
+            Column[ComparisonLine](f"{clock} ratio" if is_step_time else "ratio", _make_ratio_entry, is_number=True),
             Column[ComparisonLine]("verdict", lambda line: line.verdict),
         ]
-        yield tabulate("Comparisons", columns, shown[:COMPARISONS])
-        more = len(shown) - COMPARISONS
-        if more > 0:
-            yield Text(f"{counted(more, 'more such comparison')} in the report.")
+        yield tabulate("Comparisons", columns, urgent_lines[:COMPARISONS])
+        omitted_count = len(urgent_lines) - COMPARISONS
+        if omitted_count > 0:
+            yield Text(f"The report contains {counted(omitted_count, 'more such comparison')}.")
         yield Text(
-            f"A ratio is the {time} of the first cell divided by the {time} of the second one. Verdicts describe the "
-            f"first. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
+            f"A ratio is the {time} of the first cell divided by the {time} of the second cell. Verdicts describe the "
+            f"first cell. All intervals of one table in the report together have {format.level(LEVEL)} confidence."
         )
     if results.statements and results.tables:
         yield Text(expectations.count_results(results.statements))
 
 
-def _row(line: ComparisonLine, *, several: bool) -> str:
-    return ", ".join(filter(None, [line.table.scenario.name if several else "", line.place]))
+def _name_row(line: ComparisonLine, *, has_several: bool) -> str:
+    return ", ".join(filter(None, [line.table.scenario.name if has_several else "", line.place]))
 
 
-def _ratio(line: ComparisonLine) -> Entry:
+def _make_ratio_entry(line: ComparisonLine) -> Entry:
     is_comparable = line.compared.verdict is not Verdict.DIFFERENT_WORK
     return Entry(format.ratio(line.compared.ratio) if is_comparable else "")
 
 
-def _urgency(line: ComparisonLine) -> tuple[int, float]:
-    assert line.compared.verdict is not None, "only those with a verdict are shown"
-    return _SHOWN.index(line.compared.verdict), -line.compared.ratio.distance
+def _rank_urgency(line: ComparisonLine) -> tuple[int, float]:
+    assert line.compared.verdict is not None, "only comparisons with a verdict are shown"
+    return _URGENT_VERDICTS.index(line.compared.verdict), -line.compared.ratio.distance
 
 
-def _absent(results: Results) -> Iterator[Block]:
+def _list_missing(results: Results) -> Iterator[Block]:
     items: list[Words] = [
         [Bold(missing.status.value), f", {no_results.list_cells(results, missing)}: {no_results.explain(missing)}"]
         for missing in results.missing[:ABSENCES]
     ]
-    more = len(results.missing) - ABSENCES
-    if more > 0:
-        items.append(f"and {counted(more, 'more reason')} why cells have no result")
+    omitted_count = len(results.missing) - ABSENCES
+    if omitted_count > 0:
+        items.append(f"and {counted(omitted_count, 'more reason')} why cells have no result")
     if items:
         yield Items(items)

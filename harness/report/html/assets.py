@@ -37,7 +37,7 @@ STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "dialog.css", 
 PLAIN_STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "flames.css", "print.css")
 
 # texts that would end a script element or start a comment in it (scripts contain them only in strings and patterns)
-_ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
+_SCRIPT_ENDS = re.compile(r"<(?=/script|!--)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class PageScript:
 
 @dataclass(frozen=True, slots=True)
 class Assets:
-    """The assets of the page. The script `first` is in its head; `vega` and then `last` are at its end."""
+    """The assets of the page. The script `first` is in its head. The scripts `vega` and `last` are at its end."""
 
     style: str
     first: PageScript
@@ -99,19 +99,19 @@ def make_vega_script(cache: Path | None = None) -> PageScript:
 
     Bundling takes one or two seconds, so the script is saved in the folder `cache`, if this folder is writable.
     """
-    kept = cache / f"vega-{version(PACKAGE)}.js" if cache and is_installed() else None
-    if kept:
+    cached_file = cache / f"vega-{version(PACKAGE)}.js" if cache and is_installed() else None
+    if cached_file:
         with suppress(OSError):
-            return PageScript(kept.read_text(encoding="utf-8"))
+            return PageScript(cached_file.read_text(encoding="utf-8"))
     try:
         source = _escape_script(drawer().scripts())
     except DrawingError:  # without the renderer, the report has no charts either
         return PageScript("window.vegaEmbed = () => Promise.resolve();")
-    if kept:
+    if cached_file:
         with suppress(OSError):
-            write_atomically(kept, source)
+            write_atomically(cached_file, source)
     return PageScript(source)
 
 
 def _escape_script(text: str) -> str:
-    return _ENDS.sub(r"\\x3c", text)
+    return _SCRIPT_ENDS.sub(r"\\x3c", text)

@@ -16,7 +16,7 @@ PAGE_CONFIG = {**CONFIG, "background": "transparent", "padding": 4, "font": "sys
 #: The marks that have tooltips, and the fields that tooltips show, each with its title and format. `{measure}` in a
 #: title is replaced by the name of the measured quantity.
 MARKS = ("point", "bar")
-TOLD: Sequence[tuple[str, str, str]] = (
+TOOLTIP_FIELDS: Sequence[tuple[str, str, str]] = (
     ("name", "of", ""),
     ("kind", "what", ""),
     ("place", "launch", ""),
@@ -35,18 +35,18 @@ _LENGTH = {"calculate": "datum.end - datum.start", "as": "takes"}
 
 def make_specification(picture: Picture) -> Specification:
     """Return the picture's specification for the page, without the parts that the page adds itself."""
-    left_out = {"$schema", "config", "title", "description"}
-    kept = {key: value for key, value in picture.specification.items() if key not in left_out}
-    return _interactive(kept, picture.measure)
+    omitted_keys = {"$schema", "config", "title", "description"}
+    specification = {key: value for key, value in picture.specification.items() if key not in omitted_keys}
+    return _add_tooltips(specification, picture.measure)
 
 
-def _interactive(part: Specification, measure: str) -> Specification:
+def _add_tooltips(part: Specification, measure: str) -> Specification:
     """Return the specification with tooltips on all marks that have values to show."""
-    inner: Specification = {
-        key: [_interactive(child, measure) for child in part[key]] for key in ("layer", "concat") if key in part
+    children: Specification = {
+        key: [_add_tooltips(child, measure) for child in part[key]] for key in ("layer", "concat") if key in part
     }
-    whole = part | inner
-    return _add_tooltip(whole, measure) if part.get("mark", {}).get("type") in MARKS else whole
+    with_children = part | children
+    return _add_tooltip(with_children, measure) if part.get("mark", {}).get("type") in MARKS else with_children
 
 
 def _add_tooltip(unit: Specification, measure: str) -> Specification:
@@ -61,7 +61,7 @@ def _add_tooltip(unit: Specification, measure: str) -> Specification:
             "title": title.format(measure=measure),
             **({"type": "quantitative", "format": format} if format else {}),
         }
-        for field, title, format in TOLD
+        for field, title, format in TOOLTIP_FIELDS
         # a scenario without series has one series without a name
         if field in fields and (field == "takes" or values[0][field] != "")
     ]

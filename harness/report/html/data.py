@@ -102,7 +102,7 @@ class CellData:
 
 @dataclass(frozen=True, slots=True)
 class AbsenceData:
-    """A reason why cells have no result, or lack some launches, with the advice."""
+    """A reason why cells or some of their launches have no result, with the advice."""
 
     status: str
     reason: str
@@ -132,31 +132,33 @@ class PageData:
 def build(results: Results, sections: Sequence[Section]) -> PageData:
     """Return the page's data; `sections` are the sections of the page."""
     lookup, clock = results.found, results.run.plan.clock
-    starts = (_instant(launch.started) for launch in results.launches)
-    began = min((start for start in starts if start is not None), default=None)
+    starts = (_parse_time(launch.started) for launch in results.launches)
+    run_start = min((start for start in starts if start is not None), default=None)
     values = {cell: value for table in results.tables for cell, value in table.cells().items()}
     units = {table.scenario.name: format.unit_of(table) for table in results.tables}
     unit = format.unit([value.estimate.value for value in values.values() if value.estimate], clock)
-    absences = {cell: place for place, absence in enumerate(results.missing) for cell in absence.cells}
-    scenarios = {scenario.name: place for place, scenario in enumerate(results.run.scenarios)}
+    absences = {cell: index for index, absence in enumerate(results.missing) for cell in absence.cells}
+    scenarios = {scenario.name: index for index, scenario in enumerate(results.run.scenarios)}
     tables = _list_cell_rows(sections)
     rows = _collect_rows([table for _, table in tables])
-    of_cell: dict[Cell, list[Launch]] = defaultdict(list)
-    for launch in sorted(results.launches, key=lambda launch: _instant(launch.started) or 0.0):
-        of_cell[launch.cell].append(launch)
+    launches_by_cell: dict[Cell, list[Launch]] = defaultdict(list)
+    for launch in sorted(results.launches, key=lambda launch: _parse_time(launch.started) or 0.0):
+        launches_by_cell[launch.cell].append(launch)
 
-    def launches(cell: Cell, rates: Sequence[Sequence[float]], exponent: int) -> list[LaunchData]:
+    def list_launches(cell: Cell, rates: Sequence[Sequence[float]], exponent: int) -> list[LaunchData]:
         counted = {id(launch) for launch in lookup.numbers.get(cell, ())}
         return [
-            _launch(launch, of_launch, id(launch) in counted, began, exponent)
-            for launch, of_launch in zip(of_cell[cell], rates, strict=True)
+            _make_launch(launch, launch_rates, id(launch) in counted, run_start, exponent)
+            for launch, launch_rates in zip(launches_by_cell[cell], rates, strict=True)
         ]
 
-    def data(cell: Cell) -> CellData:
-        value, own, rates = values.get(cell), units.get(cell.scenario, unit), _finite_step_seconds(of_cell[cell])
-        exponent = _exponent(rates)
+    def make_cell_data(cell: Cell) -> CellData:
+        value, scenario_unit, rates = values.get(cell), units.get(cell.scenario, unit), _list_finite_step_seconds(
+            launches_by_cell[cell]
+        )
+        exponent = _choose_exponent(rates)
         estimate = value.estimate if value else None
-        ends = estimate.interval if estimate else None
+        interval = estimate.interval if estimate else None
         return CellData(
             name=escape_terminal(cell_name(cell)),
             scenario=scenarios.get(cell.scenario, 0),
@@ -166,29 +168,31 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             group=escape_terminal(lookup.groups.get(cell, "")),
             status="ok" if estimate else str(lookup.status(cell) or ""),
             absence=absences.get(cell, -1),
-            seconds=_round(estimate.value) if estimate else None,
-            low=_round(ends.low) if ends else None,
-            high=_round(ends.high) if ends else None,
+            seconds=_round_seconds(estimate.value) if estimate else None,
+            low=_round_seconds(interval.low) if interval else None,
+            high=_round_seconds(interval.high) if interval else None,
             time=format.number(estimate.value * unit.factor) if estimate else "",
-            interval=format.format_interval(ends, unit.factor),
-            number=f"{format.time(estimate, own)} {own.symbol}" if estimate else "",
+            interval=format.format_interval(interval, unit.factor),
+            number=f"{format.time(estimate, scenario_unit)} {scenario_unit.symbol}" if estimate else "",
             rounds=estimate.rounds if estimate else 0,
             marks=" ".join(format.marks(value, clock)) if value and estimate else "",
             told=rows.get(cell, ()),
             exponent=exponent,
-            launches=launches(cell, rates, exponent),
+            launches=list_launches(cell, rates, exponent),
         )
 
-    def scenario_data(scenario: Scenario) -> ScenarioData:
-        own = units.get(scenario.name, unit)
-        return ScenarioData(escape_terminal(scenario.name), escape_terminal(scenario.title), own.symbol, own.factor)
+    def make_scenario_data(scenario: Scenario) -> ScenarioData:
+        scenario_unit = units.get(scenario.name, unit)
+        return ScenarioData(
+            escape_terminal(scenario.name), escape_terminal(scenario.title), scenario_unit.symbol, scenario_unit.factor
+        )
 
     return PageData(
         folder=escape_terminal(results.run.shown_folder),
-        began=began,
+        began=run_start,
         unit=unit.symbol,
-        columns=_columns(lookup.cells),
-        scenarios=[scenario_data(scenario) for scenario in results.run.scenarios],
+        columns=_find_columns(lookup.cells),
+        scenarios=[make_scenario_data(scenario) for scenario in results.run.scenarios],
         tables=[
             ToldData(
                 escape_terminal(section.title),
@@ -200,7 +204,7 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
             AbsenceData(absence.status.value, escape_terminal(absence.reason), escape_terminal(absence.advice))
             for absence in results.missing
         ],
-        cells=Computed(data, list(lookup.cells)),
+        cells=Computed(make_cell_data, list(lookup.cells)),
         config=charts.PAGE_CONFIG,
         charts={picture.name: charts.make_specification(picture) for picture in blocks.find_pictures(sections)},
     )
@@ -209,10 +213,10 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
 def dump(data: PageData) -> Iterator[str]:
     """Yield the data as JSON for a script element, in parts. Every `<` is escaped."""
     # encode cell by cell, because the encoder keeps an object for each number until it has finished
-    others = {name: value for name, value in _simplify(data).items() if name != "cells"}
-    yield f'{_encode(others)[:-1]},"cells":['
-    for place, cell in enumerate(data.cells):
-        yield f"{',' if place else ''}{_encode(cell)}"
+    other_fields = {name: value for name, value in _simplify(data).items() if name != "cells"}
+    yield f'{_encode(other_fields)[:-1]},"cells":['
+    for index, cell in enumerate(data.cells):
+        yield f"{',' if index else ''}{_encode(cell)}"
     yield "]}"
 
 
@@ -226,7 +230,7 @@ def _simplify(value: Any) -> Any:
     return {name: getattr(value, name) for name in value.__dataclass_fields__}
 
 
-def _columns(cells: Iterable[Cell]) -> list[str]:
+def _find_columns(cells: Iterable[Cell]) -> list[str]:
     """Return the names of the values that distinguish cells. Axes come last."""
     values: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
@@ -249,15 +253,17 @@ def _list_cell_rows(sections: Sequence[Section]) -> list[tuple[Section, Table]]:
 def _collect_rows(tables: Sequence[Table]) -> Mapping[Cell, Sequence[tuple[int, Sequence[str]]]]:
     """Return the rows of each cell without their labels, each with the index of its table."""
     rows: dict[Cell, list[tuple[int, Sequence[str]]]] = defaultdict(list)
-    for place, table in enumerate(tables):
-        shown = [at for at, head in enumerate(table.heads) if not head.is_label]
+    for table_index, table in enumerate(tables):
+        indexes = [index for index, head in enumerate(table.heads) if not head.is_label]
         for line in table.lines:
             if line.cell:
-                rows[line.cell].append((place, [escape_terminal(line.entries[at].text) for at in shown]))
+                rows[line.cell].append((table_index, [escape_terminal(line.entries[index].text) for index in indexes]))
     return rows
 
 
-def _launch(launch: Launch, rates: Sequence[float], counted: bool, began: float | None, exponent: int) -> LaunchData:
+def _make_launch(
+    launch: Launch, rates: Sequence[float], counted: bool, run_start: float | None, exponent: int
+) -> LaunchData:
     step, unit = max(1, math.ceil(len(rates) / SAMPLES)), 10.0**exponent
     return LaunchData(
         round=launch.round,
@@ -266,32 +272,32 @@ def _launch(launch: Launch, rates: Sequence[float], counted: bool, began: float 
         role=launch.role.value,
         status=launch.status.value,
         counted=counted,
-        started=_count_seconds(began, _instant(launch.started)),
+        started=_count_seconds(run_start, _parse_time(launch.started)),
         disturbed="" if launch.role is Role.PILOT else describe_interference(launch),
         error=escape_terminal(launch.error),
-        centre=_round(compute_mean(launch)) if has_mean(launch) else None,
+        centre=_round_seconds(compute_mean(launch)) if has_mean(launch) else None,
         of=len(rates),
         samples=[round(rate / unit) for rate in rates[::step]],
     )
 
 
-def _finite_step_seconds(launches: Iterable[Launch]) -> list[list[float]]:
+def _list_finite_step_seconds(launches: Iterable[Launch]) -> list[list[float]]:
     """Return, for each launch, the seconds per step of each sample, if they are finite."""
     return [[seconds for seconds in step_seconds(launch) if math.isfinite(seconds)] for launch in launches]
 
 
-def _exponent(launches: Sequence[Sequence[float]]) -> int:
-    """Return the exponent of ten for samples, with which the median keeps DIGITS digits; 0 without samples."""
+def _choose_exponent(launches: Sequence[Sequence[float]]) -> int:
+    """Return the power of ten that divides samples, so that the median keeps DIGITS digits; 0 without samples."""
     positive = [rate for rates in launches for rate in rates if rate > 0.0]
     return math.floor(math.log10(statistics.median_low(positive))) + 1 - DIGITS if positive else 0
 
 
-def _round(seconds: float) -> float | None:
+def _round_seconds(seconds: float) -> float | None:
     """Round to seven significant digits, because more digits are noise."""
     return float(f"{seconds:.6e}") if math.isfinite(seconds) else None
 
 
-def _instant(text: str) -> float | None:
+def _parse_time(text: str) -> float | None:
     """Return a time as seconds since 1970; None if the text isn't a valid time."""
     try:
         return datetime.fromisoformat(text).timestamp()
@@ -299,6 +305,6 @@ def _instant(text: str) -> float | None:
         return None
 
 
-def _count_seconds(began: float | None, start: float | None) -> float | None:
+def _count_seconds(run_start: float | None, start: float | None) -> float | None:
     """Return the seconds between two times, rounded to 0.1; None if one is unknown."""
-    return None if began is None or start is None else round(start - began, 1)
+    return None if run_start is None or start is None else round(start - run_start, 1)

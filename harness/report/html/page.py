@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 #: A column is wrapped if it contains a text with more characters than this.
-WRAPPED = 40
+WRAP_CHARACTERS = 40
 
 #: The kinds of blocks that templates distinguish, by name.
 BLOCKS: Sequence[type[Block]] = (
@@ -38,7 +38,7 @@ BLOCKS: Sequence[type[Block]] = (
 
 
 def render(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> str:
-    """Return the page of a run, with the sections that are shown on it.
+    """Return the page of a run, with the sections that the page shows.
 
     `cache` is a folder for files that can be regenerated.
     """
@@ -46,7 +46,7 @@ def render(results: Results, sections: Sequence[Section], *, cache: Path | None 
 
 
 def encode(results: Results, sections: Sequence[Section], *, cache: Path | None = None) -> bytes:
-    """Return the same page in UTF-8. As text, which has at least two bytes a character, a large page needs more."""
+    """Return the same page in UTF-8. A large page needs less memory as bytes than as text."""
     page = BytesIO()
     page.writelines(part.encode() for part in _generate(results, sections, cache))
     return page.getvalue()
@@ -55,14 +55,14 @@ def encode(results: Results, sections: Sequence[Section], *, cache: Path | None 
 def _generate(results: Results, sections: Sequence[Section], cache: Path | None) -> Iterator[str]:
     """Return the parts of the page."""
     page_assets = load_assets(cache=cache)
-    shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
-    page = _environment(results.found.cells).get_template("report.html.j2")
+    visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
+    page = _make_environment(results.found.cells).get_template("report.html.j2")
     return page.generate(
         run=results.run,
-        sections=shown,
+        sections=visible_sections,
         # the table of all cells comes before the first section that isn't in report.md
-        details=next((section for section in shown[1:] if not section.shown(Where.PASTE)), None),
-        data=data.dump(data.build(results, shown)),
+        details=next((section for section in visible_sections[1:] if not section.shown(Where.PASTE)), None),
+        data=data.dump(data.build(results, visible_sections)),
         assets=page_assets,
         policy=make_policy(page_assets.scripts),
     )
@@ -70,72 +70,76 @@ def _generate(results: Results, sections: Sequence[Section], cache: Path | None)
 
 def render_plain(run: Run, sections: Sequence[Section]) -> str:
     """Return a page with only these sections, without launches and scripts."""
-    shown = [visible for section in sections if (visible := section.shown(Where.PAGE))]
-    page = _environment(()).get_template("profile.html.j2")
-    return page.render(run=run, sections=shown, style=read_files(PLAIN_STYLES))
+    visible_sections = [visible_section for section in sections if (visible_section := section.shown(Where.PAGE))]
+    page = _make_environment(()).get_template("profile.html.j2")
+    return page.render(run=run, sections=visible_sections, style=read_files(PLAIN_STYLES))
 
 
-def _environment(cells: Iterable[Cell]) -> "Environment":
+def _make_environment(cells: Iterable[Cell]) -> "Environment":
     from markupsafe import Markup
 
-    def safe(function: Callable[..., str]) -> Callable[..., Markup]:
+    def mark_safe(function: Callable[..., str]) -> Callable[..., Markup]:
         return lambda *arguments: Markup(function(*arguments))
 
-    places = {cell: place for place, cell in enumerate(cells)}
+    numbers_by_cell = {cell: number for number, cell in enumerate(cells)}
 
-    def cells_of(shown: Sequence[Cell]) -> str:
+    def make_cells_attribute(shown_cells: Sequence[Cell]) -> str:
         """Return the attribute with the cells behind a number; empty if the cells aren't in the run."""
-        numbers = [str(places[cell]) for cell in shown if cell in places]
-        return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown) else ""
+        numbers = [str(numbers_by_cell[cell]) for cell in shown_cells if cell in numbers_by_cell]
+        return f' data-cells="{" ".join(numbers)}"' if numbers and len(numbers) == len(shown_cells) else ""
 
-    jinja = make_environment(_text)
-    jinja.globals |= {"cells_of": safe(cells_of), "unknown": _unknown}
+    jinja = make_environment(_escape_text)
+    jinja.globals |= {"cells_of": mark_safe(make_cells_attribute), "unknown": _refuse_block}
     filters: Mapping[str, Callable[..., Any]] = {
-        "words": safe(_words),
-        "lines": safe(_lines),
+        "words": mark_safe(_render_words),
+        "lines": mark_safe(_render_lines),
         # for texts from harness's own files, and for JSON without `<`
         "trusted": Markup,
         "on_page": lambda table: table.shown(Where.PAGE),
         "folded": _summarize_folded,
-        "labels": _labels,
+        "labels": _find_labels,
         "wrapped": _find_wrapped,
         "ordered": _find_ordered,
-        "verdicts": _verdicts,
+        "verdicts": _list_verdicts,
         "is_settled": is_settled,
     }
     jinja.filters.update(filters)
-    jinja.tests |= {kind.__name__.lower(): _is(kind) for kind in BLOCKS}
+    jinja.tests |= {kind.__name__.lower(): _make_test(kind) for kind in BLOCKS}
     return jinja
 
 
-def _is(kind: type[Block]) -> Callable[[Block], bool]:
+def _make_test(kind: type[Block]) -> Callable[[Block], bool]:
     return lambda block: isinstance(block, kind)
 
 
-def _unknown(block: Block) -> None:
+def _refuse_block(block: Block) -> None:
     raise TypeError(f"the page can't show a {type(block).__name__}")
 
 
-def _text(text: str) -> str:
+def _escape_text(text: str) -> str:
     """Return one line of text or attribute, with non-breaking spaces after numbers."""
     return escape.html(text, escape.PARAGRAPH_CHARACTERS).replace(" %", "\u00a0%").replace("± ", "±\u00a0")
 
 
-def _words(words: Words) -> str:
-    return _text(words) if isinstance(words, str) else "".join(map(_span, words))
+def _render_words(words: Words) -> str:
+    return _escape_text(words) if isinstance(words, str) else "".join(map(_render_span, words))
 
 
-def _span(span: str | Bold | Link) -> str:
+def _render_span(span: str | Bold | Link) -> str:
     match span:
         case Bold():
-            return f"<strong>{_text(span.text)}</strong>"
+            return f"<strong>{_escape_text(span.text)}</strong>"
         case Link():
             target = escape.parse_web_address(span.address)
-            return f'<a href="{escape.html(target)}">{_text(span.text)}</a>' if target else _text(span.address)
-    return escape.keep_spaces(span, _text(span))
+            return (
+                f'<a href="{escape.html(target)}">{_escape_text(span.text)}</a>'
+                if target
+                else _escape_text(span.address)
+            )
+    return escape.keep_spaces(span, _escape_text(span))
 
 
-def _lines(text: str) -> str:
+def _render_lines(text: str) -> str:
     """Return escaped text with its line breaks."""
     return "\n".join(escape.escape_entities(line) for line in escape.clean(text).rstrip().splitlines())
 
@@ -148,30 +152,32 @@ def _summarize_folded(table: Table) -> str:
     return f"{table.caption}: {counted(len(table.lines), table.noun)}" if len(table.lines) > LONG else ""
 
 
-def _labels(table: Table) -> set[int]:
+def _find_labels(table: Table) -> set[int]:
     """Return the columns that contain the names of lines; by default the first column."""
-    return {at for at, head in enumerate(table.heads) if head.is_label} or {0}
+    return {index for index, head in enumerate(table.heads) if head.is_label} or {0}
 
 
 def _find_wrapped(table: Table) -> set[int]:
     """Return the columns whose text is wrapped."""
     return {
-        at
-        for at, head in enumerate(table.heads)
-        if not head.is_number and any(len(line.entries[at].text) > WRAPPED for line in table.lines)
+        index
+        for index, head in enumerate(table.heads)
+        if not head.is_number and any(len(line.entries[index].text) > WRAP_CHARACTERS for line in table.lines)
     }
 
 
 def _find_ordered(table: Table) -> set[int]:
     """Return the columns that are sorted by `order` instead of their text."""
-    return {at for at in range(len(table.heads)) if any(line.entries[at].order is not None for line in table.lines)}
+    return {
+        index for index in range(len(table.heads)) if any(line.entries[index].order is not None for line in table.lines)
+    }
 
 
-def _verdicts(table: Table) -> list[str]:
+def _list_verdicts(table: Table) -> list[str]:
     """Return each line's verdict; empty if the table has no verdicts."""
     return [
-        line.entries[at].text or NO_VERDICT
+        line.entries[index].text or NO_VERDICT
         for line in table.lines
-        for at, head in enumerate(table.heads)
+        for index, head in enumerate(table.heads)
         if head.is_verdict
     ]

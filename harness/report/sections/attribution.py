@@ -39,17 +39,18 @@ Line = tuple[Attribution, Effect]
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the main effects and interactions of each table, by device."""
-    blocks = [block for attribution in results.attributions for block in _blocks(results, attribution)]
+    blocks = [block for attribution in results.attributions for block in _list_blocks(results, attribution)]
     if blocks:
         explanation = Text(make_legend(results, results.attributions), True)
         yield Section("Effects of each change", "effects", [*blocks, explanation])
 
 
-def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
+def _list_blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
     # without verdicts, the table isn't part of report.md
     where = FILES | REST if _has_verdicts(attribution) else REST
-    several = any(table.several_devices for table in results.tables if table.scenario.name == attribution.scenario.name)
-    device = ", ".join(filter(None, [attribution.device.value if several else "", attribution.machine]))
+    scenario_tables = [table for table in results.tables if table.scenario.name == attribution.scenario.name]
+    has_several_devices = any(table.several_devices for table in scenario_tables)
+    device = ", ".join(filter(None, [attribution.device.value if has_several_devices else "", attribution.machine]))
     yield from format_heading(results, attribution.scenario, device, where)
     yield Text(describe_effects(attribution, results.run.plan), where=where)
     yield from map(Figure, forest.draw_effects(results, attribution))
@@ -64,20 +65,22 @@ def _blocks(results: Results, attribution: Attribution) -> Iterator[Block]:
 
 
 def describe_causes(results: Results) -> list[str]:
-    """Return one sentence on the changes that make a difference; none if there is no difference, or several scenarios.
+    """Return one sentence on the changes that make a difference; none without differences, or for several scenarios.
 
     If the effect of a change depends on another change, the sentence is about these two changes.
     """
-    every = [candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)]
-    if len(every) != 1 or len(every[0].leading) < 2:
+    judged_attributions = [
+        candidate for candidate in results.attributions if candidate.judged and _has_verdicts(candidate)
+    ]
+    if len(judged_attributions) != 1 or len(judged_attributions[0].leading) < 2:
         return []
-    (attribution,) = every
+    (attribution,) = judged_attributions
     if attribution.depending is None:
         return [describe_effects(attribution, results.run.plan)]
-    separately = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
+    interaction_text = _describe_interaction(attribution, attribution.depending, results.run.plan.clock)
     return [
         f"{_name_dependence(attribution, attribution.depending)}. Averaged over "
-        f"{counted(attribution.cells, 'cell')}, {separately}."
+        f"{counted(attribution.cells, 'cell')}, {interaction_text}."
     ]
 
 
@@ -87,22 +90,23 @@ def describe_effects(attribution: Attribution, plan: Plan) -> str:
         return f"{capitalize(describe_too_few(attribution.rounds))} on these effects."
     if not _has_verdicts(attribution):
         return "There are no verdicts on these effects, because two identical cells differed by more than the margin."
-    leading, on = attribution.leading, attribution.depending
+    leading, interaction = attribution.leading, attribution.depending
     factors = ", and ".join(_describe_change(attribution, effect, plan.clock) for effect in leading[:NAMED])
-    beyond = f"a difference{describe_clock(plan.clock)} of more than {format.share(plan.margin)}"
+    difference = f"a difference{describe_clock(plan.clock)} of more than {format.share(plan.margin)}"
     match len(leading):
         case 0:
-            changes = f"no change is shown to make {beyond}"
+            changes = f"no change is shown to make {difference}"
         case 1:
-            changes = f"only one change makes {beyond}: {factors}"
+            changes = f"only one change makes {difference}: {factors}"
         case count if count > NAMED:
-            changes = f"{count} changes make {beyond}. The largest: {factors}"
+            changes = f"{count} changes make {difference}. The largest: {factors}"
         case count:
-            changes = f"{count} changes make {beyond}: {factors}"
-    first = f"Averaged over the other axes, {changes}."
-    if on is None:
-        return first
-    return f"{first} {_name_dependence(attribution, on)}: {_describe_dependence(attribution, on, plan.clock)}."
+            changes = f"{count} changes make {difference}: {factors}"
+    sentence = f"Averaged over the other axes, {changes}."
+    if interaction is None:
+        return sentence
+    dependence = _describe_dependence(attribution, interaction, plan.clock)
+    return f"{sentence} {_name_dependence(attribution, interaction)}: {dependence}."
 
 
 def _name_dependence(attribution: Attribution, effect: Effect) -> str:
@@ -120,12 +124,12 @@ def _describe_change(attribution: Attribution, effect: Effect, clock: Clock) -> 
 
     A small ratio is inverted, because nobody reads 0.0000553×.
     """
-    slower, faster = names.name_ends(attribution.scenario, effect.changes[0])
+    level, base = names.name_ends(attribution.scenario, effect.changes[0])
     estimate, deciding = effect.estimate, effect.deciding
     if estimate.value < SMALL_RATIO:
-        slower, faster = faster, slower
+        level, base = base, level
         estimate, deciding = estimate.inverse, deciding and deciding.inverse
-    return f"{slower} takes {format_decided_ratio(estimate, deciding)} {describe_longer(clock)} as {faster}"
+    return f"{level} takes {format_decided_ratio(estimate, deciding)} {describe_longer(clock)} as {base}"
 
 
 def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock) -> str:
@@ -134,8 +138,10 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
     Each factor has its interval.
     """
     assert effect.parts is not None, "an interaction has parts"
-    (level, base), (second, first) = (names.name_ends(attribution.scenario, change) for change in effect.changes)
-    alone, with_second = (
+    (level, base), (second_level, first_level) = (
+        names.name_ends(attribution.scenario, change) for change in effect.changes
+    )
+    first_factor, second_factor = (
         _format_part(factor, interval)
         for factor, interval in (
             (effect.parts.alone, effect.parts.alone_interval),
@@ -143,16 +149,16 @@ def _describe_interaction(attribution: Attribution, effect: Effect, clock: Clock
         )
     )
     return (
-        f"{level} takes {alone} {describe_longer(clock)} as {base} with {first}, and "
-        f"{with_second} {describe_longer(clock)} with {second}"
+        f"{level} takes {first_factor} {describe_longer(clock)} as {base} with {first_level}, and "
+        f"{second_factor} {describe_longer(clock)} with {second_level}"
     )
 
 
 def _describe_dependence(attribution: Attribution, effect: Effect, clock: Clock) -> str:
     """Describe an interaction, and the effect of both changes together."""
     assert effect.parts is not None, "an interaction has parts"
-    together = _format_part(effect.parts.together, effect.parts.together_interval)
-    return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {together}"
+    factor_of_both = _format_part(effect.parts.together, effect.parts.together_interval)
+    return f"{_describe_interaction(attribution, effect, clock)}. Both changes together: {factor_of_both}"
 
 
 def _format_part(factor: float, interval: Interval | None) -> str:
@@ -163,7 +169,7 @@ def make_columns(results: Results) -> list[Column[Line]]:
     """Return the columns of a table of effects."""
     margin = format.share(results.run.plan.margin)
     return [
-        Column("change", _name, is_label=True),
+        Column("change", _name_line, is_label=True),
         Column(
             f"{results.run.plan.clock.time} ratio",
             lambda line: Entry(format.ratio(line[1].estimate), order=line[1].estimate.value),
@@ -181,16 +187,16 @@ def make_columns(results: Results) -> list[Column[Line]]:
             is_verdict=True,
             is_optional=True,
         ),
-        Column("remarks", lambda line: _remark(results, *line), is_optional=True),
+        Column("remarks", lambda line: _make_remark(results, *line), is_optional=True),
     ]
 
 
-def _name(line: Line) -> str:
+def _name_line(line: Line) -> str:
     attribution, effect = line
     return names.name_effect(attribution.scenario, effect) + (": additional factor" if effect.parts else "")
 
 
-def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
+def _make_remark(results: Results, attribution: Attribution, effect: Effect) -> str:
     change = effect.changes[0]
     versions = results.found.pythons(change.level, change.base) if change.axis == ENVIRONMENT else None
     text = (
@@ -203,37 +209,42 @@ def _remark(results: Results, attribution: Attribution, effect: Effect) -> str:
 
 def describe_cells(attribution: Attribution) -> str:
     """Return sentences on the cells from which the effects are calculated, and on the confidence of all effects."""
-    left, untold = attribution.of - attribution.cells, attribution.left
-    axes = joined([f"{axis} ({_levels(levels)})" for axis, levels in attribution.axes.items()])
-    held = ", ".join(names.list_labels(attribution.scenario, attribution.held))
-    subject = "The other cell with a result is" if left == 1 else f"The other {left} cells with a result are"
-    own = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
+    omitted_count, hidden = attribution.of - attribution.cells, attribution.left
+    axes = joined([f"{axis} ({_format_levels(levels)})" for axis, levels in attribution.axes.items()])
+    held_labels = ", ".join(names.list_labels(attribution.scenario, attribution.held))
+    subject = (
+        "The other cell with a result is"
+        if omitted_count == 1
+        else f"The other {omitted_count} cells with a result are"
+    )
+    interval_note = f"Each interval on its own has {format.level(attribution.effects[0].level)} confidence."
     parts = next((effect.parts for effect in attribution.effects if effect.parts), None)
     if parts and parts.alone_interval:
-        own += (
+        interval_note += (
             f" The intervals of two changes that depend on each other (remarks) have {format.level(parts.level)} "
             f"each, so that all of them together have {format.level(LEVEL)}."
         )
     rounds = counted(attribution.rounds, "round") + (" that all of these cells have" if attribution.rounds > 1 else "")
     sentences = [
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
-        f"{', with '.join(filter(None, [axes, held]))}, in {rounds}.",
-        f"{subject} left out, so that no combination is missing." if left else "",
-        f"{counted(len(untold), 'interaction', 'is')} not shown: {count_verdicts(effect.verdict for effect in untold)}."
-        if untold
+        f"{', with '.join(filter(None, [axes, held_labels]))}, in {rounds}.",
+        f"{subject} left out, so that no combination is missing." if omitted_count else "",
+        f"{counted(len(hidden), 'interaction', 'is')} not shown: "
+        f"{count_verdicts(effect.verdict for effect in hidden)}."
+        if hidden
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",
         f"All verdicts on the {len(attribution.effects)} effects are correct with {format.level(LEVEL)} confidence. "
-        f"{HOLM} {own} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
+        f"{HOLM} {interval_note} Each variance is adjusted towards the variance of all these cells (Smyth 2004)."
         if attribution.judged
-        else own
+        else interval_note
         if attribution.rounds > 1
         else "",
     ]
     return " ".join(filter(None, sentences))
 
 
-def _levels(levels: Sequence[str]) -> str:
+def _format_levels(levels: Sequence[str]) -> str:
     return f"{len(levels)}, {levels[0]} to {levels[-1]}" if len(levels) > LEVELS else ", ".join(levels)
 
 
@@ -244,6 +255,6 @@ def make_legend(results: Results, attributions: Sequence[Attribution]) -> str:
         make_columns(results),
         [(attribution, effect) for attribution in attributions for effect in attribution.displayed_effects],
     ).legend
-    varies = any(ENVIRONMENT in attribution.axes for attribution in attributions)
-    held = "Another environment is a change of all its contents: release, Python, packages and CUDA."
-    return f"{text} {held}" if varies else text
+    has_environments = any(ENVIRONMENT in attribution.axes for attribution in attributions)
+    environment_note = "Another environment is a change of all its contents: release, Python, packages and CUDA."
+    return f"{text} {environment_note}" if has_environments else text

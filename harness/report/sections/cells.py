@@ -24,9 +24,9 @@ _TO_FIRST_STEP = (
     "To the first step: all phases before it, from the request for the launch to the end of the first call. The "
     "process is fresh. If a pilot came first, the files are already in the page cache."
 )
-_BESIDE = (
+_INTERLEAVED = (
     "Interleaved launches start at the same time, each on its own core. Their phases before the warm-up are longer "
-    "than usual and not comparable. With --interleave launches, each starts alone."
+    "than usual and not comparable. With --interleave launches, each launch starts alone."
 )
 _WARM_UP = "Warm-up per step: only launches that recorded the number of warm-up steps are included."
 _STEADY_STATE = "Steady state: the time per step after the warm-up."
@@ -44,7 +44,7 @@ class _CellSection:
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the sections on phases, distributions and resources of cells, as far as launches reported them."""
+    """Yield the sections on phases, distributions and resources of cells, for the values that launches reported."""
     for part in (
         _CellSection("Phases", "phases", make_phase_columns, phases_chart.draw, SPREADS),
         _CellSection(
@@ -55,11 +55,11 @@ def make_sections(results: Results) -> Iterator[Section]:
         ),
         _CellSection("Resources", "resources", make_resource_columns, lambda *_: (), SPREADS),
     ):
-        if blocks := list(_blocks(results, part)):
+        if blocks := list(_list_blocks(results, part)):
             yield Section(part.title, part.anchor, blocks)
 
 
-def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
+def _list_blocks(results: Results, part: _CellSection) -> Iterator[Block]:
     """Yield a table and its charts for each scenario, and then the meaning of the columns."""
     legends: dict[str, None] = {}
     for table in results.tables:
@@ -79,55 +79,59 @@ def _blocks(results: Results, part: _CellSection) -> Iterator[Block]:
 
 def make_phase_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the phases in order, their sum and the steady state; empty if there are no phases."""
-    column = partial(_spread, table, cells)
+    make_column = partial(_make_spread_column, table, cells)
 
-    def phase(name: str) -> Column[MeasuredCell]:
-        return column(Quantity.SECONDS, name, lambda cell: cell.used.phases.get(name))
+    def make_phase_column(name: str) -> Column[MeasuredCell]:
+        return make_column(Quantity.SECONDS, name, lambda cell: cell.used.phases.get(name))
 
     is_wall = table.clock is Clock.WALL
-    legend = f"{_TO_FIRST_STEP} {_BESIDE}" if any(cell.used.beside for cell in cells) else _TO_FIRST_STEP
-    phase_columns = [phase(name) for name in order_phases(name for cell in cells for name in cell.used.phases)]
+    legend = f"{_TO_FIRST_STEP} {_INTERLEAVED}" if any(cell.used.beside for cell in cells) else _TO_FIRST_STEP
+    phase_columns = [
+        make_phase_column(name) for name in order_phases(name for cell in cells for name in cell.used.phases)
+    ]
     return phase_columns and [
         *phase_columns,
-        column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),
+        make_column(Quantity.SECONDS, "to the first step", lambda cell: cell.used.cold, legend=legend),
         # the length of a warm-up is wall-clock time
         *(
-            [column(Quantity.STEP, "warm-up per step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
+            [make_column(Quantity.STEP, "warm-up per step", lambda cell: cell.used.warm_up, legend=_WARM_UP)]
             if is_wall
             else []
         ),
-        column(Quantity.STEP, "steady state per step", lambda cell: cell.step, legend=_STEADY_STATE),
+        make_column(Quantity.STEP, "steady state per step", lambda cell: cell.step, legend=_STEADY_STATE),
     ]
 
 
 def make_distribution_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the statistics of each cell, and remarks on its launches."""
     return [
-        *(_statistic(statistic, _unit(statistic.quantity, table, ())) for statistic in STATISTICS),
+        *(_make_statistic_column(statistic, _choose_unit(statistic.quantity, table, ())) for statistic in STATISTICS),
         Column(REMARKS, lambda cell: make_remark(cell.shape, table.clock), is_optional=True),
     ]
 
 
-def _statistic(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
-    def value(cell: MeasuredCell) -> Entry:
+def _make_statistic_column(statistic: Statistic[Times], unit: Unit) -> Column[MeasuredCell]:
+    def make_entry(cell: MeasuredCell) -> Entry:
         number = cell.shape.statistics[statistic.name]
         if number is None:
             return Entry("")
         is_count = statistic.quantity is Quantity.COUNT
         return Entry(f"{number:,.0f}" if is_count else format.number(number * unit.factor), order=number)
 
-    return Column(_heading(statistic.name, unit), value, legend=statistic.legend, is_number=True, is_optional=True)
+    return Column(
+        _make_heading(statistic.name, unit), make_entry, legend=statistic.legend, is_number=True, is_optional=True
+    )
 
 
 def make_remark(shape: Shape, clock: Clock) -> str:
     """Return the remark on a cell's launches."""
     uneven, outliers = shape.uneven, shape.outliers
-    lie = "is an outlier" if outliers.count == 1 else "are outliers"
+    verb = "is an outlier" if outliers.count == 1 else "are outliers"
     return join_remarks(
         [
             f"uneven samples in {uneven.count} of {uneven.of} launches" if uneven.count else "",
-            f"{outliers.count} of {outliers.of} launches {lie}" if outliers.count else "",
-            f"{clock.time} per step depends on how many came before: {format.trend(shape.trend, clock)}"
+            f"{outliers.count} of {outliers.of} launches {verb}" if outliers.count else "",
+            f"{clock.time} per step depends on the number of earlier steps: {format.trend(shape.trend, clock)}"
             if shape.trend
             else "",
         ]
@@ -137,8 +141,8 @@ def make_remark(shape: Shape, clock: Clock) -> str:
 def make_resource_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -> list[Column[MeasuredCell]]:
     """Return the columns with the resources that launches used."""
 
-    def column(statistic: Statistic[Launch]) -> Column[MeasuredCell]:
-        return _spread(
+    def make_column(statistic: Statistic[Launch]) -> Column[MeasuredCell]:
+        return _make_spread_column(
             table,
             cells,
             statistic.quantity,
@@ -147,10 +151,10 @@ def make_resource_columns(table: ScenarioTable, cells: Sequence[MeasuredCell]) -
             legend=statistic.legend,
         )
 
-    return [column(statistic) for statistic in RESOURCES]
+    return [make_column(statistic) for statistic in RESOURCES]
 
 
-def _spread(
+def _make_spread_column(
     table: ScenarioTable,
     cells: Sequence[MeasuredCell],
     quantity: Quantity,
@@ -160,33 +164,33 @@ def _spread(
     legend: str = "",
 ) -> Column[MeasuredCell]:
     """Return a column with the median and the range over launches, in a suitable unit."""
-    unit = _unit(quantity, table, [summary.median for cell in cells if (summary := spread_of(cell))])
+    unit = _choose_unit(quantity, table, [summary.median for cell in cells if (summary := spread_of(cell))])
 
-    def value(cell: MeasuredCell) -> Entry:
+    def make_entry(cell: MeasuredCell) -> Entry:
         spread = spread_of(cell)
         return Entry(format.spread(spread, unit.factor), order=spread.median) if spread else Entry("")
 
-    return Column(_heading(name, unit), value, legend=legend, is_number=True, is_optional=True)
+    return Column(_make_heading(name, unit), make_entry, legend=legend, is_number=True, is_optional=True)
 
 
-#: For each quantity, the function that chooses a unit for the values of a column. _FIXED has units that don't depend on
-#: the values.
-_CHOSEN: Mapping[Quantity, Callable[[Sequence[float]], Unit]] = {
+#: For each quantity, the function that chooses a unit for the values of a column. _FIXED_UNITS contains units that are
+#: the same for all values.
+_UNIT_CHOOSERS: Mapping[Quantity, Callable[[Sequence[float]], Unit]] = {
     Quantity.SECONDS: format.phase_unit,
     Quantity.BYTES: format.memory_unit,
     Quantity.JOULES: format.energy_unit,
 }
-_FIXED: Mapping[Quantity, Unit] = {Quantity.SHARE: format.PERCENT, Quantity.CLOCK: format.MEGAHERTZ}
+_FIXED_UNITS: Mapping[Quantity, Unit] = {Quantity.SHARE: format.PERCENT, Quantity.CLOCK: format.MEGAHERTZ}
 
 
-def _unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:
+def _choose_unit(quantity: Quantity, table: ScenarioTable, values: Sequence[float]) -> Unit:
     """Return the unit of a column of values. Times per step have the unit of their table."""
     if quantity is Quantity.STEP:
         return unit_of(table)
-    if values and quantity in _CHOSEN:
-        return _CHOSEN[quantity](values)
-    return _FIXED.get(quantity, format.ONE)
+    if values and quantity in _UNIT_CHOOSERS:
+        return _UNIT_CHOOSERS[quantity](values)
+    return _FIXED_UNITS.get(quantity, format.ONE)
 
 
-def _heading(name: str, unit: Unit) -> str:
+def _make_heading(name: str, unit: Unit) -> str:
     return f"{name}, {unit.symbol}" if unit.symbol else name

@@ -72,11 +72,11 @@ def make_head(results: Results) -> Iterator[Block]:
     if commands := list_bisect_commands(results)[:SENTENCES]:
         yield Text(f"To find the {'releases' if len(commands) > 1 else 'release'} with the fix:", where=REPORT)
         yield Code("\n".join(commands), where=REPORT)
-    levels = sorted({place.level for result in claims for place in result.places if _interval(place)})
+    levels = sorted({place.level for result in claims for place in result.places if _get_interval(place)})
     if levels:
         confidence = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
-        together = f" {_TOGETHER}" if levels[-1] > LEVEL else ""
-        yield Text(f"Each interval in brackets has {confidence} confidence.{together}", True, where=REPORT)
+        joint_note = f" {_TOGETHER}" if levels[-1] > LEVEL else ""
+        yield Text(f"Each interval in brackets has {confidence} confidence.{joint_note}", True, where=REPORT)
 
 
 def make_sections(results: Results) -> Iterator[Section]:
@@ -84,39 +84,45 @@ def make_sections(results: Results) -> Iterator[Section]:
     claims = results.claims
     if not claims:
         return
-    rest = [describe_claim(results, result) for result in claims[SENTENCES:]]
+    more_sentences = [describe_claim(results, result) for result in claims[SENTENCES:]]
     lines = [_ClaimLine(result, place) for result in claims for place in result.places]
-    has_more = bool(rest) or any(len(result.elsewhere) > OTHERS for result in claims)
+    has_more = bool(more_sentences) or any(len(result.elsewhere) > OTHERS for result in claims)
     table = tabulate(
         "Claims of upstream issues and the measured values",
-        _columns(results),
+        _list_columns(results),
         lines,
         cell=lambda line: line.place.worse,
         where=FILES | Where.DETAILS if has_more else FILES,
-        noun="place",
+        noun="result",
         is_searchable=True,
     )
     # in a terminal, the table doesn't repeat claims that the sentences describe completely
-    short = _make_short_table(results, lines) if has_more else []
-    yield Section("Claims of upstream issues", "claims", [*([Items(rest, where=FILES)] if rest else []), table, *short])
+    short_table = _make_short_table(results, lines) if has_more else []
+    yield Section(
+        "Claims of upstream issues",
+        "claims",
+        [*([Items(more_sentences, where=FILES)] if more_sentences else []), table, *short_table],
+    )
 
 
 def _make_short_table(results: Results, lines: Sequence[_ClaimLine]) -> Iterator[Block]:
     """Yield the table for a terminal. If it has too many rows, each claim has only the row of its own environments."""
-    own = [line for line in lines if line.place is line.result.at]
-    shown = lines if len(lines) <= ROWS else own[:ROWS]
-    yield tabulate("Claims of upstream issues", _columns(results), shown, where=Where.TERMINAL, noun="place")
-    if len(shown) < len(lines):
-        text = f"{counted(len(lines) - len(shown), 'more result', 'is')} in details.md and in report.html."
+    own_lines = [line for line in lines if line.place is line.result.at]
+    shown_lines = lines if len(lines) <= ROWS else own_lines[:ROWS]
+    yield tabulate(
+        "Claims of upstream issues", _list_columns(results), shown_lines, where=Where.TERMINAL, noun="result"
+    )
+    if len(shown_lines) < len(lines):
+        text = f"{counted(len(lines) - len(shown_lines), 'more result', 'is')} in details.md and in report.html."
         yield Text(text, where=Where.TERMINAL)
 
 
-def _columns(results: Results) -> list[Column[_ClaimLine]]:
+def _list_columns(results: Results) -> list[Column[_ClaimLine]]:
     return [
         Column("issue", lambda line: line.result.claim.issue.short, is_label=True),
         Column("claim", lambda line: line.result.claim.reported, where=~Where.TERMINAL),
         Column("machine", lambda line: line.result.machine, is_optional=True, is_label=True),
-        Column("where", lambda line: _where(line.place)),
+        Column("where", lambda line: _name_place(line.place)),
         Column(
             "claimed",
             lambda line: format_claimed(line.result.claim),
@@ -126,7 +132,7 @@ def _columns(results: Results) -> list[Column[_ClaimLine]]:
         ),
         Column("measured", lambda line: Entry(format_measured(line.place), cells=line.place.cells), is_number=True),
         Column("outcome", lambda line: WORDS[line.place.outcome], is_verdict=True, legend=_OUTCOME),
-        Column("remarks", lambda line: _remarks(results, line), is_optional=True),
+        Column("remarks", lambda line: _make_remarks(results, line), is_optional=True),
     ]
 
 
@@ -145,22 +151,22 @@ def count_outcomes(claims: Sequence[ClaimResult]) -> str:
     """
     outcomes = Counter(result.at.outcome for result in claims)
     listing = ", ".join(f"{outcomes[outcome]} {words}" for outcome, words in WORDS.items() if outcomes[outcome])
-    fixed = sum(result.fixed is not None for result in claims)
-    more = f"; {fixed} of them not seen in a later release" if fixed else ""
-    return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{more}."
+    fixed_count = sum(result.fixed is not None for result in claims)
+    fixed_note = f"; {fixed_count} of them not seen in a later release" if fixed_count else ""
+    return f"Of {counted(len(claims), 'claim')} of upstream issues: {listing}{fixed_note}."
 
 
 def describe_claim(results: Results, result: ClaimResult) -> Words:
     """Describe one claim: its outcome in the claimed environment, and in others. The issue is a link."""
     claim = result.claim
-    outcome, rest = describe_outcome(results, result)
-    statement = f" says: {claim.reported.rstrip('.')}. "
-    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), rest]
+    outcome, details = describe_outcome(results, result)
+    statement = f" reports: {claim.reported.rstrip('.')}. "
+    return [Link(claim.issue.short, claim.issue.url), statement, Bold(capitalize(outcome)), details]
 
 
 def list_bisect_commands(results: Results) -> list[str]:
     """Return a command that finds the release with the fix, for each issue with a claim that was fixed."""
-    exact = {environment.name: environment.exact for environment in results.run.environments}
+    exact_names = {environment.name: environment.exact for environment in results.run.environments}
     commands = []
     for result in results.claims:
         if result.fixed and result.last_seen:
@@ -170,58 +176,72 @@ def list_bisect_commands(results: Results) -> list[str]:
             }
             axes = [word for axis, value in result.at.worse.anywhere.axes.items() for word in ("-a", f"{axis}={value}")]
             cell = ["-s", result.scenario.name, *axes] if len(cells) > 1 else []
-            ends = ["--bad", exact[result.last_seen.environment], "--good", exact[result.fixed.environment]]
+            ends = ["--bad", exact_names[result.last_seen.environment], "--good", exact_names[result.fixed.environment]]
             commands.append(shlex.join(["harness", "bisect", issue.short, *cell, "--find-fix", *ends]))
     return list(dict.fromkeys(commands))
 
 
 def format_claim(results: Results, result: ClaimResult) -> str:
-    """Return the sentence without a link."""
+    """Return the sentence of `describe_claim` as plain text, without a link."""
     return "".join(part if isinstance(part, str) else part.text for part in describe_claim(results, result))
 
 
 def describe_outcome(results: Results, result: ClaimResult) -> tuple[str, str]:
     """Return the outcome of a claim, and a text with the claimed and measured values and the other environments."""
-    at, claim = result.at, result.claim
-    parts = [f": {_describe_place(results, result, at)}." if at.estimate else f": {at.why}." if at.why else "."]
+    claimed_place, claim = result.at, result.claim
+    parts = [
+        f": {_describe_place(results, result, claimed_place)}."
+        if claimed_place.estimate
+        else f": {claimed_place.why}."
+        if claimed_place.why
+        else "."
+    ]
     if result.fixed:
-        parts.append(f"Not seen in {_where(result.fixed)}, {format_measured(result.fixed)}; {result.fixed_between}.")
+        parts.append(
+            f"Not seen in {_name_place(result.fixed)}, {format_measured(result.fixed)}; {result.fixed_between}."
+        )
     if claim.fixed:
         parts.append(f"Reported as fixed in {claim.fixed}.")
     elsewhere = [place for place in result.elsewhere if place is not result.fixed]
-    parts += [f"In {_where(place)}: {_describe_elsewhere(place)}." for place in elsewhere[:OTHERS]]
+    parts += [f"In {_name_place(place)}: {_describe_elsewhere(place)}." for place in elsewhere[:OTHERS]]
     if len(elsewhere) > OTHERS:
         parts.append(f"{counted(len(elsewhere) - OTHERS, 'more environment', 'is')} in the table.")
-    return WORDS[at.outcome], " ".join(parts)
+    return WORDS[claimed_place.outcome], " ".join(parts)
 
 
 def _describe_place(results: Results, result: ClaimResult, place: ClaimPlace) -> str:
     """Describe a result: `in tf2.2, predict takes 12.3× (11.9 to 12.8) as long as model (rows one); claimed: …`."""
     claim, scenario, better = result.claim, result.scenario, place.better
-    apart = better is not None and better.environment != place.environment
+    has_two_environments = better is not None and better.environment != place.environment
 
-    def side(cell: Cell) -> str:
+    def name_side(cell: Cell) -> str:
         axes = [axis for axis in claim.worse.axes if better is None or place.worse.axes[axis] != better.axes[axis]]
         labels = names.list_labels(scenario, {axis: cell.axes[axis] for axis in axes})
-        return " ".join([*([cell.environment] if apart else []), *labels])
+        return " ".join([*([cell.environment] if has_two_environments else []), *labels])
 
-    worse, amount = side(place.worse), _amount(place)
+    worse, amount = name_side(place.worse), _format_amount(place)
     if better is None:
         subject = {STEP: "a step"}.get(claim.of, claim.of) if claim.seconds else "each call"
         statement = f"{subject}{f' of {worse}' if worse else ''} {'takes' if claim.seconds else 'keeps'} {amount}"
     elif claim.of == STEP:
-        statement = f"{worse} takes {amount} {describe_longer(results.run.plan.clock)} as {side(better)}"
+        statement = f"{worse} takes {amount} {describe_longer(results.run.plan.clock)} as {name_side(better)}"
     else:
-        statement = f"{claim.of} of {worse} is {amount} the value of {side(better)}"
-    when = ", ".join(names.list_labels(scenario, claim.when))
-    where = ", ".join(
-        filter(None, [f"on {result.machine}" if result.machine else "", "" if apart else f"in {place.environment}"])
+        statement = f"{claim.of} of {worse} is {amount} the value of {name_side(better)}"
+    condition = ", ".join(names.list_labels(scenario, claim.when))
+    context = ", ".join(
+        filter(
+            None,
+            [
+                f"on {result.machine}" if result.machine else "",
+                "" if has_two_environments else f"in {place.environment}",
+            ],
+        )
     )
-    finding = f"{f'{where}, ' if where else ''}{statement}{f' ({when})' if when else ''}"
+    finding = f"{f'{context}, ' if context else ''}{statement}{f' ({condition})' if condition else ''}"
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    unclear = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
+    reason = _explain_unclear(results, place, claim) if place.outcome is ClaimOutcome.UNCLEAR else place.why
     versions = describe_pythons(place.compared.pythons) if place.compared else ""
-    return "; ".join(filter(None, [finding, versions, f"claimed: {format_claimed(claim)}{hardware}", unclear]))
+    return "; ".join(filter(None, [finding, versions, f"claimed: {format_claimed(claim)}{hardware}", reason]))
 
 
 def _describe_elsewhere(place: ClaimPlace) -> str:
@@ -231,14 +251,18 @@ def _describe_elsewhere(place: ClaimPlace) -> str:
 
 
 def _explain_unclear(results: Results, place: ClaimPlace, claim: Claim) -> str:
-    """Explain why a claim has no outcome, and what would settle it."""
-    least = format_exact(claim.range[0])
-    below = f"at most {_number(place.at_most, place)}, below the claimed {least}" if place.at_most is not None else ""
-    why = place.why or describe_rounds_needed(results.found_of(claim.of), place.worse, place.settling)
-    return "; ".join(filter(None, [below, why]))
+    """Explain why a claim has no clear outcome, and how many rounds would give one."""
+    smallest = format_exact(claim.range[0])
+    bound = (
+        f"at most {_format_value(place.at_most, place)}, below the claimed {smallest}"
+        if place.at_most is not None
+        else ""
+    )
+    reason = place.why or describe_rounds_needed(results.found_of(claim.of), place.worse, place.settling)
+    return "; ".join(filter(None, [bound, reason]))
 
 
-def _remarks(results: Results, line: _ClaimLine) -> str:
+def _make_remarks(results: Results, line: _ClaimLine) -> str:
     place, claim = line.place, line.result.claim
     parts = [place.why if place.outcome is not ClaimOutcome.UNCLEAR else _explain_unclear(results, place, claim)]
     compared = place.compared
@@ -260,29 +284,29 @@ def format_measured(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`; empty if there is no value."""
     if place.estimate is None or place.outcome is ClaimOutcome.DIFFERENT_WORK:
         return ""
-    between = format.format_interval(place.estimate.interval)
-    return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
+    interval_text = format.format_interval(place.estimate.interval)
+    return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
 
 
-def _amount(place: ClaimPlace) -> str:
+def _format_amount(place: ClaimPlace) -> str:
     """Return the measured value with its interval: `12.3× (11.9 to 12.8)`."""
     assert place.estimate, "a place without an estimate can't have an amount"
     decision = describe_deciding(place.compared.deciding) if place.compared else ""
-    between = "; ".join(filter(None, [format.format_interval(_interval(place)), decision]))
-    return f"{_number(place.estimate.value, place)}{f' ({between})' if between else ''}"
+    interval_text = "; ".join(filter(None, [format.format_interval(_get_interval(place)), decision]))
+    return f"{_format_value(place.estimate.value, place)}{f' ({interval_text})' if interval_text else ''}"
 
 
-def _interval(place: ClaimPlace) -> Interval | None:
+def _get_interval(place: ClaimPlace) -> Interval | None:
     return place.estimate.interval if place.estimate else None
 
 
-def _number(value: float, place: ClaimPlace) -> str:
+def _format_value(value: float, place: ClaimPlace) -> str:
     if place.better:
         return format.factor(value)
     return f"{format.number(value)} {'B' if isinstance(place.estimate, Difference) else 's'}"
 
 
-def _where(place: ClaimPlace) -> str:
+def _name_place(place: ClaimPlace) -> str:
     """Return the environment of a result, or both environments if it compares two."""
     other = place.better.environment if place.better else place.environment
     return place.environment if other == place.environment else f"{place.environment} vs {other}"

@@ -21,7 +21,7 @@ from harness.report.sections.observations import (
     tabulate_by_environment,
 )
 
-#: The headings before the environments.
+#: The headings of the columns before the environments.
 LABELS = ("observation", "where", "stated")
 
 
@@ -31,29 +31,29 @@ def make_sections(results: Results) -> Iterator[Section]:
     if not statements:
         return
     tables: list[Block] = []
-    otherwise: list[str] = []
-    for _, members in groupby(statements, key=lambda statement: statement.scenario.name):
-        stated = list(members)
-        scenario, present = (
-            stated[0].scenario,
-            {check.cell.environment for statement in stated for check in statement.checks},
+    deviating_names: list[str] = []
+    for _, group in groupby(statements, key=lambda statement: statement.scenario.name):
+        scenario_statements = list(group)
+        scenario, measured = (
+            scenario_statements[0].scenario,
+            {check.cell.environment for statement in scenario_statements for check in statement.checks},
         )
-        environments = [environment.name for environment in results.run.environments if environment.name in present]
-        lines = [line for statement in stated for line in _lines(statement, environments)]
+        environments = [environment.name for environment in results.run.environments if environment.name in measured]
+        lines = [line for statement in scenario_statements for line in _list_lines(statement, environments)]
         caption = f"Statements, {scenario.title}"
         tables += format_heading(results, scenario, where=EVERYWHERE)
         tables += [tabulate_by_environment(caption, LABELS, environments, lines), *list_in_full(environments, lines)]
-        odd = [line for line in lines if any(value and value.stands_out for value in line.values)]
-        if odd:
-            tables.append(tabulate_by_environment(caption, LABELS, environments, odd, where=Where.TERMINAL))
-            otherwise += [_name(line, environments) for line in odd]
+        deviating_lines = [line for line in lines if any(value and value.stands_out for value in line.values)]
+        if deviating_lines:
+            tables.append(tabulate_by_environment(caption, LABELS, environments, deviating_lines, where=Where.TERMINAL))
+            deviating_names += [_name_line(line, environments) for line in deviating_lines]
     # without times, this section contains the main results
     where = EVERYWHERE if results.tables else Where.DETAILS
-    more = [Text(f"Not as stated: {list_names(otherwise)}.", where=FILES)] if otherwise else []
+    summary = [Text(f"Not as stated: {list_names(deviating_names)}.", where=FILES)] if deviating_names else []
     yield Section(
         "Claims checked against the source",
         "statements",
-        [Text(count_results(statements), where=where), *more, *tables],
+        [Text(count_results(statements), where=where), *summary, *tables],
     )
 
 
@@ -69,13 +69,15 @@ def count_results(statements: Sequence[Statement]) -> str:
     )
 
 
-def _name(line: SeenLine, environments: Sequence[str]) -> str:
+def _name_line(line: SeenLine, environments: Sequence[str]) -> str:
     """Name a statement that doesn't hold, and where: `traces, retracing (tf2.0, tf2.1)`."""
-    named = [name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out]
-    return f"{line.name} ({', '.join(named)})"
+    environment_names = [
+        name for name, value in zip(environments, line.values, strict=True) if value and value.stands_out
+    ]
+    return f"{line.name} ({', '.join(environment_names)})"
 
 
-def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
+def _list_lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLine]:
     """Yield a row for the statement, or several rows if its result differs between cells of an environment."""
     scenario, expectation = statement.scenario, statement.expectation
     cells = [check.cell for check in statement.checks]
@@ -84,24 +86,28 @@ def _lines(statement: Statement, environments: Sequence[str]) -> Iterator[SeenLi
     ]
     # the device comes after the axes of the header
     by_cell = {
-        ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _value(check)
+        ((*(check.cell.axes[axis] for axis in axes), check.cell.device.value), check.cell.environment): _make_value(
+            check
+        )
         for check in statement.checks
     }
-    when = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
+    condition = [names.label(scenario, axis, value) for axis, value in expectation.when.items()]
     for line in fold(by_cell, [*axes, DEVICE], environments, lambda value: value.text):
-        own = [value if axis == DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()]
-        where = ", ".join([*when, *own])
-        name = ", ".join(filter(None, [expectation.observation, where]))
-        yield SeenLine(name, [expectation.observation, where, format_value(expectation.value)], line.entries)
+        axis_labels = [
+            value if axis == DEVICE else names.label(scenario, axis, value) for axis, value in line.axes.items()
+        ]
+        context = ", ".join([*condition, *axis_labels])
+        name = ", ".join(filter(None, [expectation.observation, context]))
+        yield SeenLine(name, [expectation.observation, context, format_value(expectation.value)], line.entries)
 
 
-def _value(check: Check) -> SeenValue:
+def _make_value(check: Check) -> SeenValue:
     if check.observed is None:
         return SeenValue(check.standing.value, is_observed=False, stands_out=True)
-    shown = format_seen(check.observed)
+    text = format_seen(check.observed)
     match check.standing:
         case Standing.AS_STATED:
             return SeenValue(check.standing.value)
         case Standing.VARIES:
-            return SeenValue(f"{check.standing.value}: {shown}", stands_out=True)
-    return SeenValue(shown, stands_out=True)
+            return SeenValue(f"{check.standing.value}: {text}", stands_out=True)
+    return SeenValue(text, stands_out=True)

@@ -39,16 +39,16 @@ class _HeadlineLine:
     def cells(self) -> tuple[Cell, Cell]:
         """The cells of the compared side and of the base."""
         compared = self.finding.compared
-        both = (compared.cell, compared.other)
-        return both if describes_cell(self.answer.comparison) else (both[1], both[0])
+        pair = (compared.cell, compared.other)
+        return pair if describes_cell(self.answer.comparison) else (pair[1], pair[0])
 
 
 def find_leading(results: Results) -> list[Answer]:
     """Return the results of the first comparison of each table, in the order of the run's results."""
-    first: dict[int, Answer] = {}
+    first_answers: dict[int, Answer] = {}
     for answer in results.answers:
-        first.setdefault(id(answer.table), answer)
-    return [answer for answer in results.answers if answer.comparison == first[id(answer.table)].comparison]
+        first_answers.setdefault(id(answer.table), answer)
+    return [answer for answer in results.answers if answer.comparison == first_answers[id(answer.table)].comparison]
 
 
 def find_shared(results: Results) -> dict[str, str]:
@@ -56,114 +56,114 @@ def find_shared(results: Results) -> dict[str, str]:
     answers = find_leading(results)
     if len({id(answer.table) for answer in answers}) != 1:
         return {}
-    first, *rest = [{**answer.context, **answer.common} for answer in answers]
-    return {axis: value for axis, value in first.items() if all(context.get(axis) == value for context in rest)}
+    first, *others = [{**answer.context, **answer.common} for answer in answers]
+    return {axis: value for axis, value in first.items() if all(context.get(axis) == value for context in others)}
 
 
 def make_blocks(results: Results) -> Iterator[Block]:
     """Yield the table, and a sentence that counts the other comparisons; nothing if there are no comparisons."""
-    every = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
-    if not every:
+    all_lines = [_HeadlineLine(answer, finding) for answer in find_leading(results) for finding in answer.findings]
+    if not all_lines:
         return
-    every.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
-    shown = every
-    if len(every) > LINES:
-        shown = [line for line in every if line.finding.verdict in DIFFERENT][:LINES] or every[:LINES]
+    all_lines.sort(key=lambda line: (line.finding.verdict is Verdict.DIFFERENT_WORK, -line.finding.distance))
+    shown_lines = all_lines
+    if len(all_lines) > LINES:
+        shown_lines = [line for line in all_lines if line.finding.verdict in DIFFERENT][:LINES] or all_lines[:LINES]
     table = tabulate(
-        "Largest differences" if len(every) > len(shown) else "Comparisons",
-        list(_columns(results, shown)),
-        shown,
+        "Largest differences" if len(all_lines) > len(shown_lines) else "Comparisons",
+        list(_list_columns(results, shown_lines)),
+        shown_lines,
         where=EVERYWHERE,
         noun="comparison",
     )
     yield table
-    decided = [
+    notes = [
         f"{row.entries[0].text}: {format.format_interval(deciding.interval)}"
-        for row, line in zip(table.lines, shown, strict=True)
+        for row, line in zip(table.lines, shown_lines, strict=True)
         if (deciding := line.finding.deciding)
     ]
-    if decided:
+    if notes:
         yield Text(
-            f"Verdicts that a narrower interval than the shown one decides: {'; '.join(decided)}.",
+            f"Verdicts that are decided by a narrower interval than the one in the table: {'; '.join(notes)}.",
             where=EVERYWHERE ^ Where.DETAILS,
         )
-    verdicts = [line.finding.verdict for line in every if line not in shown]
+    verdicts = [line.finding.verdict for line in all_lines if line not in shown_lines]
     if verdicts:
         yield Text(
             f"Comparisons that are not in this table: {count_verdicts(verdicts)}.", where=EVERYWHERE ^ Where.DETAILS
         )
 
 
-def _columns(results: Results, shown: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:
-    tables = {id(line.answer.table): line.answer.table for line in shown}
-    pairs, common = {_sides(line.answer) for line in shown}, find_shared(results)
+def _list_columns(results: Results, lines: Sequence[_HeadlineLine]) -> Iterator[Column[_HeadlineLine]]:
+    tables = {id(line.answer.table): line.answer.table for line in lines}
+    pairs, common = {_name_sides(line.answer) for line in lines}, find_shared(results)
     bases = {base for _, base in pairs}
     (table, *other_tables) = tables.values()
-    one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
+    has_one_scenario = len({shown_table.scenario.name for shown_table in tables.values()}) == 1
 
     def find_words(line: _HeadlineLine) -> list[str]:
-        own_table, row = line.answer.table, line.finding.row
+        line_table, row = line.answer.table, line.finding.row
         scenario, place = (
-            (names.name_values(own_table) if one_scenario else own_table.scenario.name) if other_tables else "",
-            names.place(own_table, row, names.find_varying_axes(own_table)),
+            (names.name_values(line_table) if has_one_scenario else line_table.scenario.name) if other_tables else "",
+            names.place(line_table, row, names.find_varying_axes(line_table)),
         )
         context = {axis: value for axis, value in line.answer.context.items() if axis not in common}
-        return [word for word in (scenario, *names.list_labels(own_table.scenario, context), place) if word]
+        return [word for word in (scenario, *names.list_labels(line_table.scenario, context), place) if word]
 
-    def label(line: _HeadlineLine) -> str:
+    def make_label(line: _HeadlineLine) -> str:
         words = find_words(line)
-        subject, base = _sides(line.answer)
+        subject, base = _name_sides(line.answer)
         if len(pairs) > 1 or not words:
             words = [subject if is_base_named else f"{subject} vs {base}", *words]
         return ", ".join([*([line.finding.row.machine] if results.machines else []), *words])
 
-    has_words = any(map(find_words, shown))
+    has_words = any(map(find_words, lines))
     if other_tables:
         heading = " vs ".join(*pairs) if len(pairs) == 1 else ""
     else:
-        heading = _name_comparison(shown[0].answer, pairs, has_words=has_words)
+        heading = _name_comparison(lines[0].answer, pairs, has_words=has_words)
     is_base_named = not other_tables and len(bases) == 1 and heading != _COMPARISON
-    yield Column(heading, label, is_label=True)
-    differ = any(isinstance(line.finding.ratio, Difference) for line in shown)
+    yield Column(heading, make_label, is_label=True)
+    has_differences = any(isinstance(line.finding.ratio, Difference) for line in lines)
     if not other_tables:
         subject = next(iter(pairs))[0] if len(pairs) == 1 else "compared"
-        yield from _times(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
-    measure = "difference" if differ else f"{names.measure(table)} ratio" if not other_tables else "ratio"
-    yield Column(measure, _ratio, is_number=True)
-    comparable = [line.finding.ratio for line in shown if _is_comparable(line)]
-    if comparable and not differ:
-        drawn = choose_ratio_domain(comparable, results.run.plan.margin)
+        yield from _list_time_columns(table, subject, next(iter(bases)) if len(bases) == 1 else "baseline")
+    measure = "difference" if has_differences else f"{names.measure(table)} ratio" if not other_tables else "ratio"
+    yield Column(measure, _make_ratio_entry, is_number=True)
+    comparable = [line.finding.ratio for line in lines if _is_comparable(line)]
+    if comparable and not has_differences:
+        domain = choose_ratio_domain(comparable, results.run.plan.margin)
         # the plot has the same bar, at a ratio of 1
-        below, above = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
+        smaller, larger = ("faster", "slower") if is_time(table.quantity) else ("less", "more")
         yield Column(
-            f"{below} │ {above}",
+            f"{smaller} │ {larger}",
             lambda line: Entry(
-                plots.plot_ratio(line.finding.ratio, drawn) if _is_comparable(line) else "", is_code=True
+                plots.plot_ratio(line.finding.ratio, domain) if _is_comparable(line) else "", is_code=True
             ),
             where=EVERYWHERE ^ Where.PAGE,
         )
-    yield Column("verdict", _verdict, is_verdict=True)
+    yield Column("verdict", _make_verdict_entry, is_verdict=True)
 
 
-def _times(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
+def _list_time_columns(table: ScenarioTable, subject: str, base: str) -> Iterator[Column[_HeadlineLine]]:
     """Yield the columns with the times of the base and of the compared side."""
     unit, cells = unit_of(table), table.cells()
     symbol = f", {unit.symbol}" if unit.symbol else ""
 
-    def time(cell: Cell) -> Entry:
+    def make_entry(cell: Cell) -> Entry:
         estimate = cells[cell].estimate if cell in cells else None
         text = format.number(estimate.value * unit.factor) if estimate else ""
         return Entry(text, cells=[cell], order=estimate.value if estimate else None)
 
-    yield Column(f"{base}{symbol}", lambda line: time(line.cells[1]), is_number=True)
-    yield Column(f"{subject}{symbol}", lambda line: time(line.cells[0]), is_number=True)
+    yield Column(f"{base}{symbol}", lambda line: make_entry(line.cells[1]), is_number=True)
+    yield Column(f"{subject}{symbol}", lambda line: make_entry(line.cells[0]), is_number=True)
 
 
 def _name_comparison(answer: Answer, pairs: Collection[tuple[str, str]], *, has_words: bool) -> str:
     """Return the heading of the rows: the name of the comparison.
 
-    Environments are compared under their own names, because the name in a header can't know the environments of a run.
-    If the rows have no other words, they contain these names.
+    Environments are compared under their own names, because the author of a header doesn't know a run's environments.
+    If the rows have no other words, they contain the names of the environments.
     """
     entry, (subject, base) = answer.comparison, next(iter(pairs))
     if entry.along != ENVIRONMENT or entry.pick:
@@ -173,14 +173,14 @@ def _name_comparison(answer: Answer, pairs: Collection[tuple[str, str]], *, has_
     return f"{subject} vs {base}" if has_words else _COMPARISON
 
 
-def _sides(answer: Answer) -> tuple[str, str]:
+def _name_sides(answer: Answer) -> tuple[str, str]:
     """Return the names of the compared side and the base: `tf2.0 eager`, `tf1.14 graph`."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
     return " ".join([subject, *answer.subject_has]), " ".join([base, *answer.base_has])
 
 
-def _ratio(line: _HeadlineLine) -> Entry:
+def _make_ratio_entry(line: _HeadlineLine) -> Entry:
     if not _is_comparable(line):
         return Entry("")
     ratio: Estimate = line.finding.ratio
@@ -191,6 +191,6 @@ def _is_comparable(line: _HeadlineLine) -> bool:
     return line.finding.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _verdict(line: _HeadlineLine) -> Entry:
+def _make_verdict_entry(line: _HeadlineLine) -> Entry:
     verdict = line.finding.verdict
     return Entry(verdict or NO_VERDICT, verdict in DIFFERENT)

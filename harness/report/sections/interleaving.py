@@ -25,14 +25,14 @@ def describe_interleaving(results: Results) -> str:
     interleaving = results.turns
     if interleaving is None:
         # without results, describe the plan (although scenarios with a fixed number of calls are never interleaved)
-        in_turns = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
+        is_interleaved = results.run.plan.interleave is Interleave.TURNS and not results.found.numbers
         return (
             "the launches of a round are interleaved on the same core"
-            if in_turns
+            if is_interleaved
             else "launches run one after the other"
         )
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
-    alive = f"up to {counted(interleaving.alive, 'launch')} running at a time"
+    parallel_launches = f"up to {counted(interleaving.alive, 'launch')} running at a time"
     blocks = (
         f". A round has up to {interleaving.blocks} blocks of such launches, and each block includes the control cell"
         if interleaving.blocks > 1
@@ -40,7 +40,7 @@ def describe_interleaving(results: Results) -> str:
     )
     sequential = f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
-    turns = f"{count} {noun} each, with {alive}"
+    turns = f"{count} {noun} each, with {parallel_launches}"
     return f"the launches of a round are interleaved on the same core: {turns}{blocks}{sequential}"
 
 
@@ -54,30 +54,34 @@ def describe_checks(results: Results) -> str:
     if interleaving is None:
         return ""
     effects, waiting = list(_find_side_effects(results)), interleaving.waiting
-    largest = _largest_hidden(interleaving)
-    is_precise = largest is not None and largest <= MOST
-    if largest is not None:
+    largest_effect = _find_largest_hidden(interleaving)
+    is_precise = largest_effect is not None and largest_effect <= MOST
+    if largest_effect is not None:
         noun = "other effects" if effects else "effects"
         effects.append(
-            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest)} are "
+            f"{noun} on a ratio of {'more than' if is_precise else 'up to'} {_format_distance(largest_effect)} are "
             f"{'ruled out' if is_precise else 'possible'}"
         )
     elif not effects:
         effects.append("there were too few turns to show whether interleaving changes ratios")
     if waiting and not waiting.is_found:
-        effects.append(f"waiting cells use at most {_share(waiting.share)} of the core")
+        effects.append(f"waiting cells use at most {_format_share(waiting.share)} of the core")
     return "; ".join(effects)
 
 
 def list_warnings(results: Results) -> Iterator[str]:
     """Yield a warning if interleaving has side effects on the results."""
-    least = SHARE * results.margin
-    bias = list(_find_side_effects(results, least))
-    if bias:
-        wider = any(_is_shown(ratio, least) for ratio in results.turns.alone) if results.turns else False
-        so = " The intervals of these ratios are wider to include this." if wider else ""
+    threshold = SHARE * results.margin
+    effects = list(_find_side_effects(results, threshold))
+    if effects:
+        has_wider_intervals = (
+            any(_is_relevant(ratio, threshold) for ratio in results.turns.alone) if results.turns else False
+        )
+        note = (
+            " The intervals of these ratios are wider to include this effect." if has_wider_intervals else ""
+        )
         yield (
-            f"Interleaving affects the results: {'; '.join(bias)}.{so} To measure without interleaving, use "
+            f"Interleaving affects the results: {'; '.join(effects)}.{note} To measure without interleaving, use "
             "--interleave launches."
         )
 
@@ -87,44 +91,44 @@ def make_remark(bias: Estimate | None) -> str:
     return f"without interleaving, the ratio is {format.factor(bias.value)} as large" if bias else ""
 
 
-def _find_side_effects(results: Results, least: float = 0.0) -> Iterator[str]:
+def _find_side_effects(results: Results, threshold: float = 0.0) -> Iterator[str]:
     """Yield one clause per side effect that was found.
 
-    Ratios that change by at most `least` (log scale) are left out.
+    Ratios that change by at most `threshold` (log scale) are omitted.
     """
     interleaving = results.turns
     if interleaving is None:
         return
-    moved = [shift for shift in interleaving.alone if _is_shown(shift, least)]
-    if moved:
-        farthest = max(moved, key=lambda shift: abs(math.log(shift.estimate.value)))
-        more = f", and {counted(len(moved) - 1, 'more ratio', 'changes')} too" if len(moved) > 1 else ""
+    shifts = [shift for shift in interleaving.alone if _is_relevant(shift, threshold)]
+    if shifts:
+        farthest = max(shifts, key=lambda shift: abs(math.log(shift.estimate.value)))
+        more_ratios = f", and {counted(len(shifts) - 1, 'more ratio', 'changes')} too" if len(shifts) > 1 else ""
         ratio = format.ratio(farthest.estimate)
-        yield f"without interleaving, the ratio of {_name(results, farthest)} is {ratio} as large{more}"
+        yield f"without interleaving, the ratio of {_name_ratio(results, farthest)} is {ratio} as large{more_ratios}"
     waiting = interleaving.waiting
     if waiting and waiting.is_found:
-        yield f"{waiting.cell} used {_share(waiting.share)} of the core while other cells were timed"
+        yield f"{waiting.cell} used {_format_share(waiting.share)} of the core while other cells were timed"
 
 
-def _largest_hidden(interleaving: Interleaving) -> float | None:
+def _find_largest_hidden(interleaving: Interleaving) -> float | None:
     """Return the largest side effect that ratios without a detected effect can still have, on the log scale."""
-    hidden = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
-    return _find_farthest(hidden) if hidden else None
+    estimates = [ratio.estimate for ratio in interleaving.alone if not ratio.is_found]
+    return _find_farthest(estimates) if estimates else None
 
 
-def _is_shown(ratio: NonInterleavedRatio, least: float) -> bool:
-    return ratio.is_found and abs(math.log(ratio.estimate.value)) > least
+def _is_relevant(ratio: NonInterleavedRatio, threshold: float) -> bool:
+    return ratio.is_found and abs(math.log(ratio.estimate.value)) > threshold
 
 
-def _name(results: Results, ratio: NonInterleavedRatio) -> str:
+def _name_ratio(results: Results, ratio: NonInterleavedRatio) -> str:
     """Return the name of the comparison in its table."""
-    named = (
+    line_names = (
         f"{line.table.scenario.title}: {line.name}" if results.has_several_scenarios else line.name
         for table in results.tables
         for line in list_lines(table)
         if (line.compared.cell, line.compared.other) == (ratio.cell, ratio.other)
     )
-    return next(named, f"{ratio.cell} vs {ratio.other}")
+    return next(line_names, f"{ratio.cell} vs {ratio.other}")
 
 
 def _find_farthest(estimates: Iterable[Estimate]) -> float:
@@ -137,8 +141,8 @@ def _find_farthest(estimates: Iterable[Estimate]) -> float:
 
 def _format_distance(logs: float) -> str:
     """Return a distance on the log scale as a percentage with two digits."""
-    return _share(math.expm1(min(logs, 700.0)))
+    return _format_share(math.expm1(min(logs, 700.0)))
 
 
-def _share(part: float) -> str:
+def _format_share(part: float) -> str:
     return format.share(float(f"{part:.2g}"))

@@ -16,7 +16,7 @@ from harness.report.comparisons import NO_VERDICT
 LISTED = 10
 
 
-def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) -> list[str]:
+def collect_sentences(results: Results, get_sentences: Callable[[Results], Iterable[str]]) -> list[str]:
     """Return sentences about the run.
 
     For a merged run, return the sentences of each machine, which start with the machine's name.
@@ -24,7 +24,7 @@ def collect_sentences(results: Results, of: Callable[[Results], Iterable[str]]) 
     return [
         f"{machine}: {sentence}" if machine else sentence
         for machine, machine_results in results.each_machine.items()
-        for sentence in of(machine_results)
+        for sentence in get_sentences(machine_results)
         if sentence
     ]
 
@@ -43,30 +43,32 @@ def make_sections(results: Results) -> Iterator[Section]:
         Column[MachineFacts]("id", lambda facts: facts.machine.id),
         Column[MachineFacts]("runs", lambda facts: ", ".join(facts.runs)),
     ]
-    differing = [agreement for agreement in results.agreements if agreement.agrees is False]
-    lines = [describe_difference(agreement) for agreement in differing[:LISTED]]
-    more = [f"and {counted(len(differing) - LISTED, 'more comparison')}"] if len(differing) > LISTED else []
+    disagreements = [agreement for agreement in results.agreements if agreement.agrees is False]
+    lines = [describe_difference(agreement) for agreement in disagreements[:LISTED]]
+    remainder = (
+        [f"and {counted(len(disagreements) - LISTED, 'more comparison')}"] if len(disagreements) > LISTED else []
+    )
     yield Section(
         "Machines",
         "machines",
         [
             tabulate("Machines", columns, machines, where=FILES),
             Text(explain_separate(machines), where=REPORT),
-            *([Items([*lines, *more], where=EVERYWHERE)] if lines else []),
+            *([Items([*lines, *remainder], where=EVERYWHERE)] if lines else []),
         ],
     )
 
 
 def name_models(facts: MachineFacts) -> str:
     """Return the models of a machine's CPU and GPUs."""
-    cards = facts.host.get("gpus")
-    gpu_names = [card.get("name") for card in cards if isinstance(card, dict)] if isinstance(cards, list) else []
+    gpus = facts.host.get("gpus")
+    gpu_names = [gpu.get("name") for gpu in gpus if isinstance(gpu, dict)] if isinstance(gpus, list) else []
     cpu = facts.backend.to_dict().get("architecture") if facts.backend.is_remote else facts.host.get("cpu")
     return ", ".join(str(part) for part in (cpu, *gpu_names) if part)
 
 
 def explain_separate(machines: Sequence[MachineFacts]) -> str:
-    """Return sentences that say whether the machines' models differ, and that their results aren't combined."""
+    """Return sentences: whether the machines' models differ, and that the machines' results aren't combined."""
     models = {name_models(machine) for machine in machines}
     kind = "are different models" if len(models) > 1 else "are the same model"
     return (
@@ -86,13 +88,15 @@ def describe_agreements(results: Results) -> list[str]:
     counts = Counter(agreement.agrees for agreement in results.agreements)
     if not counts:
         return []
-    on = joined(list(dict.fromkeys(name for agreement in results.agreements for name in agreement.compared)))
+    machine_names = joined(list(dict.fromkeys(name for agreement in results.agreements for name in agreement.compared)))
     parts = [
         f"they agree on {counts[True]}" if counts[True] else "",
         f"they differ on {counts[False]}" if counts[False] else "",
-        f"on {counts[None]} some have no clear verdict" if counts[None] else "",
+        f"some have no clear verdict on {counts[None]}" if counts[None] else "",
     ]
-    return [f"{on} measured {counted(counts.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."]
+    return [
+        f"{machine_names} measured {counted(counts.total(), 'comparison')} each: {joined(list(filter(None, parts)))}."
+    ]
 
 
 def name_sides(agreement: Agreement) -> str:

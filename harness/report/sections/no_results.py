@@ -18,19 +18,19 @@ REASONS, OUTPUTS = 10, 10
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with the reasons why cells have no result."""
     if results.missing:
-        yield Section(title(results), "missing", list(_blocks(results)))
+        yield Section(title(results), "missing", list(_list_blocks(results)))
 
 
 def title(results: Results) -> str:
     """Return the number of cells without a result: `1 of 12 cells has no result`."""
-    without = {cell for missing in results.missing if not missing.partial for cell in missing.cells}
-    if not without:
+    cells_without_result = {cell for missing in results.missing if not missing.partial for cell in missing.cells}
+    if not cells_without_result:
         return "Some launches have no result"
-    verb = "has" if len(without) == 1 else "have"
-    return f"{len(without)} of {counted(len(results.found.cells), 'cell')} {verb} no result"
+    verb = "has" if len(cells_without_result) == 1 else "have"
+    return f"{len(cells_without_result)} of {counted(len(results.found.cells), 'cell')} {verb} no result"
 
 
-def _blocks(results: Results) -> Iterator[Block]:
+def _list_blocks(results: Results) -> Iterator[Block]:
     reasons, command = results.missing, summary.command_to_continue(results)
     columns: list[Column[Missing]] = [
         Column("status", lambda missing: missing.status.value, is_label=True),
@@ -39,42 +39,49 @@ def _blocks(results: Results) -> Iterator[Block]:
         # the first screen contains the command that continues the run
         Column("what to do", lambda missing: missing.advice if command else advise(results, missing), is_optional=True),
     ]
-    first, rest = reasons[:REASONS], reasons[REASONS:]
+    listed_reasons, other_reasons = reasons[:REASONS], reasons[REASONS:]
     # an error that the first screen explains isn't repeated
     where = FILES if scripts.explain_all_missing(results, reasons) else REPORT
-    yield tabulate(title(results), columns, first, where=where, noun="reason")
-    if rest:
-        more = f"{counted(len(rest), 'more reason')}: in details.md and report.html."
-        yield Text(more, where=Where.PASTE | Where.TERMINAL)
-        yield tabulate(f"{title(results)}: further reasons", columns, rest, noun="reason")
-    yield from _outputs(results)
+    yield tabulate(title(results), columns, listed_reasons, where=where, noun="reason")
+    if other_reasons:
+        note = f"{counted(len(other_reasons), 'more reason', 'is')} in details.md and report.html."
+        yield Text(note, where=Where.PASTE | Where.TERMINAL)
+        yield tabulate(f"{title(results)}: further reasons", columns, other_reasons, noun="reason")
+    yield from _list_outputs(results)
 
 
-def _outputs(results: Results) -> Iterator[Block]:
+def _list_outputs(results: Results) -> Iterator[Block]:
     """Yield the last lines that launches wrote to standard error."""
     with_output = [missing for missing in results.missing if missing.stderr]
     if with_output:
-        yield Text("Their error output is in details.md and report.html.", True, where=Where.PASTE | Where.TERMINAL)
+        yield Text(
+            "The error output of these launches is in details.md and report.html.",
+            True,
+            where=Where.PASTE | Where.TERMINAL,
+        )
     for failure in with_output[:OUTPUTS]:
         summary = f"End of the error output: {failure.status.value}, {name_cells(results, failure)[0][0]}"
         yield Folded(summary, [Code(failure.stderr, "text")])
     if with_output[OUTPUTS:]:
-        yield Text(f"The error output of {len(with_output) - OUTPUTS} more is in launches.jsonl.", where=REST)
+        yield Text(
+            f"The error output for {counted(len(with_output) - OUTPUTS, 'more reason')} is in launches.jsonl.",
+            where=REST,
+        )
 
 
 def name_cells(results: Results, missing: Missing) -> tuple[list[str], int]:
     """Return names of the cells that have no result for one reason, and the number of cells that aren't named."""
-    boxes, left = cover_with_boxes(missing.cells, results.found.cells)
-    return [_box(box) for box in boxes], left
+    boxes, unnamed_count = cover_with_boxes(missing.cells, results.found.cells)
+    return [_name_box(box) for box in boxes], unnamed_count
 
 
 def list_cells(results: Results, missing: Missing) -> str:
     """Return the cells that have no result for one reason: `step, tf2.1 (2 cells)`."""
-    names, left = name_cells(results, missing)
-    return "; ".join([*names, *([f"and {counted(left, 'more cell')}"] if left else [])])
+    names, unnamed_count = name_cells(results, missing)
+    return "; ".join([*names, *([f"and {counted(unnamed_count, 'more cell')}"] if unnamed_count else [])])
 
 
-def _box(box: Box) -> str:
+def _name_box(box: Box) -> str:
     """Return the name of a set of cells, such as `keras_step, tf2.15, api=keras`."""
     environments = box.values.get(ENVIRONMENT, ())
     axes = [f"{axis}={'/'.join(values)}" for axis, values in box.values.items() if axis != ENVIRONMENT]
@@ -87,8 +94,10 @@ def explain(missing: Missing) -> str:
     unknown = (
         "The run ended before the first counted launch." if _is_interrupted(missing) else "No reason was recorded."
     )
-    some = " (This concerns only some launches. The result is from the other launches.)" if missing.partial else ""
-    return (missing.reason or unknown) + some
+    partial_note = (
+        " (Only some launches have no result. The result is from the other launches.)" if missing.partial else ""
+    )
+    return (missing.reason or unknown) + partial_note
 
 
 def advise(results: Results, missing: Missing) -> str:

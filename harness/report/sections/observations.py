@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any
 
-from harness.analysis.behaviour import Behaviour, Said
+from harness.analysis.behaviour import Behaviour, ObservationEntry
 from harness.analysis.observations import Observed, observations
 from harness.analysis.results import Results
 from harness.model.scenario import ENVIRONMENT, Cell
@@ -46,32 +46,32 @@ def make_sections(results: Results) -> Iterator[Section]:
     """
     behaviours = results.behaviours
     if behaviours:
-        blocks = [block for behaviour in behaviours for block in _blocks(results, behaviour)]
+        blocks = [block for behaviour in behaviours for block in _list_blocks(results, behaviour)]
         yield Section("Observations", "observed", [*make_legends(results), *blocks])
 
 
 def make_legends(results: Results) -> Iterator[Text]:
     """Yield the legends of the tables."""
-    wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
-    sentences = [f"{SAME} means the same as in the environment to its left."] if False in wide else []
-    sentences += ["Adjacent environments with the same observation share a line."] if True in wide else []
-    if wide:
-        bold = "Bold: different from the environment before, or the cell's launches disagree."
-        yield Text(" ".join([*sentences, bold]), True, where=_where(results, timed=False))
+    is_wide = {len(behaviour.environments) > SIDE_BY_SIDE for behaviour in results.behaviours if not behaviour.timed}
+    sentences = [f"{SAME} means the same as in the environment to its left."] if False in is_wide else []
+    sentences += ["Adjacent environments with the same observation share a line."] if True in is_wide else []
+    if is_wide:
+        bold_note = "Bold: different from the environment before, or the cell's launches disagree."
+        yield Text(" ".join([*sentences, bold_note]), True, where=_choose_outputs(results, timed=False))
     if any(behaviour.timed for behaviour in results.behaviours):
-        timed = "Next to the times: the observations that differ between compared cells, or that the header expects."
-        yield Text(timed, True)
+        note = "Next to the times: the observations that differ between compared cells, or that the header expects."
+        yield Text(note, True)
 
 
-def _where(results: Results, *, timed: bool) -> Where:
+def _choose_outputs(results: Results, *, timed: bool) -> Where:
     return REST if timed else REST | Where.TERMINAL if results.tables else EVERYWHERE
 
 
-def _blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
-    where = _where(results, timed=behaviour.timed)
-    several = len({other.device for other in results.behaviours}) > 1
-    shared = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
-    place = ", ".join([*([behaviour.device.value] if several else []), *shared])
+def _list_blocks(results: Results, behaviour: Behaviour) -> Iterator[Block]:
+    where = _choose_outputs(results, timed=behaviour.timed)
+    has_several_devices = len({other.device for other in results.behaviours}) > 1
+    shared_labels = [names.label(behaviour.scenario, *pair) for pair in behaviour.shared.items()]
+    place = ", ".join([*([behaviour.device.value] if has_several_devices else []), *shared_labels])
     yield from format_heading(results, behaviour.scenario, place, where)
     caption = ", ".join(filter(None, ["Observed", behaviour.scenario.title, place]))
     yield from (
@@ -87,7 +87,7 @@ def _list_by_observation(behaviour: Behaviour, caption: str, where: Where) -> It
         SeenLine(
             ", ".join([row.observation, *(names.label(behaviour.scenario, *pair) for pair in row.line.axes.items())]),
             [row.observation, *(row.line.axes.get(axis, "") for axis in behaviour.axes)],
-            [None if entry is None else _value(entry) for entry in row.line.entries],
+            [None if entry is None else _make_value(entry) for entry in row.line.entries],
         )
         for row in behaviour.rows
     ]
@@ -100,25 +100,27 @@ def _list_with_times(results: Results, behaviour: Behaviour, caption: str) -> It
     """Yield tables with one line per cell with a result: its time and its observations."""
     table = next(table for table in results.tables if table.scenario is behaviour.scenario)
     unit, axes = unit_of(table), names.find_varying_axes(table)
-    shown = list(dict.fromkeys(row.observation for row in behaviour.rows))
+    observation_names = list(dict.fromkeys(row.observation for row in behaviour.rows))
     lines = []
-    for row, head, value in table.times():
+    for row, column, value in table.times():
         if row.device is not behaviour.device or not value.estimate:
             continue
-        cell, name = table.cell(row, head.side), names.name_cell(table, row, head.side, axes)
-        seen = observations(cell, results.found)
+        cell, name = table.cell(row, column.side), names.name_cell(table, row, column.side, axes)
+        observed = observations(cell, results.found)
         time = Entry(format.time(value.estimate, unit), cells=[cell], order=value.estimate.value)
-        values = [_value(seen[observation]) if observation in seen else None for observation in shown]
+        values = [
+            _make_value(observed[observation]) if observation in observed else None for observation in observation_names
+        ]
         lines.append(SeenLine(name, [name, time], values, cell))
     labels = [Head("cell", is_label=True), Head(f"{table.clock.time}, {unit.symbol}", is_number=True)]
-    yield _join_tables(caption, labels, shown, lines, REST)
-    yield from list_in_full(shown, lines)
+    yield _join_tables(caption, labels, observation_names, lines, REST)
+    yield from list_in_full(observation_names, lines)
 
 
-def _value(entry: Said) -> "SeenValue":
+def _make_value(entry: ObservationEntry) -> "SeenValue":
     if isinstance(entry, Observed):
-        shown = format_seen(entry)
-        return SeenValue(f"varies: {shown}" if entry.varies else shown, stands_out=entry.varies)
+        text = format_seen(entry)
+        return SeenValue(f"varies: {text}" if entry.varies else text, stands_out=entry.varies)
     return SeenValue(f"{entry!s}", is_observed=False)
 
 
@@ -127,7 +129,7 @@ def _value(entry: Said) -> "SeenValue":
 
 @dataclass(frozen=True, slots=True)
 class SeenValue:
-    """The observation in one cell of a table. If `is_observed` is false, it is the reason for a missing observation."""
+    """The observation in one cell of a table. If `is_observed` is false, `text` is the reason."""
 
     text: str
     is_observed: bool = True
@@ -172,16 +174,16 @@ def tabulate_by_environment(
     """
     heads = [Head(label, is_label=True) for label in labels]
     if len(environments) > SIDE_BY_SIDE:
-        rows = [row for line in lines for row in _runs(line, environments, changes=changes)]
+        rows = [row for line in lines for row in _list_spans(line, environments, changes=changes)]
         return Table(caption, [*heads, Head(ENVIRONMENT, is_label=True), Head("value")], rows, where=where)
-    marked = [replace(line, values=list(_changes(line.values))) for line in lines] if changes else lines
-    return _join_tables(caption, heads, environments, marked, where)
+    marked_lines = [replace(line, values=list(_mark_changes(line.values))) for line in lines] if changes else lines
+    return _join_tables(caption, heads, environments, marked_lines, where)
 
 
 def _join_tables(
     caption: str, labels: Sequence[Head], headings: Sequence[str], lines: Sequence[SeenLine], where: Where
 ) -> Table:
-    rows = [Line([*map(make_entry, line.labels), *map(_entry, line.values)], line.cell) for line in lines]
+    rows = [Line([*map(make_entry, line.labels), *map(_make_value_entry, line.values)], line.cell) for line in lines]
     return Table(caption, [*labels, *map(Head, headings)], rows, where=where)
 
 
@@ -189,42 +191,45 @@ def list_in_full(headings: Sequence[str], lines: Sequence[SeenLine]) -> list[Fol
     """Return a folded block with the values that a table cuts, each with its headings."""
     cut_values: list[tuple[str, str]] = []
     for line in lines:
-        having: dict[str, list[str]] = {}
+        headings_by_value: dict[str, list[str]] = {}
         for heading, value in zip(headings, line.values, strict=True):
             if value and len(_join_lines(value.text)) > CHARACTERS:
-                having.setdefault(value.text, []).append(heading)
-        cut_values += [(", ".join([line.name, *named]), whole[:FULL_CHARACTERS]) for whole, named in having.items()]
-    blocks = [block for what, whole in cut_values[:FULL] for block in (Text(f"{what}:"), Code(whole, "text"))]
-    more = [Text(f"{len(cut_values) - FULL} more are in launches.jsonl.")] if len(cut_values) > FULL else []
-    return [Folded("In full", [*blocks, *more])] if blocks else []
+                headings_by_value.setdefault(value.text, []).append(heading)
+        cut_values += [
+            (", ".join([line.name, *value_headings]), text[:FULL_CHARACTERS])
+            for text, value_headings in headings_by_value.items()
+        ]
+    blocks = [block for label, text in cut_values[:FULL] for block in (Text(f"{label}:"), Code(text, "text"))]
+    remainder = [Text(f"{len(cut_values) - FULL} more are in launches.jsonl.")] if len(cut_values) > FULL else []
+    return [Folded("In full", [*blocks, *remainder])] if blocks else []
 
 
-def _changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
-    before: str | None = None
+def _mark_changes(values: Iterable[SeenValue | None]) -> Iterator[SeenValue | None]:
+    previous: str | None = None
     for value in values:
         if value is None or not value.is_observed:
             yield value
             continue
-        changed = before is not None and value.text != before
-        yield SeenValue(SAME if value.text == before else value.text, stands_out=changed or value.stands_out)
-        before = value.text
+        is_changed = previous is not None and value.text != previous
+        yield SeenValue(SAME if value.text == previous else value.text, stands_out=is_changed or value.stands_out)
+        previous = value.text
 
 
-def _runs(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
+def _list_spans(line: SeenLine, environments: Sequence[str], *, changes: bool) -> Iterator[Line]:
     """Yield a row for each group of successive environments with equal values. The labels are in the first row."""
-    present = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
-    for number, (value, members) in enumerate(groupby(present, key=lambda pair: pair[1])):
-        span = [name for name, _ in members]
-        span_name = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]} ({len(span)})"
-        changed = changes and value.is_observed and number > 0
+    observed = [(name, value) for name, value in zip(environments, line.values, strict=True) if value]
+    for number, (value, pairs) in enumerate(groupby(observed, key=lambda pair: pair[1])):
+        names = [name for name, _ in pairs]
+        span_name = names[0] if len(names) == 1 else f"{names[0]} to {names[-1]} ({len(names)})"
+        is_changed = changes and value.is_observed and number > 0
         labels = [Entry("") if number else make_entry(label) for label in line.labels]
-        entry = _entry(replace(value, stands_out=value.stands_out or changed))
+        entry = _make_value_entry(replace(value, stands_out=value.stands_out or is_changed))
         yield Line([*labels, Entry(span_name), entry], line.cell)
 
 
-def _entry(value: SeenValue | None) -> Entry:
+def _make_value_entry(value: SeenValue | None) -> Entry:
     return Entry(shorten(_join_lines(value.text), CHARACTERS), value.stands_out) if value else Entry("")
 
 
-def _join_lines(whole: str) -> str:
-    return " ".join(whole.split())
+def _join_lines(text: str) -> str:
+    return " ".join(text.split())

@@ -18,41 +18,41 @@ from harness.report.phrases import format_heading, list_names
 #: The largest number of cells that a sentence names. More cells are counted instead.
 NAMED = 2
 
-#: The remark on a ratio of launch-bound cells.
-_SO = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
+#: The meaning of a ratio of launch-bound cells.
+_CONSEQUENCE = "the ratios of such cells show how fast the CPU launches kernels, not how fast the GPU is"
 
-#: The explanation of that remark.
-LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_SO}."
+#: The explanation of the remark that a ratio is launch-bound.
+LEGEND = f"Launch-bound: kernels ran in less than {format.share(LAUNCH_BOUND)} of a step; {_CONSEQUENCE}."
 
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on what ran on the GPU in a step of each cell, and on cells for which this is unknown."""
-    blocks = [block for table in results.tables for block in _blocks(results, table)]
+    blocks = [block for table in results.tables for block in _list_blocks(results, table)]
     if results.on_device:
-        legend = tabulate("", _columns(), list(results.on_device.values())).legend
-        blocks.append(Text(f"{_HOW} {legend}", True, where=FILES))
+        legend = tabulate("", _list_columns(), list(results.on_device.values())).legend
+        blocks.append(Text(f"{_METHOD} {legend}", True, where=FILES))
     if blocks:
         yield Section("Time on the device", "on-device", blocks)
 
 
-_HOW = (
-    "From some untimed calls under TensorFlow's profiler, in each cell's first launch. The profiler adds time between "
-    "kernels, so the shares apply to profiled steps."
+_METHOD = (
+    "The numbers come from untimed calls under TensorFlow's profiler, in each cell's first launch. The profiler adds "
+    "time between kernels, so the shares apply to profiled steps."
 )
 
 
-def _blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
+def _list_blocks(results: Results, table: ScenarioTable) -> Iterator[Block]:
     cells = [cell for cell in results.measured[table.scenario.name] if cell.cell in results.on_device]
     yield from format_heading(results, table.scenario, where=FILES)
     if cells:
         columns: list[Column[MeasuredCell]] = [Column("cell", partial(names.name_measured, table), is_label=True)]
-        columns += [_of_cell(results, column) for column in _columns()]
+        columns += [_adapt_column(results, column) for column in _list_columns()]
         caption = f"Time on the device, {table.scenario.title}"
         yield tabulate(caption, columns, cells, cell=lambda cell: cell.cell, where=FILES, noun="cell")
     yield from (Text(sentence, where=FILES) for sentence in _explain_missing(results, table))
 
 
-def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
+def _adapt_column(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]:
     return Column(
         column.text,
         lambda cell: column.value(results.on_device[cell.cell]),
@@ -62,49 +62,50 @@ def _of_cell(results: Results, column: Column[OnDevice]) -> Column[MeasuredCell]
     )
 
 
-def _columns() -> Sequence[Column[OnDevice]]:
+def _list_columns() -> Sequence[Column[OnDevice]]:
     """Return the columns of the table of cells: shares of a step, and counts per step."""
 
-    def column(
+    def make_column(
         name: str, number_of: Callable[[OnDevice], float | None], legend: str = "", factor: float = 1.0
     ) -> Column[OnDevice]:
-        def value(profile: OnDevice) -> Entry:
+        def make_entry(profile: OnDevice) -> Entry:
             number = number_of(profile)
             return Entry("") if number is None else Entry(format.number(number * factor), order=number)
 
-        return Column(name, value, legend=legend, is_number=True, is_optional=True)
+        return Column(name, make_entry, legend=legend, is_number=True, is_optional=True)
 
     return [
-        column(
+        make_column(
             "kernels, %",
             lambda profile: profile.kernels,
             "Kernels: the share of a step in which at least one kernel ran.",
             100.0,
         ),
-        column(
+        make_column(
             "copies alone, %",
             lambda profile: profile.copies,
             "Copies alone: the share in which memory was copied or filled and no kernel ran.",
             100.0,
         ),
-        column(
+        make_column(
             "nothing, %",
             lambda profile: profile.nothing,
             "Nothing: the remaining share, in which the GPU waited for the CPU.",
             100.0,
         ),
-        column(
+        make_column(
             "launching, %",
             lambda profile: profile.launching,
             "Launching: the share in which a CPU thread submitted kernels or copies, while the GPU was busy or idle.",
             100.0,
         ),
-        column("kernels per step", lambda profile: profile.kernel_count),
-        column("copies per step", lambda profile: profile.copy_count),
-        column(
+        make_column("kernels per step", lambda profile: profile.kernel_count),
+        make_column("copies per step", lambda profile: profile.copy_count),
+        make_column(
             "under the profiler, ×",
             lambda profile: profile.slower,
-            "Under the profiler: the time per step with the profiler, relative to the time right before without it.",
+            "Under the profiler: the time per step with the profiler, relative to the time without it, measured right "
+            "before.",
         ),
     ]
 
@@ -115,16 +116,17 @@ def _explain_missing(results: Results, table: ScenarioTable) -> Iterator[str]:
     for cell in results.measured[table.scenario.name]:
         if cell.cell in results.untold_on_device and cell.cell not in results.on_device:
             reasons[results.untold_on_device[cell.cell]].append(names.name_measured(table, cell))
-    for why, cells in reasons.items():
-        yield f"Unknown for {list_names(cells)}: {why.rstrip('.')}."
+    for reason, cells in reasons.items():
+        yield f"Unknown for {list_names(cells)}: {reason.rstrip('.')}."
 
 
 def make_remark(results: Results, compared: Compared) -> str:
     """Return a remark if cells of a comparison are launch-bound, otherwise an empty text."""
     sides = (("first", compared.cell), ("second", compared.other))
-    bound = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
+    bound_sides = [(side, results.on_device[cell]) for side, cell in sides if _is_bound(results, cell)]
     shares = [
-        f"{_share(profile)}{' of a step' if at == 0 else ''} of the {side}" for at, (side, profile) in enumerate(bound)
+        f"{_format_share(profile)}{' of a step' if index == 0 else ''} of the {side}"
+        for index, (side, profile) in enumerate(bound_sides)
     ]
     return f"launch-bound: kernels ran in {joined(shares)}" if shares else ""
 
@@ -137,33 +139,36 @@ def list_warnings(results: Results) -> Iterator[str]:
         for line in list_lines(table)
         for cell in (line.compared.cell, line.compared.other)
     }
-    bound = [cell for cell in compared if _is_bound(results, cell)]
-    if not bound:
+    bound_cells = [cell for cell in compared if _is_bound(results, cell)]
+    if not bound_cells:
         return
-    if len(bound) <= NAMED:
-        first, *rest = [(_name(results, compared[cell], cell), _share(results.on_device[cell])) for cell in bound]
-        more = "".join(f", in {name} in {share}" for name, share in rest)
-        yield f"In {first[0]} kernels ran in {first[1]} of a step{more}: {_SO}."
+    if len(bound_cells) <= NAMED:
+        first, *others = [
+            (_name_cell(results, compared[cell], cell), _format_share(results.on_device[cell])) for cell in bound_cells
+        ]
+        more_cells = "".join(f", in {name} in {share}" for name, share in others)
+        yield f"In {first[0]}, kernels ran in {first[1]} of a step{more_cells}: {_CONSEQUENCE}."
     else:
-        shares = sorted((results.on_device[cell] for cell in bound), key=lambda profile: profile.kernels)
-        ends = " to ".join(dict.fromkeys(map(_share, (shares[0], shares[-1]))))
-        where = f"{len(bound)} of {counted(len(compared), 'compared cell')}"
-        yield f"In {where} kernels ran in less than {format.share(LAUNCH_BOUND)} of a step ({ends}): {_SO}."
+        shares = sorted((results.on_device[cell] for cell in bound_cells), key=lambda profile: profile.kernels)
+        share_range = " to ".join(dict.fromkeys(map(_format_share, (shares[0], shares[-1]))))
+        count_text = f"{len(bound_cells)} of {counted(len(compared), 'compared cell')}"
+        limit = format.share(LAUNCH_BOUND)
+        yield f"In {count_text}, kernels ran in less than {limit} of a step ({share_range}): {_CONSEQUENCE}."
 
 
 def _is_bound(results: Results, cell: Cell) -> bool:
     return cell in results.on_device and results.on_device[cell].is_launch_bound
 
 
-def _name(results: Results, table: ScenarioTable, cell: Cell) -> str:
-    named = (
+def _name_cell(results: Results, table: ScenarioTable, cell: Cell) -> str:
+    cell_names = (
         names.name_measured(table, measured_cell)
         for measured_cell in results.measured[table.scenario.name]
         if measured_cell.cell == cell
     )
-    return next(named, cell.environment)
+    return next(cell_names, cell.environment)
 
 
-def _share(profile: OnDevice) -> str:
+def _format_share(profile: OnDevice) -> str:
     """Return the share of kernels in a step with two digits."""
     return format.share(float(f"{profile.kernels:.2g}"))

@@ -11,17 +11,17 @@ from harness.report.blocks import FILES, Block, Code, Section, Text
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the last section of a report."""
-    yield Section("Reproduce", "reproduce", list(_blocks(results)))
+    yield Section("Reproduce", "reproduce", list(_list_blocks(results)))
 
 
-def _blocks(results: Results) -> Iterator[Block]:
+def _list_blocks(results: Results) -> Iterator[Block]:
     run = results.run
-    own = [scenario.path.name for scenario in run.scenarios if scenario.name in run.scripts]
-    if own:
-        verb, them = ("isn't", "it") if len(own) == 1 else ("aren't", "them")
+    script_names = [scenario.path.name for scenario in run.scenarios if scenario.name in run.scripts]
+    if script_names:
+        verb, pronoun = ("isn't", "it") if len(script_names) == 1 else ("aren't", "them")
         yield Text(
-            f"{joined(own)} {verb} part of the project. First, save {them} from “Run details” to the path in the "
-            "command.",
+            f"{joined(script_names)} {verb} part of the project. First, save {pronoun} from “Run details” to the "
+            "path in the command.",
             where=FILES,
         )
     yield Code(make_command(run), where=FILES)
@@ -39,5 +39,5 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 def make_command(run: Run) -> str:
     """Return the command of the run, with its seed."""
-    seeded = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
-    return shlex.join([*run.command, *([] if seeded else ["--seed", str(run.plan.seed)])])
+    has_seed = any(word == "--seed" or word.startswith("--seed=") for word in run.command)
+    return shlex.join([*run.command, *([] if has_seed else ["--seed", str(run.plan.seed)])])

@@ -43,12 +43,12 @@ CPU_TIME = "the CPU time of the process, in all its threads (--clock cpu), not w
 
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section with details of the run."""
-    yield Section("Run details", "measured", list(_blocks(results)))
+    yield Section("Run details", "measured", list(_list_blocks(results)))
 
 
-def _blocks(results: Results) -> Iterator[Block]:
+def _list_blocks(results: Results) -> Iterator[Block]:
     run = results.run
-    subjects = [
+    scenario_items = [
         describe_scenario(results, candidate) for candidate in run.scenarios if results.found.cells_of(candidate.name)
     ]
     placement = "" if run.machines else describe_placement(run)
@@ -70,7 +70,7 @@ def _blocks(results: Results) -> Iterator[Block]:
         "Baseline": run.reference,
     }
     labelled: list[Words] = [[Bold(f"{name}:"), f" {text}."] for name, text in by_label.items() if text]
-    yield Items([*subjects, *labelled], where=FILES)
+    yield Items([*scenario_items, *labelled], where=FILES)
     for scenario in run.scenarios:
         if scenario.name in run.scripts:
             yield make_script_block(scenario, run.scripts[scenario.name])
@@ -83,26 +83,30 @@ def _blocks(results: Results) -> Iterator[Block]:
 
 
 def describe_early_end(run: Run, launches: Sequence[Launch] = ()) -> str:
-    """Return sentences on what ended groups before all planned rounds: a budget, a precision or an interruption.
+    """Return sentences on why groups ended before all planned rounds: a budget, a precision or an interruption.
 
     The text is empty if no group ended early. `command_to_continue` returns the command that continues the run.
     """
     plan, groups = run.plan, len(run.plan.groups)
-    budget, wish = budget_seconds(plan, launches), " set by the suite" if plan.budget_is_wish and run.suite else ""
+    budget = budget_seconds(plan, launches)
+    budget_note = " set by the suite" if plan.budget_is_wish and run.suite else ""
     if plan.budget_seconds and budget != plan.budget_seconds:
-        wish = f" ({duration(plan.budget_seconds)}{wish}, at a CPU quota of {share(find_granted_share(launches))})"
+        quota = share(find_granted_share(launches))
+        budget_note = f" ({duration(plan.budget_seconds)}{budget_note}, at a CPU quota of {quota})"
     causes = {
-        StopReason.BUDGET: f"The budget of {duration(budget)}{wish}" if budget else "",
-        StopReason.PRECISION: f"A settled verdict or ±{share(plan.precision)}" if plan.precision else "",
+        StopReason.BUDGET: f"The budget of {duration(budget)}{budget_note}" if budget else "",
+        StopReason.PRECISION: f"A clear verdict or ±{share(plan.precision)}" if plan.precision else "",
         StopReason.INTERRUPTED: "An interruption",
     }
     sentences = []
     for reason, cause in causes.items():
         rounds = [stop.rounds for stop in run.stops.values() if stop.reason is reason]
         if cause and rounds:
-            which = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
-            after = timeline.describe_after(sorted({*rounds}))
-            sentences.append(f"{cause} ended {which} {after} (planned: {timeline.describe_planned(plan)}).")
+            ended_groups = "the run" if len(rounds) == groups else f"{len(rounds)} of {counted(groups, 'group')}"
+            rounds_text = timeline.describe_after(sorted({*rounds}))
+            sentences.append(
+                f"{cause} ended {ended_groups} {rounds_text} (planned: {timeline.describe_planned(plan)})."
+            )
     return " ".join(sentences)
 
 
@@ -118,18 +122,18 @@ def command_to_continue(run: Run, rounds: int | None = None) -> str:
         return ""
     if StopReason.INTERRUPTED in reasons:
         return shlex.join(command)
-    more = suggest_rounds([stop.rounds for stop in run.stops.values()])
-    return shlex.join([*command, "--rounds", str(rounds or min(more, run.plan.rounds))])
+    suggested_rounds = suggest_rounds([stop.rounds for stop in run.stops.values()])
+    return shlex.join([*command, "--rounds", str(rounds or min(suggested_rounds, run.plan.rounds))])
 
 
 def suggest_rounds(rounds: Collection[int]) -> int:
-    """Return how many rounds in total to suggest for a run. `rounds` are the rounds of its groups.
+    """Return the total number of rounds to suggest for a run. `rounds` are the numbers of rounds of its groups.
 
-    A verdict needs FEWEST_ROUNDS. If all groups have this many, the result is twice the largest number of rounds. It is
-    never smaller than the rounds of a group.
+    A verdict needs FEWEST_ROUNDS. If all groups have this many, the result is twice the largest number of rounds. The
+    result is never smaller than the number of rounds of a group.
     """
-    most = max(rounds, default=0)
-    return max(FEWEST_ROUNDS, most if min(rounds, default=0) < FEWEST_ROUNDS else 2 * most)
+    largest_count = max(rounds, default=0)
+    return max(FEWEST_ROUNDS, largest_count if min(rounds, default=0) < FEWEST_ROUNDS else 2 * largest_count)
 
 
 def describe_placement(run: Run) -> str:
@@ -140,15 +144,15 @@ def describe_placement(run: Run) -> str:
 def describe_scenario(results: Results, scenario: Scenario) -> Words:
     """Describe a scenario: its source, and the number and the devices of its cells."""
     cells = results.found.cells_of(scenario.name)
-    numbers = sum(cell in results.found.series for cell in cells)
-    observed = sum(cell in results.found.observed for cell in cells)
+    measured_count = sum(cell in results.found.series for cell in cells)
+    observed_count = sum(cell in results.found.observed for cell in cells)
     devices = " and ".join(dict.fromkeys(f"the {cell.device.value.upper()}" for cell in cells))
     source: list[str | Link] = [", ", Link("source", scenario.source)] if scenario.source else []
-    if observed and not numbers:
-        counts = f"{_count_cells(observed, len(cells), 'observations')} instead of times"
+    if observed_count and not measured_count:
+        counts = f"{_count_cells(observed_count, len(cells), 'observations')} instead of times"
     else:
-        only = f", {observed} with observations only" if observed else ""
-        counts = f"{_count_cells(numbers, len(cells), 'a result')}{only}"
+        observation_note = f", {observed_count} with observations only" if observed_count else ""
+        counts = f"{_count_cells(measured_count, len(cells), 'a result')}{observation_note}"
     return [
         Bold(scenario.title),
         f" ({scenario.name}",
@@ -157,11 +161,11 @@ def describe_scenario(results: Results, scenario: Scenario) -> Words:
     ]
 
 
-def _count_cells(numbers: int, cells: int, noun: str) -> str:
-    """Return how many of a scenario's cells have something: `3 of them with a result`."""
+def _count_cells(count: int, cells: int, noun: str) -> str:
+    """Return a phrase on the number of a scenario's cells that have `noun`: `3 of them with a result`."""
     if cells == 1:
-        return f"with {noun}" if numbers else f"without {noun}"
-    share = "none" if not numbers else "all" if numbers == cells else f"{numbers} of them"
+        return f"with {noun}" if count else f"without {noun}"
+    share = "none" if not count else "all" if count == cells else f"{count} of them"
     return f"{share} with {noun}"
 
 
@@ -181,23 +185,23 @@ def make_script_block(scenario: Scenario, text: str) -> Folded:
 
 def describe_machine(run: Run) -> str:
     """Describe the machine of the launches, which is the engine's machine if the engine is remote; empty if unknown."""
-    remote = run.backend.is_remote
-    hardware = run.backend.to_dict() if remote else run.host
-    cores = int(hardware.get("cpus" if remote else "cores") or 0)
-    memory, cards = hardware.get("memory_bytes"), run.host.get("gpus")
+    is_remote = run.backend.is_remote
+    hardware = run.backend.to_dict() if is_remote else run.host
+    cores = int(hardware.get("cpus" if is_remote else "cores") or 0)
+    memory, gpus = hardware.get("memory_bytes"), run.host.get("gpus")
     parts = [
         str(hardware.get("cpu") or hardware.get("architecture") or ""),
         counted(cores, "core") if cores else "",
         bytes_(memory) if isinstance(memory, int | float) and memory else "",
-        *(_card(card) for card in (cards if isinstance(cards, list) else ())),
+        *(_describe_gpu_facts(gpu) for gpu in (gpus if isinstance(gpus, list) else ())),
     ]
     return join_remarks([", ".join(filter(None, parts)), run.backend.engine or run.backend.name])
 
 
 def list_used_gpus(results: Results) -> str:
     """Return the GPUs that launches reported for their work; empty if none did."""
-    used = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
-    return ", ".join(map(describe_gpu, used))
+    used_gpus = dict.fromkeys(gpu for launch in results.launches for gpu in launch.gpus)
+    return ", ".join(map(describe_gpu, used_gpus))
 
 
 def clock(locked: str) -> str:
@@ -208,27 +212,29 @@ def clock(locked: str) -> str:
 def describe_locked_clocks(results: Results) -> str:
     """Describe the clock that the run locked, and the clocks that were read; empty if the run locked no clocks."""
     locked = results.run.plan.lock_clocks
-    steady = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
+    resources_list = [launch.resources for launch in results.launches if launch.resources.get("gpu_steady")]
     names = ("gpu_sm_clock_least_mhz", "gpu_sm_clock_mhz")
-    read = [resources[name] for resources in steady for name in names if name in resources]
-    ends = dict.fromkeys(f"{end:.0f}" for end in (min(read, default=0.0), max(read, default=0.0)))
-    while_timed = f"; while steps were timed they were {' to '.join(ends)} MHz" if read else ""
-    return f"locked for the run, {clock(locked)}{while_timed}" if locked else ""
+    clock_values = [resources[name] for resources in resources_list for name in names if name in resources]
+    ends = dict.fromkeys(f"{end:.0f}" for end in (min(clock_values, default=0.0), max(clock_values, default=0.0)))
+    clock_note = f"; the clocks were {' to '.join(ends)} MHz while steps were timed" if clock_values else ""
+    return f"locked for the run, {clock(locked)}{clock_note}" if locked else ""
 
 
-def _card(card: Mapping[str, Any]) -> str:
+def _describe_gpu_facts(gpu: Mapping[str, Any]) -> str:
     """Return the name of a GPU, with unusual facts in parentheses, such as a lowered power limit or a narrow link."""
-    limit, usual = card.get("power_limit_watts"), card.get("power_limit_default_watts")
-    width, widest = card.get("pcie_width"), card.get("pcie_width_most")
-    unusual = [
-        f"limited to {format_plain(limit)} W of {format_plain(usual)} W" if limit and usual and limit != usual else "",
-        f"{width} of {widest} PCIe lanes" if width and widest and width < widest else "",
-        "divided into instances (MIG)" if "mig" in card else "",
-        "a vGPU" if card.get("virtualization") == "vGPU" else "",
-        "drives a screen" if card.get("display") else "",
+    limit, default = gpu.get("power_limit_watts"), gpu.get("power_limit_default_watts")
+    width, full_width = gpu.get("pcie_width"), gpu.get("pcie_width_most")
+    unusual_facts = [
+        f"limited to {format_plain(limit)} W of {format_plain(default)} W"
+        if limit and default and limit != default
+        else "",
+        f"{width} of {full_width} PCIe lanes" if width and full_width and width < full_width else "",
+        "divided into instances (MIG)" if "mig" in gpu else "",
+        "a vGPU" if gpu.get("virtualization") == "vGPU" else "",
+        "drives a screen" if gpu.get("display") else "",
     ]
-    words = ", ".join(filter(None, unusual))
-    return f"{card.get('name', '')}{f' ({words})' if words else ''}"
+    words = ", ".join(filter(None, unusual_facts))
+    return f"{gpu.get('name', '')}{f' ({words})' if words else ''}"
 
 
 def list_facts(run: Run) -> list[tuple[str, str, str]]:
@@ -257,7 +263,7 @@ _LABELS = {"cpu": "CPU", "gpus": "GPUs", "gpu telemetry": "GPU telemetry", "gpus
 #: Words in keys that have another spelling in labels.
 _WORDS = {"sm": "SM", "ecc": "ECC", "pcie": "PCIe", "pci": "PCI", "mig": "MIG"}
 #: The functions that format numbers, by the ending of their key. The label omits the ending.
-_UNITS: Mapping[str, Callable[[float], str]] = {
+_FORMATTERS: Mapping[str, Callable[[float], str]] = {
     "_bytes": bytes_,
     "_watts": lambda watts: f"{format_plain(watts)} W",
     "_mhz": lambda speed: f"{format_plain(speed)} MHz",
@@ -266,22 +272,22 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
 
 def label(key: str) -> str:
     """Return the label of a fact, which is its key in words or an entry of _LABELS."""
-    for ending in _UNITS:
+    for ending in _FORMATTERS:
         key = key.removesuffix(ending)
     words = key.replace("_", " ")
     return _LABELS.get(words) or " ".join(_WORDS.get(word, word) for word in words.split(" "))
 
 
-def format_change(name: str, before: Any, now: Any, called: str = "") -> str:
-    """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `called` replaces its label."""
-    return f"{called or label(name)} {format_fact(name, before) or 'none'} → {format_fact(name, now) or 'none'}"
+def format_change(name: str, old: Any, new: Any, own_label: str = "") -> str:
+    """Return a fact with both of its values: `GPU 0 power limit 400 W → 250 W`. `own_label` replaces its label."""
+    return f"{own_label or label(name)} {format_fact(name, old) or 'none'} → {format_fact(name, new) or 'none'}"
 
 
 def format_fact(key: str, value: Any) -> str:
     """Return the value of a fact as text; empty if there is no value."""
     if value is None or value in ("", [], {}):
         return ""
-    unit = next((unit for ending, unit in _UNITS.items() if key.endswith(ending)), None)
+    unit = next((unit for ending, unit in _FORMATTERS.items() if key.endswith(ending)), None)
     if unit and isinstance(value, int | float):
         return unit(value)
     if isinstance(value, bool):

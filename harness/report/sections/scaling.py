@@ -21,16 +21,16 @@ def make_sections(results: Results) -> Iterator[Section]:
     legend = ""
     for table, points in results.scaling:
         caption = f"Speed-up over cores, {names.name_table(table)}"
-        shown = tabulate(caption, make_columns(table, points), points, where=EVERYWHERE)
-        blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), shown]
-        legend = shown.legend
+        points_table = tabulate(caption, make_columns(table, points), points, where=EVERYWHERE)
+        blocks += [*format_heading(results, table.scenario, "", EVERYWHERE), points_table]
+        legend = points_table.legend
     if blocks:
         yield Section("Scaling over cores", "scaling", [*blocks, Text(legend, True)])
 
 
 def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[Column[ScalingPoint]]:
     """Return the columns: the cell, its cores, its time, the speed-up and the efficiency."""
-    unit, fewest = unit_of(table), counted(points[0].fewest, "core")
+    unit, cores = unit_of(table), counted(points[0].fewest, "core")
     axes = [axis for axis in (ENVIRONMENT, *table.column_axes) if axis != CPUS]
     return [
         *make_label_columns(table, lambda point: point.row),
@@ -45,14 +45,14 @@ def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[C
         ),
         Column(
             "speed-up",
-            lambda point: _entry(point.speed_up),
-            legend=f"The speed-up is the time on {fewest} divided by the time on these cores, with the interval of "
+            lambda point: _make_ratio_entry(point.speed_up),
+            legend=f"The speed-up is the time on {cores} divided by the time on these cores, with the interval of "
             "this ratio.",
             is_number=True,
         ),
         Column(
             "efficiency",
-            lambda point: _entry(point.efficiency, is_share=True),
+            lambda point: _make_ratio_entry(point.efficiency, is_share=True),
             legend="The efficiency is the speed-up divided by the factor by which the number of cores grows: with "
             "100 %, twice as many cores take half the time.",
             is_number=True,
@@ -60,14 +60,14 @@ def make_columns(table: ScenarioTable, points: Sequence[ScalingPoint]) -> list[C
     ]
 
 
-def _entry(ratio: Estimate | None, *, is_share: bool = False) -> Entry:
+def _make_ratio_entry(ratio: Estimate | None, *, is_share: bool = False) -> Entry:
     """Return a ratio with its interval, as a factor or in percent.
 
-    It is empty for the fewest cores, and for different work.
+    The entry is empty for the fewest cores, and for different work.
     """
     if ratio is None:
         return Entry("")
     if not is_share:
         return Entry(format.ratio(ratio), order=ratio.value)
-    ends = f" ({format.format_interval(ratio.interval, 100.0)} %)" if ratio.interval else ""
-    return Entry(f"{format.number(100.0 * ratio.value)} %{ends}", order=ratio.value)
+    interval_text = f" ({format.format_interval(ratio.interval, 100.0)} %)" if ratio.interval else ""
+    return Entry(f"{format.number(100.0 * ratio.value)} %{interval_text}", order=ratio.value)

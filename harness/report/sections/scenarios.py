@@ -39,7 +39,7 @@ COLUMNS = 8
 #: The heading of the column with remarks.
 REMARKS = "remarks"
 
-#: The heading of the percent difference as the source computes it, if the source reports percent differences.
+#: The heading of percent differences, if the scenario's source reports them. They are calculated as in the source.
 AS_THE_SOURCE = "as the source counts"
 
 #: The explanation of verdicts with few rounds.
@@ -84,98 +84,116 @@ def make_sections(results: Results) -> Iterator[Section]:
 
 def make_comparisons(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> Iterator[Block]:
     """Yield the table of comparisons, its chart and the counts of verdicts."""
-    few = has_too_few_rounds(line.compared for line in compared)
-    columns_ = [*make_label_columns(table, lambda line: line.row), *make_columns(results, table, compared, few)]
+    has_few_rounds = has_too_few_rounds(line.compared for line in compared)
+    table_columns = [
+        *make_label_columns(table, lambda line: line.row),
+        *make_columns(results, table, compared, has_few_rounds),
+    ]
     # a line chart over releases replaces the chart of ratios
-    drawn = releases.select_drawn_pairs(results, table, compared)
-    rest = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn]
+    drawn_pairs = releases.select_drawn_pairs(results, table, compared)
+    other_lines = [line for line in compared if (line.compared.cell, line.compared.other) not in drawn_pairs]
     yield from (Figure(picture, where=FILES) for picture in releases.draw(results, table, compared))
-    yield from map(Figure, forest.draw_comparisons(results, table, rest))
+    yield from map(Figure, forest.draw_comparisons(results, table, other_lines))
     caption = f"Comparisons, {names.name_table(table)}"
-    yield tabulate(caption, columns_, compared, where=FILES, noun="comparison", is_searchable=True)
-    yield Text(describe_verdicts(compared, few), where=FILES)
-    percent = [line for line in compared if _percent(line)]
-    if percent:
-        columns_ = [
+    yield tabulate(caption, table_columns, compared, where=FILES, noun="comparison", is_searchable=True)
+    yield Text(describe_verdicts(compared, has_few_rounds), where=FILES)
+    percent_lines = [line for line in compared if _format_percent(line)]
+    if percent_lines:
+        table_columns = [
             *make_label_columns(table, lambda line: line.row),
             Column("comparison", lambda line: line.what, is_label=True),
-            Column(AS_THE_SOURCE, _percent, is_number=True),
+            Column(AS_THE_SOURCE, _format_percent, is_number=True),
         ]
         yield tabulate(
-            f"{capitalize(AS_THE_SOURCE)}, {names.name_table(table)}", columns_, percent, where=Where.DETAILS
+            f"{capitalize(AS_THE_SOURCE)}, {names.name_table(table)}", table_columns, percent_lines, where=Where.DETAILS
         )
 
 
 def make_label_columns(table: ScenarioTable, row: Callable[[Labelled], Row]) -> list[Column[Labelled]]:
     """Return the columns that distinguish rows: the device, if there are several, and the axes in which rows differ."""
 
-    def label(name: str) -> Column[Labelled]:
+    def make_label_column(name: str) -> Column[Labelled]:
         return Column(name, lambda line: {"device": row(line).device.value, **row(line).axes}[name], is_label=True)
 
-    return [label(name) for name in [*(["device"] if table.several_devices else []), *names.find_varying_axes(table)]]
+    return [
+        make_label_column(name)
+        for name in [*(["device"] if table.several_devices else []), *names.find_varying_axes(table)]
+    ]
 
 
 def make_columns(
-    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], few: bool
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine], has_few_rounds: bool
 ) -> list[Column[ComparisonLine]]:
     """Return the columns of the table of comparisons."""
     return [
         Column("comparison", lambda line: line.what, is_label=True),
-        *(_differences(table) if table.quantity == GROWTH else _ratios(results, table, compared)),
+        *(
+            _list_difference_columns(table)
+            if table.quantity == GROWTH
+            else _list_ratio_columns(results, table, compared)
+        ),
         Column("verdict", lambda line: line.compared.verdict or "", is_optional=True, is_verdict=True),
         Column(
-            REMARKS, lambda line: make_remark(results, line.compared, few, of=line.table.quantity), is_optional=True
+            REMARKS,
+            lambda line: make_remark(results, line.compared, has_few_rounds, of=line.table.quantity),
+            is_optional=True,
         ),
     ]
 
 
-def _ratios(results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]) -> list[Column[ComparisonLine]]:
+def _list_ratio_columns(
+    results: Results, table: ScenarioTable, compared: Sequence[ComparisonLine]
+) -> list[Column[ComparisonLine]]:
     comparable = [line.compared.ratio for line in compared if _is_comparable(line)]
-    drawn = choose_ratio_domain(comparable, results.run.plan.margin)
+    domain = choose_ratio_domain(comparable, results.run.plan.margin)
     sides = "below 1 faster, above slower" if is_time(table.quantity) else "below 1 less, above more"
     return [
-        Column(f"{names.measure(table)} ratio", lambda line: _ratio(line, format.ratio, table.rounds), is_number=True),
-        Column(sides, lambda line: _plot(line, drawn), where=Where.PASTE | Where.TERMINAL),
-        Column(AS_THE_SOURCE, _percent, is_number=True, is_optional=True, where=Where.PAGE),
+        Column(
+            f"{names.measure(table)} ratio",
+            lambda line: _make_ratio_entry(line, format.ratio, table.rounds),
+            is_number=True,
+        ),
+        Column(sides, lambda line: _make_plot_entry(line, domain), where=Where.PASTE | Where.TERMINAL),
+        Column(AS_THE_SOURCE, _format_percent, is_number=True, is_optional=True, where=Where.PAGE),
     ]
 
 
-def _differences(table: ScenarioTable) -> list[Column[ComparisonLine]]:
+def _list_difference_columns(table: ScenarioTable) -> list[Column[ComparisonLine]]:
     unit = unit_of(table)
 
-    def format_difference(takes: Estimate) -> str:
-        assert isinstance(takes, Difference), "memory growth is a difference, not a ratio"
-        return format.difference(takes, unit)
+    def format_difference(difference: Estimate) -> str:
+        assert isinstance(difference, Difference), "memory growth is a difference, not a ratio"
+        return format.difference(difference, unit)
 
     heading = f"difference, {unit.symbol} per call"
-    return [Column(heading, lambda line: _ratio(line, format_difference, table.rounds), is_number=True)]
+    return [Column(heading, lambda line: _make_ratio_entry(line, format_difference, table.rounds), is_number=True)]
 
 
 def _is_comparable(line: ComparisonLine) -> bool:
     return line.compared.verdict is not Verdict.DIFFERENT_WORK
 
 
-def _ratio(line: ComparisonLine, text_of: Callable[[Estimate], str], rounds: int) -> Entry:
+def _make_ratio_entry(line: ComparisonLine, text_of: Callable[[Estimate], str], rounds: int) -> Entry:
     compared = line.compared
     if not _is_comparable(line):
         return Entry("")
-    fewer = format.format_fewer_rounds(compared.ratio, rounds)
-    text = " ".join(filter(None, [text_of(compared.ratio), fewer]))
+    rounds_note = format.format_fewer_rounds(compared.ratio, rounds)
+    text = " ".join(filter(None, [text_of(compared.ratio), rounds_note]))
     return Entry(text, cells=(compared.cell, compared.other), order=compared.ratio.value)
 
 
-def _plot(line: ComparisonLine, drawn: Interval) -> Entry:
-    return Entry(plots.plot_ratio(line.compared.ratio, drawn) if _is_comparable(line) else "", is_code=True)
+def _make_plot_entry(line: ComparisonLine, domain: Interval) -> Entry:
+    return Entry(plots.plot_ratio(line.compared.ratio, domain) if _is_comparable(line) else "", is_code=True)
 
 
-def _percent(line: ComparisonLine) -> str:
+def _format_percent(line: ComparisonLine) -> str:
     return format.format_gain(line.compared.ratio.inverse) if line.entry.percent and _is_comparable(line) else ""
 
 
-def make_remark(results: Results, compared: Compared, few: bool = False, *, of: str = STEP) -> str:
+def make_remark(results: Results, compared: Compared, has_few_rounds: bool = False, *, of: str = STEP) -> str:
     """Return the remarks on one comparison.
 
-    With `few`, all comparisons have too few rounds, and another sentence says so.
+    With `has_few_rounds`, all comparisons have too few rounds, and another sentence reports this.
 
     `of` is the compared quantity. Only the time per step has remarks on the work of a GPU.
     """
@@ -184,7 +202,9 @@ def make_remark(results: Results, compared: Compared, few: bool = False, *, of: 
             describe_deciding(compared.deciding, of=of),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            describe_too_few(compared.ratio.rounds) if compared.withheld is Withheld.FEW_ROUNDS and not few else "",
+            describe_too_few(
+                compared.ratio.rounds
+            ) if compared.withheld is Withheld.FEW_ROUNDS and not has_few_rounds else "",
             interleaving.make_remark(compared.bias),
             describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),
@@ -199,9 +219,9 @@ def describe_contention(compared: Compared, margin: float) -> str:
     if compared.contention < margin:
         return ""
     share = format.share(float(f"{math.expm1(compared.contention):.2g}"))
-    off = f"the correction for CPU contention may be off by {share}"
+    remark = f"the correction for CPU contention may be off by {share}"
     advice = "use a machine with less interference, or --clock cpu"
-    return f"{off}: {advice}" if compared.withheld is Withheld.CONTENTION else off
+    return f"{remark}: {advice}" if compared.withheld is Withheld.CONTENTION else remark
 
 
 def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> str:
@@ -211,14 +231,14 @@ def describe_equal_steps(steps: Interval | None, withheld: Withheld | None) -> s
     return NOT_COMPARABLE if withheld is Withheld.TREND else ""
 
 
-def describe_verdicts(compared: Sequence[ComparisonLine], few: bool) -> str:
+def describe_verdicts(compared: Sequence[ComparisonLine], has_few_rounds: bool) -> str:
     """Return the count of each verdict, and how many verdicts an A/A control withholds.
 
-    For example, `Of 5 comparisons: 3 slower, 2 unclear.` Runs on several machines, and quantities, have their own
-    controls, so a control may withhold only some verdicts.
+    For example, `Of 5 comparisons: 3 slower, 2 unclear.` Each machine and each quantity has its own
+    control, so a control may withhold only some verdicts.
     """
     total = counted(len(compared), "comparison")
-    if few:
+    if has_few_rounds:
         return f"{total}: {describe_too_few(max(line.compared.ratio.rounds for line in compared))}."
     verdicts = [line.compared.verdict for line in compared]
     withheld = sum(line.compared.withheld is Withheld.CONTROL for line in compared)
@@ -227,8 +247,8 @@ def describe_verdicts(compared: Sequence[ComparisonLine], few: bool) -> str:
     counts = summarize_verdicts(verdicts) if any(verdicts) else f"{total}, none with a verdict."
     if not withheld:
         return counts
-    lost = counted(withheld, "verdict", "is")
-    return f"{counts} {lost} withheld, because two identical cells differed by more than the margin."
+    withheld_count = counted(withheld, "verdict", "is")
+    return f"{counts} {withheld_count} withheld, because two identical cells differed by more than the margin."
 
 
 def make_legends(
@@ -236,17 +256,21 @@ def make_legends(
 ) -> Iterator[Text]:
     """Yield the explanation of intervals and verdicts in a table. For the `first` table, also explain ratios."""
     if first:
-        yield Text(_meaning(results, table), True, where=FILES)
+        yield Text(_explain_verdicts(results, table), True, where=FILES)
         if table.quantity != GROWTH:
             yield Text("In a plot, ● is the ratio, ─ is its interval, and │ is 1.", True, where=Where.PASTE)
         yield from _describe_looks(results, compared)
-    shown = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
-    if shown:
-        yield Text(describe_levels(shown), True, where=FILES)
-    if len(shown) > 1:
-        together = _compute_joint_level(shown)
-        verdicts = f"All of these verdicts are correct with {together} confidence too. {HOLM} "
-        text = verdicts if any(comparison.verdict not in (None, Verdict.DIFFERENT_WORK) for comparison in shown) else ""
+    with_interval = [line.compared for line in compared if _is_comparable(line) and line.compared.ratio.interval]
+    if with_interval:
+        yield Text(describe_levels(with_interval), True, where=FILES)
+    if len(with_interval) > 1:
+        joint_level = _compute_joint_level(with_interval)
+        verdicts = f"All of these verdicts are correct with {joint_level} confidence too. {HOLM} "
+        text = (
+            verdicts
+            if any(comparison.verdict not in (None, Verdict.DIFFERENT_WORK) for comparison in with_interval)
+            else ""
+        )
         text += "" if table.quantity == GROWTH else _MODERATED
         if text:
             yield Text(text.rstrip(), True, where=FILES)
@@ -255,14 +279,14 @@ def make_legends(
 
 
 def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Iterator[Text]:
-    """Yield explanations if verdicts were computed more than once during the run, which changes their level."""
+    """Yield explanations if verdicts were computed more than once during the run, because this changes their level."""
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
-    before = [describe_after(sorted(set(look.values()))) for look in run.looks]
+    previous = [describe_after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})
-    if before and shares[0] < 1.0:
+    if previous and shares[0] < 1.0:
         levels = " to ".join(dict.fromkeys(format.share(ALPHA * share) for share in (shares[0], shares[-1])))
         yield Text(
-            f"This run was reported {joined(before)}, and then continued. Its verdicts now use a level of {levels} "
+            f"This run was reported {joined(previous)}, and then continued. Its verdicts now use a level of {levels} "
             f"instead of {format.share(ALPHA)}, so that all of its reports together have a wrong verdict in at most "
             f"{format.share(ALPHA)} of runs.",
             True,
@@ -270,46 +294,49 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
         )
     if run.plan.precision and any(look.settled for look in looks):
         yield Text(
-            f"A group ended when each comparison was known to ±{format.share(run.plan.precision)} or its verdict was "
-            "settled. If a comparison was settled with a wider interval, its interval has the level that settled it.",
+            f"A group ended when the interval of each comparison was within ±{format.share(run.plan.precision)} or its "
+            "verdict was clear. If a verdict became clear with a wider interval, this interval has the level at which "
+            "the verdict became clear.",
             True,
             where=FILES,
         )
 
 
-def describe_levels(shown: Sequence[Compared | Judgement], fewest: int = FEWEST_ROUNDS) -> str:
+def describe_levels(judgements: Sequence[Compared | Judgement], min_rounds: int = FEWEST_ROUNDS) -> str:
     """Describe the confidence of intervals that are shown together, and the assumption for few rounds."""
-    sure = sorted(judgement.level for judgement in shown)
-    level = " to ".join(dict.fromkeys(map(format.level, (sure[0], sure[-1]))))
-    text = f"Each of these {len(shown)} intervals has {level} confidence, so that all of them together have "
+    levels = sorted(judgement.level for judgement in judgements)
+    level = " to ".join(dict.fromkeys(map(format.level, (levels[0], levels[-1]))))
+    text = f"Each of these {len(judgements)} intervals has {level} confidence, so that all of them together have "
     text = (
-        f"{text}{_compute_joint_level(shown)}."
-        if len(shown) > 1
+        f"{text}{_compute_joint_level(judgements)}."
+        if len(judgements) > 1
         else f"The interval of the ratio has {level} confidence."
     )
-    rounds = [judgement.ratio.rounds for judgement in shown]
-    return f"{text} {ALIKE.format(fewest)}" if min(rounds) < fewest else text
+    rounds = [judgement.ratio.rounds for judgement in judgements]
+    return f"{text} {ALIKE.format(min_rounds)}" if min(rounds) < min_rounds else text
 
 
-def _compute_joint_level(shown: Sequence[Compared | Judgement]) -> str:
+def _compute_joint_level(judgements: Sequence[Compared | Judgement]) -> str:
     """Return the joint confidence level of all intervals (Bonferroni)."""
-    return format.level(1.0 - sum(1.0 - judgement.level for judgement in shown))
+    return format.level(1.0 - sum(1.0 - judgement.level for judgement in judgements))
 
 
-def _meaning(results: Results, table: ScenarioTable) -> str:
+def _explain_verdicts(results: Results, table: ScenarioTable) -> str:
     """Explain the table's ratios or differences, and its verdicts."""
     margin, measure = format.share(results.run.plan.margin), names.measure(table)
     if table.quantity == GROWTH:
         return (
-            "A difference is the memory that each call of the first keeps, minus the memory that each call of the "
-            f"second keeps. A verdict describes the first cell: more or less (by more than {format.bytes_(PIECE)} over "
+            "A difference is the memory that each call of the first cell keeps, minus the memory that each call of "
+            f"the second cell keeps. A verdict describes the first cell: more or less (by more than "
+            f"{format.bytes_(PIECE)} over "
             "the later half of the calls), same (within this amount), or unclear (the interval allows more than one of "
             "these)."
         )
-    longer, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
+    comparative, verdicts = ("longer", "faster or slower") if is_time(table.quantity) else ("more", "less or more")
     text = (
         "A cell is the combination of one environment and one value of each axis. A ratio is the "
-        f"{measure} of the first cell divided by the {measure} of the second one: above 1, the first takes {longer}. "
+        f"{measure} of the first cell divided by the {measure} of the second cell. If it is above 1, the first "
+        f"takes {comparative}. "
         f"A verdict describes the first cell: {verdicts} (by more than {margin}), same (within "
         f"{margin}), or unclear (the interval allows more than one of these)."
     )
@@ -329,8 +356,8 @@ def _meaning(results: Results, table: ScenarioTable) -> str:
 def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
     """Yield the table of times, its chart and the meaning of its marks."""
     unit = unit_of(table)
-    varying = names.find_varying_axes(table)
-    constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying]
+    varying_axes = names.find_varying_axes(table)
+    constants = [f"{axis} = {table.rows[0].axes[axis]}" for axis in table.row_axes if axis not in varying_axes]
     if constants:
         yield Text(f"The same in all rows: {', '.join(constants)}.", True, where=FILES)
     yield make_times_table(table)
@@ -343,24 +370,24 @@ def make_times(results: Results, table: ScenarioTable) -> Iterator[Block]:
 
 
 def _explain_no_percentiles(results: Results, table: ScenarioTable) -> Iterator[str]:
-    """Yield why cells with a time per step have no percentile. This is part of the table of times per step."""
-    varying = names.find_varying_axes(table)
+    """Yield why cells with a time per step have no percentile, for the table of times per step."""
+    varying_axes = names.find_varying_axes(table)
     for quantity in (name for name in table.scenario.quantities if name in PERCENTILES and table.quantity == STEP):
-        index, cells, why = results.found_of(quantity), list[str](), ""
-        for row, head, value in table.times():
-            cell = table.cell(row, head.side)
+        index, cells, reason = results.found_of(quantity), list[str](), ""
+        for row, column, value in table.times():
+            cell = table.cell(row, column.side)
             launch = index.culprit(cell)
             if value.estimate and cell not in index.series and launch:
-                cells.append(names.name_cell(table, row, head.side, varying))
-                why = why or " ".join(filter(None, [launch.error, launch.advice]))
+                cells.append(names.name_cell(table, row, column.side, varying_axes))
+                reason = reason or " ".join(filter(None, [launch.error, launch.advice]))
         if cells:
-            yield f"No {quantity} for {list_names(cells)}: {why}"
+            yield f"No {quantity} for {list_names(cells)}: {reason}"
 
 
 def make_times_table(table: ScenarioTable) -> Table:
     """Return a table with a row per combination of axes and a column per environment and compared value.
 
-    If these would be too many columns, each environment gets a separate row.
+    If there would be too many columns, each environment gets a separate row.
     """
     unit = unit_of(table)
     heads = [(at, head.side) for at, head in enumerate(table.columns) if head.other is None]
@@ -378,9 +405,9 @@ def make_times_table(table: ScenarioTable) -> Table:
     def column(heading: str, at: Mapping[str, int]) -> Column[tuple[Row, str]]:
         def time(line: tuple[Row, str]) -> Entry:
             row, environment = line
-            return _time(table, at[environment], unit, row) if environment in at else Entry("")
+            return _make_time_entry(table, at[environment], unit, row) if environment in at else Entry("")
 
-        return Column(", ".join(filter(None, [heading, _symbol(table, unit)])), time, is_number=True)
+        return Column(", ".join(filter(None, [heading, _name_unit(table, unit)])), time, is_number=True)
 
     columns: list[Column[tuple[Row, str]]] = [
         *make_label_columns(table, lambda line: line[0]),
@@ -393,8 +420,8 @@ def make_times_table(table: ScenarioTable) -> Table:
     )
 
 
-def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
-    value = row.values[at]
+def _make_time_entry(table: ScenarioTable, index: int, unit: Unit, row: Row) -> Entry:
+    value = row.values[index]
     if value.estimate is None:
         return Entry(value.status.value if value.status else "")
     parts = [
@@ -403,7 +430,7 @@ def _time(table: ScenarioTable, at: int, unit: Unit, row: Row) -> Entry:
         *marks(value, table.clock),
     ]
     return Entry(
-        " ".join(filter(None, parts)), cells=[table.cell(row, table.columns[at].side)], order=value.estimate.value
+        " ".join(filter(None, parts)), cells=[table.cell(row, table.columns[index].side)], order=value.estimate.value
     )
 
 
@@ -415,17 +442,17 @@ def explain_intervals(table: ScenarioTable, unit: Unit) -> str:
         return f"{step}, from one round: no intervals, no verdict."
     if rounds < FEWEST_FOR_INTERVAL:
         return f"{step}: means of {counted(rounds, 'round')}, too few for intervals."
-    fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
-    counts = " (fewer if n= is shown)" if fewer else ""
+    has_fewer = any(value.estimate and value.estimate.rounds < rounds for *_, value in table.times())
+    counts = " (fewer if n= is shown)" if has_fewer else ""
     level = format.level(LEVEL)
     text = (
         f"{step}; ± or the range in brackets is a {level} confidence interval over {counted(rounds, 'round')}{counts}."
     )
-    compares = any(head.other for head in table.columns) and table.quantity != GROWTH
+    compares = any(column.other for column in table.columns) and table.quantity != GROWTH
     return f"{text} {BETWEEN_ROUNDS}" if compares else text
 
 
-def _symbol(table: ScenarioTable, unit: Unit) -> str:
+def _name_unit(table: ScenarioTable, unit: Unit) -> str:
     return f"{unit.symbol} per call" if table.quantity == GROWTH else unit.symbol
 
 
@@ -433,23 +460,25 @@ def explain_marks(table: ScenarioTable) -> list[str]:
     """Explain the marks next to numbers, with one sentence per mark, which lists the marked numbers."""
     axes = names.find_varying_axes(table)
     by_mark: dict[str, list[str]] = {UNEVEN: [], OUTLYING: [], UNDONE: [], CHANGING: []}
-    for row, head, value in table.times():
-        for mark, why in marks(value, table.clock).items():
-            by_mark[mark].append(f"{names.name_cell(table, row, head.side, axes)}: {why}{_curve(value, mark)}")
+    for row, column, value in table.times():
+        for mark, extent in marks(value, table.clock).items():
+            by_mark[mark].append(
+                f"{names.name_cell(table, row, column.side, axes)}: {extent}{_plot_trend(value, mark)}"
+            )
     sentences = {
         UNEVEN: "Uneven samples: the mean and the median of a launch's samples differ by more than 10 %. "
         "Affected launches:",
         OUTLYING: "Outliers: some launches of a cell are far from its other launches. The mean includes these "
         "outliers. Affected launches:",
-        UNDONE: "The framework's number of steps differs from the launch's, or can't be read, so this may not be the "
-        "time of one step:",
+        UNDONE: "The framework counted a different number of steps from the launch, or its count can't be read, so "
+        "this may not be the time of one step:",
         CHANGING: f"{capitalize(table.clock.time)} per step depends on the number of steps before it. The mean is over "
         "the measured steps, and cells are compared at equal numbers of steps only:",
     }
     return [f"{mark} {sentences[mark]} {list_names(members)}." for mark, members in by_mark.items() if members]
 
 
-def _curve(value: Value, mark: str) -> str:
+def _plot_trend(value: Value, mark: str) -> str:
     """For the mark of a changing step time, plot the time per step over the steps of a launch; otherwise empty."""
-    changing = value.shape and value.shape.trend
-    return f" {plots.plot_curve([stage.seconds for stage in changing.stages])}" if changing and mark == CHANGING else ""
+    trend = value.shape and value.shape.trend
+    return f" {plots.plot_curve([stage.seconds for stage in trend.stages])}" if trend and mark == CHANGING else ""

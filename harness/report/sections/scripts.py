@@ -26,11 +26,11 @@ MEMORY_GROWS = 64 * 1024
 
 IMPORT, FIRST_CALL = "import", "first call"
 
-#: The largest number of characters that are shown of an output line, and of characters before the first difference.
+#: The largest number of characters of a quoted output line, and of characters in it before the first difference.
 CHARACTERS, BEFORE = 80, 20
 
 #: Descriptions of the statuses of launches without a result.
-_ENDS = {
+_STATUS_PHRASES = {
     Status.FAILED: "fails",
     Status.TIMEOUT: "did not end",
     Status.OOM: "needs more memory than is available",
@@ -39,7 +39,7 @@ _ENDS = {
 
 
 def describe_scripts(results: Results) -> list[str]:
-    """Return sentences about the run's plain scripts, the most important first; empty if it has any other scenario."""
+    """Return sentences about a run of plain scripts, the most important first; empty if it has any other scenario."""
     scenarios = results.run.scenarios
     if not all(scenario.script for scenario in scenarios):
         return []
@@ -50,9 +50,9 @@ def describe_scripts(results: Results) -> list[str]:
 
 
 def explain_all_missing(results: Results, reasons: Sequence[Missing]) -> bool:
-    """Return whether the sentences explain all missing results."""
+    """Return whether the sentences of `describe_scripts` explain all missing results."""
     scripts = [scenario for scenario in results.run.scenarios if scenario.script]
-    return len(scripts) == len(results.run.scenarios) and all(missing.status in _ENDS for missing in reasons)
+    return len(scripts) == len(results.run.scenarios) and all(missing.status in _STATUS_PHRASES for missing in reasons)
 
 
 def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
@@ -61,17 +61,19 @@ def _describe_script(results: Results, scenario: Scenario) -> Iterator[str]:
         for answer in results.answers
         if answer.table.scenario is scenario and answer.comparison.along == ENVIRONMENT
     }
-    yield from _failures(results, scenario)
+    yield from _describe_failures(results, scenario)
     subjects = list(dict.fromkeys(subject for _, subject in answers))
     by_environment = {
         output.cell.environment: output
         for output in compare_outputs(results.found, results.run.reference, [scenario.name])
     }
     for subject in subjects:
-        by_quantity = {quantity: answer for (quantity, about), answer in answers.items() if about == subject}
-        yield from _compared(results, scenario, by_quantity, by_environment.get(subject))
+        by_quantity = {
+            quantity: answer for (quantity, compared_subject), answer in answers.items() if compared_subject == subject
+        }
+        yield from _describe_compared(results, scenario, by_quantity, by_environment.get(subject))
     if not subjects:
-        yield from _describe_alone(results, scenario)
+        yield from _describe_uncompared(results, scenario)
 
 
 def describe_printed(results: Results) -> list[str]:
@@ -87,145 +89,157 @@ def describe_printed(results: Results) -> list[str]:
 
 
 def _describe_number(results: Results, scenario: Scenario, quantity: str) -> Iterator[str]:
-    name, found = quantity.removeprefix(PRINTED), results.found_of(quantity)
-    stored = [
+    name, lookup = quantity.removeprefix(PRINTED), results.found_of(quantity)
+    launches = [
         launch for cell in results.found.cells_of(scenario.name) for launch in results.found.numbers.get(cell, ())
     ]
-    unit, ratio = printed.unit_of(quantity, stored), printed.find_ratio_numbers(quantity, scenario)
+    unit, ratio = printed.unit_of(quantity, launches), printed.find_ratio_numbers(quantity, scenario)
     if unit is None:
         yield (
-            f"The printed {_code(name)} isn't compared: only some launches print it with a unit of time. Match the "
-            "unit in all of them, or in none."
+            f"The printed {_quote(name)} isn't compared: only some launches print it with a unit of time. Match the "
+            "unit in all launches, or in no launch."
         )
         return
     estimates = {
         cell: combine(list(series.values()))
-        for cell in found.cells_of(scenario.name)
-        if (series := found.series.get(cell))
+        for cell in lookup.cells_of(scenario.name)
+        if (series := lookup.series.get(cell))
     }
     if ratio:
-        one, other = map(_code, ratio)
+        first_name, second_name = map(_quote, ratio)
         ratios = [(format.ratio(estimate), cell.environment) for cell, estimate in estimates.items()]
         if ratios:
             (first, environment), *others = ratios
-            more = "".join(f", and {value} in {name}" for value, name in others)
-            yield f"The printed {one} is {first} as large as {other} in {environment}{more}."
-    of_quantity = [
+            others_text = "".join(f", and {value} in {name}" for value, name in others)
+            yield f"The printed {first_name} is {first} as large as {second_name} in {environment}{others_text}."
+    answers = [
         answer
         for answer in results.answers
         if answer.table.scenario is scenario
         and answer.table.quantity == quantity
         and answer.comparison.along == ENVIRONMENT
     ]
-    if not of_quantity and not ratio:
+    if not answers and not ratio:
         amounts = [f"{_format_estimate(estimate, unit)} in {cell.environment}" for cell, estimate in estimates.items()]
         if amounts:
-            yield f"The printed {_code(name)} is {joined(amounts)}."
-    for answer in of_quantity:
+            yield f"The printed {_quote(name)} is {joined(amounts)}."
+    for answer in answers:
         sides = [answer.findings[0].compared.cell, answer.findings[0].compared.other]
         amounts = [_format_estimate(estimates[cell], unit) for cell in sides if cell in estimates]
-        both = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
-        what = f"The ratio {_code(name)}" if ratio else f"The printed {_code(name)}"
+        amounts_note = f": {amounts[0]} and {amounts[1]}" if len(amounts) == 2 and not ratio else ""
+        subject = f"The ratio {_quote(name)}" if ratio else f"The printed {_quote(name)}"
         verdict = _explain_undecided(results, answer)
-        yield f"{what} is {_short(answer)} as large in {answer.subject} as in {answer.base}{both}{verdict}."
+        ratio_text = f"{_format_ratio(answer)} as large in {answer.subject} as in {answer.base}"
+        yield f"{subject} is {ratio_text}{amounts_note}{verdict}."
     if not ratio:
-        for cell in found.cells_of(scenario.name):
-            grown = printed.growth(quantity, results.found.numbers.get(cell, ()))
-            if grown:
-                first, last = (_amount(value, unit) for value in (grown.first, grown.last))
+        for cell in lookup.cells_of(scenario.name):
+            growth = printed.growth(quantity, results.found.numbers.get(cell, ()))
+            if growth:
+                first, last = (_format_amount(value, unit) for value in (growth.first, growth.last))
                 yield (
-                    f"The printed {_code(name)} grows within a launch in {cell.environment}: from {first} to {last} "
-                    f"over {grown.count} values ({format.factor(grown.last / grown.first)}; means of the first and "
+                    f"The printed {_quote(name)} grows within a launch in {cell.environment}: from {first} to {last} "
+                    f"over {growth.count} values ({format.factor(growth.last / growth.first)}; means of the first and "
                     "last quarter, without an interval, because the values of a launch depend on each other)."
                 )
 
 
-def _code(name: str) -> str:
+def _quote(name: str) -> str:
     return f"`{name}`"
 
 
 def _format_estimate(estimate: Estimate, unit: str) -> str:
     """Return a printed number with its unit and its interval: `33.0 ± 0.4 ms`."""
-    scaled = format.unit([estimate.value], Clock.WALL) if unit == printed.SECONDS else format.ONE
-    return f"{format.time(estimate, scaled)} {scaled.symbol}".rstrip()
+    time_unit = format.unit([estimate.value], Clock.WALL) if unit == printed.SECONDS else format.ONE
+    return f"{format.time(estimate, time_unit)} {time_unit.symbol}".rstrip()
 
 
-def _amount(value: float, unit: str) -> str:
+def _format_amount(value: float, unit: str) -> str:
     """Return a printed number with its unit: `33.0 ms`."""
     if unit != printed.SECONDS:
         return format.number(value)
-    scaled = format.unit([value], Clock.WALL)
-    return f"{format.number(value * scaled.factor)} {scaled.symbol}"
+    time_unit = format.unit([value], Clock.WALL)
+    return f"{format.number(value * time_unit.factor)} {time_unit.symbol}"
 
 
-def _failures(results: Results, scenario: Scenario) -> Iterator[str]:
+def _describe_failures(results: Results, scenario: Scenario) -> Iterator[str]:
     for missing in results.missing:
         names = list(dict.fromkeys(cell.environment for cell in missing.cells if cell.scenario == scenario.name))
-        if names and missing.status in _ENDS:
-            where = f"{'sometimes ' if missing.partial else ''}{_ENDS[missing.status]} in {joined(names)}"
+        if names and missing.status in _STATUS_PHRASES:
+            ending = f"{'sometimes ' if missing.partial else ''}{_STATUS_PHRASES[missing.status]} in {joined(names)}"
             advice = f" {missing.advice}" if missing.status not in (Status.FAILED, Status.NOT_AVAILABLE) else ""
-            until = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
-            yield f"{scenario.script} {where}: {missing.reason.rstrip('.')}{until}.{advice}"
+            usage = _measure_until_end(results, missing) if missing.status is not Status.NOT_AVAILABLE else ""
+            yield f"{scenario.script} {ending}: {missing.reason.rstrip('.')}{usage}.{advice}"
 
 
 def _measure_until_end(results: Results, missing: Missing) -> str:
     """Return the seconds and the peak memory of a launch that ended early, and the growth of its memory."""
-    ended = [launch for launch in results.launches if launch.cell in missing.cells and launch.status is missing.status]
-    launch = max(ended, key=lambda one: one.resources.get("max_rss_bytes", 0.0), default=None)
+    failed_launches = [
+        launch for launch in results.launches if launch.cell in missing.cells and launch.status is missing.status
+    ]
+    launch = max(failed_launches, key=lambda candidate: candidate.resources.get("max_rss_bytes", 0.0), default=None)
     peak = launch.resources.get("max_rss_bytes") if launch else None
     if not launch or not peak:
         return ""
     seconds = launch.resources.get("wall_seconds", launch.seconds)
-    after = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
-    text = f" ({after}peak memory until then: {format.bytes_(peak)}"
-    grown = slope(get_later_half(points)) if (points := _points(launch.observations.get(RESIDENT))) else None
-    if grown is None:
+    duration_text = f"after {seconds:,.1f} s, " if missing.status is not Status.TIMEOUT and seconds else ""
+    text = f" ({duration_text}peak memory until then: {format.bytes_(peak)}"
+    bytes_per_second = (
+        slope(get_later_half(points)) if (points := _read_points(launch.observations.get(RESIDENT))) else None
+    )
+    if bytes_per_second is None:
         return f"{text})"
-    growth = f"growing by {format.bytes_(grown)} per second" if grown > MEMORY_GROWS else "not growing"
-    return f"{text}, {growth})"
+    growth_text = (
+        f"growing by {format.bytes_(bytes_per_second)} per second" if bytes_per_second > MEMORY_GROWS else "not growing"
+    )
+    return f"{text}, {growth_text})"
 
 
-def _points(observation: object) -> list[tuple[float, float]]:
+def _read_points(observation: object) -> list[tuple[float, float]]:
     """Return pairs of seconds and bytes; empty if the untrusted script recorded something else."""
     if not isinstance(observation, list) or len(observation) > 1000:
         return []
     pairs = [pair for pair in observation if isinstance(pair, list) and len(pair) == 2]
     numbers = [pair for pair in pairs if all(isinstance(part, int | float) and abs(part) < 1e15 for part in pair)]
-    return [(float(seconds), float(held)) for seconds, held in numbers]
+    return [(float(seconds), float(size)) for seconds, size in numbers]
 
 
-def _compared(
+def _describe_compared(
     results: Results, scenario: Scenario, answers: Mapping[str, Answer], output: OutputComparison | None
 ) -> Iterator[str]:
     """Yield sentences that compare one environment with the reference: time, output, memory and printed numbers."""
     has_steps = WHOLE in scenario.quantities
-    whole = answers.get(WHOLE if has_steps else STEP)
+    whole_script = answers.get(WHOLE if has_steps else STEP)
     if has_steps and (step := answers.get(STEP)):
-        first = answers.get(FIRST_CALL)
-        more = f"; its first call {_short(first)}" if first else ""
-        times = _describe_first_row(results, f"A step of {scenario.script}", step)
-        yield f"{times}{more}{_explain_undecided(results, step)}."
-    if whole:
-        rest = answers.get(OWN)
-        cells = [whole.findings[0].compared.cell, whole.findings[0].compared.other]
-        imports = any(_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
-        more = f", and {_short(rest)} without the import of TensorFlow" if rest and imports else ""
-        times = _describe_first_row(results, scenario.script, whole)
-        yield f"{times}{more}{_pythons(whole)}{_explain_undecided(results, whole)}."
+        first_call = answers.get(FIRST_CALL)
+        comparison = describe_longer(results.run.plan.clock)
+        details = f"; its first call takes {_format_ratio(first_call)} {comparison}" if first_call else ""
+        sentence = _describe_first_row(results, f"A step of {scenario.script}", step)
+        yield f"{sentence}{details}{_explain_undecided(results, step)}."
+    if whole_script:
+        without_import = answers.get(OWN)
+        cells = [whole_script.findings[0].compared.cell, whole_script.findings[0].compared.other]
+        has_import = any(_get_import_seconds(results, scenario, cell.environment) > 0.0 for cell in cells)
+        details = (
+            f", and {_format_ratio(without_import)} without the import of TensorFlow"
+            if without_import and has_import
+            else ""
+        )
+        sentence = _describe_first_row(results, scenario.script, whole_script)
+        yield f"{sentence}{details}{_describe_pythons(whole_script)}{_explain_undecided(results, whole_script)}."
     if output:
-        yield _output(output)
+        yield _describe_output(output)
     if memory := answers.get(PEAK):
-        yield f"At its peak it takes {_short(memory)} as much memory in {memory.subject} as in {memory.base}."
+        yield f"The peak memory is {_format_ratio(memory)} as large in {memory.subject} as in {memory.base}."
 
 
 def _describe_first_row(results: Results, name: str, answer: Answer) -> str:
     """Return a clause about the first row: `mine.py takes 2.10× (2.0 to 2.2) as long in tf2.13 as in tf2.12`."""
     finding = answer.findings[0]
-    long = describe_longer(results.run.plan.clock)
+    comparison = describe_longer(results.run.plan.clock)
     sides = f"in {answer.subject} as in {answer.base}"
     if finding.verdict is Verdict.SAME:
-        return f"{name} takes {long} {sides}, within {format.share(results.run.plan.margin)}"
-    text = f"{name} takes {format_decided_ratio(finding.ratio, finding.deciding)} {long} {sides}"
+        return f"{name} takes {comparison} {sides}, within {format.share(results.run.plan.margin)}"
+    text = f"{name} takes {format_decided_ratio(finding.ratio, finding.deciding)} {comparison} {sides}"
     if finding.verdict is Verdict.UNCLEAR:
         return f"No clear difference: {text}"
     return text
@@ -243,14 +257,14 @@ def _explain_undecided(results: Results, answer: Answer) -> str:
         return ""
     control = results.found_of(answer.table.quantity).control_of(finding.compared.cell)
     if finding.compared.withheld is Withheld.CONTROL and control:
-        itself = f"two launches of the same cell differed by {format.format_self_difference(control.estimate)}"
-        again = f"run it again without other work on the machine, and with --rounds {2 * finding.ratio.rounds}"
-        return f"; no verdict, because {itself}: {again}"
-    few = finding.ratio.rounds < FEWEST_ROUNDS
-    return f"; {explain_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if few else ''}"
+        difference = f"two launches of the same cell differed by {format.format_self_difference(control.estimate)}"
+        remedy = f"run the script again without other work on the machine, and with --rounds {2 * finding.ratio.rounds}"
+        return f"; no verdict, because {difference}: {remedy}"
+    has_few_rounds = finding.ratio.rounds < FEWEST_ROUNDS
+    return f"; {explain_withheld([finding])}{f': pass --rounds {FEWEST_ROUNDS} or more' if has_few_rounds else ''}"
 
 
-def _short(answer: Answer) -> str:
+def _format_ratio(answer: Answer) -> str:
     """Return a ratio with its interval: `1.02× (0.99 to 1.05)`, or `1.02× (0.95 to 1.09, unclear)`."""
     finding = answer.findings[0]
     interval = finding.ratio.interval
@@ -259,13 +273,13 @@ def _short(answer: Answer) -> str:
     return format_decided_ratio(finding.ratio, finding.deciding)
 
 
-def _pythons(answer: Answer) -> str:
+def _describe_pythons(answer: Answer) -> str:
     """Return the Python versions if they differ, because the Python version also affects the time."""
     pythons = answer.findings[0].compared.pythons
     return f" (Python {pythons[0]} and {pythons[1]})" if pythons else ""
 
 
-def _import_seconds(results: Results, scenario: Scenario, environment: str) -> float:
+def _get_import_seconds(results: Results, scenario: Scenario, environment: str) -> float:
     launches = (
         launch
         for cell, launches in results.found.numbers.items()
@@ -275,46 +289,46 @@ def _import_seconds(results: Results, scenario: Scenario, environment: str) -> f
     return max((launch.phases.get(IMPORT, 0.0) for launch in launches), default=0.0)
 
 
-def _output(pair: OutputComparison) -> str:
-    one, other = pair.cell.environment, pair.other.environment
+def _describe_output(pair: OutputComparison) -> str:
+    environment, other_environment = pair.cell.environment, pair.other.environment
     match pair.likeness:
         case OutputMatch.SAME:
-            return f"Exit status and output are the same in {one} and {other}."
+            return f"Exit status and output are the same in {environment} and {other_environment}."
         case OutputMatch.VARIES:
-            first, second = _quote_difference(*pair.texts)
+            first_text, second_text = _quote_difference(*pair.texts)
             return (
-                f"The output also varies between launches of one environment, first in line {pair.line}: {first}, then "
-                f"{second}."
+                f"The output also varies between launches of one environment, first in line {pair.line}: "
+                f"{first_text}, then {second_text}."
             )
         case OutputMatch.LATER:
             return f"The output is the same up to line {pair.line - 1} and differs after it."
-    ours, theirs = _quote_difference(*pair.texts)
-    return f"The output differs at line {pair.line}: {ours} in {one}, {theirs} in {other}."
+    text, other_text = _quote_difference(*pair.texts)
+    return f"The output differs at line {pair.line}: {text} in {environment}, {other_text} in {other_environment}."
 
 
 def _quote_difference(one: str | None, other: str | None) -> tuple[str, str]:
     """Quote two lines of output. Long lines are cut to the part around the first difference."""
-    plain = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
-    pairs = zip(plain[0] or "", plain[1] or "", strict=False)
+    lines = [None if line is None else re.sub(r"\s+", " ", line.replace("\b", "")).strip() for line in (one, other)]
+    pairs = zip(lines[0] or "", lines[1] or "", strict=False)
     start = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     start = start - BEFORE if start > CHARACTERS // 2 else 0
 
-    def quoted(line: str | None) -> str:
+    def quote(line: str | None) -> str:
         if line is None:
             return "no such line"
         return f"`{'…' if start else ''}{shorten(line[start:], CHARACTERS)}`"
 
-    return quoted(plain[0]), quoted(plain[1])
+    return quote(lines[0]), quote(lines[1])
 
 
-def _describe_alone(results: Results, scenario: Scenario) -> Iterator[str]:
+def _describe_uncompared(results: Results, scenario: Scenario) -> Iterator[str]:
     """Yield the time of a script in each environment, for a run that compares nothing."""
     for table in results.all_tables:
         if table.scenario is not scenario or table.quantity != (WHOLE if WHOLE in scenario.quantities else STEP):
             continue
         unit = format.unit_of(table)
-        for row, head, value in table.times():
+        for row, column, value in table.times():
             if value.estimate:
-                environment = table.cell(row, head.side).environment
+                environment = table.cell(row, column.side).environment
                 time = format.time(value.estimate, unit)
                 yield f"{scenario.script} takes {time} {unit.symbol} in {environment}."

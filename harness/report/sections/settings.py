@@ -14,14 +14,14 @@ from harness.report import names
 FUNCTIONS = 3
 
 #: Functions that Keras compiles with XLA on its own.
-_OF_KERAS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
+_KERAS_FUNCTIONS = {"_update_step_xla": "Keras's optimizer", "one_step_on_data": "Keras's step"}
 
 #: Page faults are reported if launches differ by more than this share of a step because of them.
 SHARE = 0.01
 
 #: The setting that avoids page faults, and its value.
 MALLOC, KEEP = "malloc", "keep"
-KEPT = (
+KEPT_MEMORY_NOTE = (
     "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
     "release's default, pass -a malloc=default."
 )
@@ -37,9 +37,12 @@ _SUBJECTS = {
 
 def describe_settings(results: Results) -> list[str]:
     """Return a sentence for each setting that differs, such as `XLA compiles nothing in tf2.0 and …; … -a xla=off`."""
-    several = len({setting.scenario.name for setting in results.settings}) > 1
-    placed = [(setting.scenario.name if several else "", describe_setting(setting)) for setting in results.settings]
-    return [f"{where}: {text}" if where else f"{text[0].upper()}{text[1:]}" for where, text in placed]
+    has_several_scenarios = len({setting.scenario.name for setting in results.settings}) > 1
+    sentences = [
+        (setting.scenario.name if has_several_scenarios else "", describe_setting(setting))
+        for setting in results.settings
+    ]
+    return [f"{name}: {text}" if name else f"{text[0].upper()}{text[1:]}" for name, text in sentences]
 
 
 def describe_page_faults(results: Results) -> list[str]:
@@ -49,39 +52,41 @@ def describe_page_faults(results: Results) -> list[str]:
     """
     cells = [(table, cell) for table in results.tables for cell in results.measured[table.scenario.name]]
     if cells and all(measured.cell.axes.get(MALLOC) == KEEP for _, measured in cells):
-        return [KEPT]
+        return [KEPT_MEMORY_NOTE]
     by_share = [
         (share, table, cell) for table, cell in cells if (share := compare_faults(cell.used, cell.step)) > SHARE
     ]
     if not by_share:
         return []
-    _, table, cell = max(by_share, key=lambda triple: triple[0])
+    _, table, cell = max(by_share, key=lambda entry: entry[0])
     faults = cell.used.resources[FAULTS]
-    more = f"; {counted(len(by_share) - 1, 'more cell', 'is')} affected" if len(by_share) > 1 else ""
+    others = f"; {counted(len(by_share) - 1, 'more cell', 'is')} affected" if len(by_share) > 1 else ""
     return [
         f"The number of page faults differs between launches of {names.name_measured(table, cell)} ({faults.low:,.0f} "
-        f"to {faults.high:,.0f} per step), and changes their times{more}. To avoid page faults, pass -a malloc=keep."
+        f"to {faults.high:,.0f} per step), and changes their times{others}. To avoid page faults, pass -a malloc=keep."
     ]
 
 
 def describe_setting(difference: SettingDifference) -> str:
     """Return a sentence on a setting that differs, and how to make it equal."""
-    subject, same = _SUBJECTS.get(difference.setting, (f"{difference.setting} is", ""))
+    subject, common = _SUBJECTS.get(difference.setting, (f"{difference.setting} is", ""))
     text = joined(
         [
-            f"{_value(difference.setting, seen.value)} {_name_places(difference, seen.places)}"
+            f"{_format_value(difference.setting, seen.value)} {_name_places(difference, seen.places)}"
             for seen in difference.seen
         ]
     )
-    return f"{subject} {text}{f'; to make it equal, pass -a {difference.setting}={same}' if same else ''}."
+    return f"{subject} {text}{f'; to make it equal, pass -a {difference.setting}={common}' if common else ''}."
 
 
-def _value(setting: str, value: Any) -> str:
+def _format_value(setting: str, value: Any) -> str:
     if setting != "xla":
         return str(value)
-    listed = [_OF_KERAS.get(name, str(name)) for name in value] if isinstance(value, list | tuple) else [str(value)]
-    more = [f"{len(listed) - FUNCTIONS} more"] if len(listed) > FUNCTIONS else []
-    return joined([*listed[:FUNCTIONS], *more]) or "nothing"
+    texts = (
+        [_KERAS_FUNCTIONS.get(name, str(name)) for name in value] if isinstance(value, list | tuple) else [str(value)]
+    )
+    remainder = [f"{len(texts) - FUNCTIONS} more"] if len(texts) > FUNCTIONS else []
+    return joined([*texts[:FUNCTIONS], *remainder]) or "nothing"
 
 
 def _name_places(difference: SettingDifference, places: Sequence[Mapping[str, str]]) -> str:

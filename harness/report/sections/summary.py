@@ -51,7 +51,7 @@ from harness.report.sections import (
 #: The largest number of sentences with main results.
 SENTENCES = 3
 
-#: The largest number of rows that a sentence names, and of values in a name. If there are more rows, they are counted.
+#: The largest number of rows that a sentence names, and of values in a name. More rows are only counted.
 NAMES, VALUES = 2, 3
 
 # The order of the clauses of a sentence: readers look for differences first.
@@ -64,60 +64,65 @@ _ORDER = (
 def make_sections(results: Results) -> Iterator[Section]:
     """Yield the first screen, and then other findings."""
     yield Section(make_title(results), "answer", make_first_screen(results))
-    if rest := list(_list_rest(results)):
-        yield Section("Other findings", "findings", rest)
+    if findings := list(_list_other_findings(results)):
+        yield Section("Other findings", "findings", findings)
 
 
 def make_first_screen(results: Results, *, table: bool = True) -> list[Block]:
     """Return one sentence with the main result, one table, one sentence on the cause, warnings, and the small print.
 
-    Claims of upstream issues come first. Without `table`, the table is left out. A terminal shows neither the cause nor
+    Claims of upstream issues come first. Without `table`, the table is omitted. A terminal shows neither the cause nor
     the small print, so that the first screen fits into 24 lines.
     """
     return [
         *claims.make_head(results),
-        *(Text([Bold(answer)], where=EVERYWHERE) for answer in _answers(results)[:1]),
+        *(Text([Bold(answer)], where=EVERYWHERE) for answer in _list_answers(results)[:1]),
         *(Text(text, where=EVERYWHERE) for text in scripts.describe_printed(results)),
         *(Text(text, where=EVERYWHERE) for text in sweeps.describe_devices(results)[: sweeps.SENTENCES]),
-        *(_table(results) if table else ()),
+        *(_make_table(results) if table else ()),
         *(Text(text, where=EVERYWHERE) for text in machines.describe_agreements(results)),
         *(Text(text, where=FILES) for text in attribution.describe_causes(results)),
-        *_alerts(results),
-        Text(" ".join(_conditions(results)), is_small=True, where=FILES),
+        *_list_alerts(results),
+        Text(" ".join(_list_conditions(results)), is_small=True, where=FILES),
     ]
 
 
-def _answers(results: Results) -> list[str]:
+def _list_answers(results: Results) -> list[str]:
     """Return the main results as sentences. The first sentence omits values that are in the small print."""
-    first, *rest = describe_answers(results) or ([] if results.claims else [explain_no_answer(results)]) or [""]
+    first_sentence, *other_sentences = (
+        describe_answers(results) or ([] if results.claims else [explain_no_answer(results)]) or [""]
+    )
     if results.answers and not scripts.describe_scripts(results):
-        first = describe_answer(results.run, results.answers[0], _distinguish_rows(results))
-    return [text for text in (first, *rest) if text]
+        first_sentence = describe_answer(results.run, results.answers[0], _distinguish_rows(results))
+    return [text for text in (first_sentence, *other_sentences) if text]
 
 
 def _distinguish_rows(results: Results) -> str:
     """Return the values that distinguish the rows of the first result from the other rows on the first screen."""
-    answer, shared = results.answers[0], headline.find_shared(results)
-    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared}
-    several = len({id(other.table) for other in headline.find_leading(results)}) > 1
+    answer, shared_values = results.answers[0], headline.find_shared(results)
+    facts = {axis: value for axis, value in {**answer.context, **answer.common}.items() if axis not in shared_values}
+    has_several_tables = len({id(other.table) for other in headline.find_leading(results)}) > 1
     return ", ".join(
-        [*([answer.table.scenario.name] if several else []), *names.list_labels(answer.table.scenario, facts)]
+        [
+            *([answer.table.scenario.name] if has_several_tables else []),
+            *names.list_labels(answer.table.scenario, facts),
+        ]
     )
 
 
-def _list_rest(results: Results) -> Iterator[Block]:
+def _list_other_findings(results: Results) -> Iterator[Block]:
     on_first_screen = scripts.describe_printed(results)
-    rest = [text for text in _answers(results)[1:] if text not in on_first_screen]
-    if rest:
-        yield Items(rest, where=FILES)
-    more = len(results.answers) - SENTENCES
-    if more > 0 and not scripts.describe_scripts(results):
-        yield Text(f"{counted(more, 'more comparison', 'is')} in the tables.", where=FILES)
+    sentences = [text for text in _list_answers(results)[1:] if text not in on_first_screen]
+    if sentences:
+        yield Items(sentences, where=FILES)
+    omitted_count = len(results.answers) - SENTENCES
+    if omitted_count > 0 and not scripts.describe_scripts(results):
+        yield Text(f"{counted(omitted_count, 'more comparison', 'is')} in the tables.", where=FILES)
     for text in [*settings.describe_settings(results), *settings.describe_page_faults(results)]:
         yield Text(text, True, where=FILES)
 
 
-def _table(results: Results) -> Iterator[Block]:
+def _make_table(results: Results) -> Iterator[Block]:
     """Yield the table of the first screen: comparisons or, if nothing is compared, times."""
     if results.answers:
         yield from headline.make_blocks(results)
@@ -125,36 +130,36 @@ def _table(results: Results) -> Iterator[Block]:
         yield from (replace(scenarios.make_times_table(table), where=REPORT) for table in results.tables[:1])
 
 
-def _alerts(results: Results) -> Iterator[Block]:
+def _list_alerts(results: Results) -> Iterator[Block]:
     """Yield the warnings that a reader must see before believing the main results.
 
-    If a budget ended a run with all comparisons settled, that isn't a warning.
+    If a budget ended a run in which all verdicts are clear, the end isn't a warning.
     """
-    taken = describe_fallbacks(results.run.plan.stand_ins)
+    fallbacks = describe_fallbacks(results.run.plan.stand_ins)
     warnings = [
         *machines.describe_absent(results),
-        *([taken] if taken else []),
+        *([fallbacks] if fallbacks else []),
         *machines.collect_sentences(results, interleaving.list_warnings),
         *on_device.list_warnings(results),
     ]
-    ended = list(describe_early_end(results))
+    end_blocks = list(describe_early_end(results))
     if not command_to_continue(results):
-        yield from ended
-        ended = []
-    blocks = [*ended, *(Text(text, where=REPORT) for text in warnings), *suggest_rounds(results)]
+        yield from end_blocks
+        end_blocks = []
+    blocks = [*end_blocks, *(Text(text, where=REPORT) for text in warnings), *suggest_rounds(results)]
     if blocks:
         yield Callout(blocks, where=REPORT)
 
 
-def _conditions(results: Results) -> list[str]:
+def _list_conditions(results: Results) -> list[str]:
     """Return sentences on how the run measured, and on the A/A control."""
     verdicts = [line.compared.verdict for line in _list_judged(results)]
     common = headline.find_shared(results)
     scenario = results.answers[0].table.scenario if common else None
-    shared = ", ".join([scenario.name, *names.list_labels(scenario, common)]) if scenario else ""
+    shared_text = ", ".join([scenario.name, *names.list_labels(scenario, common)]) if scenario else ""
     return [
         *([summarize_verdicts(verdicts)] if verdicts else []),
-        *([f"The same in all rows: {shared}."] if shared else []),
+        *([f"The same in all rows: {shared_text}."] if shared_text else []),
         *machines.collect_sentences(results, lambda machine: [describe_conditions(machine)]),
         *(
             machines.collect_sentences(results, lambda machine: [describe_control(machine)])
@@ -168,10 +173,10 @@ def make_title(results: Results) -> str:
     """Return the title: `One training step: TensorFlow 2.0.0 vs 1.14.0`."""
     measured = [scenario for scenario in results.run.scenarios if results.found.cells_of(scenario.name)]
     subject = measured[0].title if len(measured) == 1 else f"{len(measured)} scenarios"
-    return ": ".join(filter(None, [subject, _versions(results.run.environments)]))
+    return ": ".join(filter(None, [subject, _describe_versions(results.run.environments)]))
 
 
-def _versions(run_environments: Sequence[Environment]) -> str:
+def _describe_versions(run_environments: Sequence[Environment]) -> str:
     """Return the versions of two TensorFlow releases, newer first, or the names of other environments."""
     versions = [environment.tensorflow for environment in run_environments if not environment.base]
     if len(run_environments) == 2 == len({*versions}):
@@ -179,86 +184,86 @@ def _versions(run_environments: Sequence[Environment]) -> str:
     return name_environments(run_environments)
 
 
-def describe_answers(results: Results, most: int = SENTENCES) -> list[str]:
-    """Return the first results as sentences. A sentence omits shared values that the sentence before it contains.
+def describe_answers(results: Results, limit: int = SENTENCES) -> list[str]:
+    """Return the first results as sentences. A sentence omits shared values that the previous sentence contains.
 
     For plain scripts, return all sentences about them.
     """
-    if of_scripts := scripts.describe_scripts(results):
-        return of_scripts
-    texts, before = [], ""
-    for answer in results.answers[:most]:
-        where = _where(answer)
-        texts.append(describe_answer(results.run, answer, "" if where == before else where))
-        before = where
+    if script_sentences := scripts.describe_scripts(results):
+        return script_sentences
+    texts, previous = [], ""
+    for answer in results.answers[:limit]:
+        shared_values = _describe_shared_values(answer)
+        texts.append(describe_answer(results.run, answer, "" if shared_values == previous else shared_values))
+        previous = shared_values
     return texts
 
 
-def describe_answer(run: Run, answer: Answer, where: str | None = None) -> str:
+def describe_answer(run: Run, answer: Answer, shared_values: str | None = None) -> str:
     """Return one result as a sentence.
 
-    `where` are the values that all rows share. By default, these are the scenario and the axis values.
+    `shared_values` are the values that all rows share. By default, these are the scenario and the axis values.
     """
     parts = [
         (kind, [finding for finding in answer.findings if (finding.verdict or NO_VERDICT) == kind]) for kind in _ORDER
     ]
-    (first, _), *rest = [_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
-    shared = _where(answer) if where is None else where
-    return "; ".join([first, *(further for _, further in rest)]) + (f" ({shared})." if shared else ".")
+    (start, _), *others = [_make_clauses(run, answer, kind, findings) for kind, findings in parts if findings]
+    suffix = _describe_shared_values(answer) if shared_values is None else shared_values
+    return "; ".join([start, *(clause for _, clause in others)]) + (f" ({suffix})." if suffix else ".")
 
 
-def _clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
+def _make_clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> tuple[str, str]:
     """Describe the rows with one verdict in two forms: as the start of a sentence, and as a later clause."""
-    subject, base = _sides(run, answer)
-    rows, most = _rows(answer, findings), _name_farthest(answer, findings)
-    phrase, where = _format_predicate(run, answer, kind, findings), rows.strip()
-    takes, measure = (
+    subject, base = _name_sides(run, answer)
+    rows, farthest = _describe_rows(answer, findings), _name_farthest(answer, findings)
+    phrase, row_names = _format_predicate(run, answer, kind, findings), rows.strip()
+    statement, measure = (
         f"{subject} {phrase} {_name_counterpart(answer)} {base}{_name_quantity(answer)}{rows}",
         names.measure(answer.table),
     )
     match kind:
         case Verdict.SLOWER | Verdict.MORE | Verdict.FASTER | Verdict.LESS:
-            return f"{takes}{most}", f"{where} it {phrase}"
+            return f"{statement}{farthest}", f"{row_names} it {phrase}"
         case Verdict.SAME:
-            within = _describe_margin(run, answer)
+            margin = _describe_margin(run, answer)
             return (
-                f"{subject} {phrase} as {base}{_name_quantity(answer)} {within}{rows}",
-                f"{where} it {phrase} {within}",
+                f"{subject} {phrase} as {base}{_name_quantity(answer)} {margin}{rows}",
+                f"{row_names} it {phrase} {margin}",
             )
         case Verdict.UNCLEAR:
-            return f"No clear difference: {takes}", f"no clear difference {where}"
+            return f"No clear difference: {statement}", f"no clear difference {row_names}"
         case Verdict.DIFFERENT_WORK:
-            several = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
-            apart = f"{subject} and {base} aren't known to do the same work{rows}: their {several} can't be compared"
-            return apart, f"different work {where}"
-    return f"{takes}; {explain_withheld(findings)}", explain_withheld(findings, where)
+            plural = measure if measure.endswith(("s", "growth", "memory")) else f"{measure}s"
+            reason = f"{subject} and {base} aren't known to do the same work{rows}: their {plural} can't be compared"
+            return reason, f"different work {row_names}"
+    return f"{statement}; {explain_withheld(findings)}", explain_withheld(findings, row_names)
 
 
 def _format_predicate(run: Run, answer: Answer, kind: str, findings: Sequence[Finding]) -> str:
     """Return the verb and the ratios for a result: `takes 2.70× as long`, or `has 3.00× as many traces`."""
     clock, quantity = run.plan.clock, answer.table.quantity
-    as_much = {
+    template = {
         PEAK: "takes {}as much memory",
         TRACES: "has {}as many traces",
         GROWTH: "keeps {}as much memory with each call",
     }.get(quantity, "takes {}as much CPU time" if clock is Clock.CPU else "takes {}as long")
     if quantity.startswith(PRINTED):
-        as_much = "prints {}as much"
+        template = "prints {}as much"
     if kind == Verdict.SAME:
-        return as_much.format("")
+        return template.format("")
     if quantity == GROWTH:
-        return f"keeps {_bytes(findings)} with each call"
+        return f"keeps {_format_byte_range(findings)} with each call"
     if kind == Verdict.FASTER:
-        return f"is {_span(findings, faster=True)} as fast{describe_clock(clock)}"
-    return as_much.format(f"{_span(findings)} ")
+        return f"is {_format_ratio_range(findings, faster=True)} as fast{describe_clock(clock)}"
+    return template.format(f"{_format_ratio_range(findings)} ")
 
 
 def _name_quantity(answer: Answer) -> str:
     """Return the compared quantity, if the verb doesn't name it: ` at its peak`; otherwise empty."""
     quantity = answer.table.quantity
     if quantity == STEP or not is_time(quantity):
-        printed = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
-        return " at its peak" if quantity == PEAK else printed
+        printed_text = f" for {quantity.removeprefix(PRINTED)}" if quantity.startswith(PRINTED) else ""
+        return " at its peak" if quantity == PEAK else printed_text
     return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
 
 
@@ -273,7 +278,7 @@ def _describe_margin(run: Run, answer: Answer) -> str:
     return f"within {format.share(run.plan.margin)}"
 
 
-def _bytes(findings: Sequence[Finding]) -> str:
+def _format_byte_range(findings: Sequence[Finding]) -> str:
     """Return a difference or a range of differences, with intervals: `12 B (9 to 15) to 40 B (36 to 44) more`."""
     ratios = sorted((finding.ratio for finding in findings), key=lambda ratio: ratio.value)
     low, high = ratios[0], ratios[-1]
@@ -289,7 +294,7 @@ def _format_bytes(difference: Estimate) -> str:
     return f"{format.number(size.value)} B" + (f" ({format.format_interval(size.interval)})" if size.interval else "")
 
 
-def _span(findings: Sequence[Finding], *, faster: bool = False) -> str:
+def _format_ratio_range(findings: Sequence[Finding], *, faster: bool = False) -> str:
     """Return the range of ratios, with intervals: `1.16× (1.12 to 1.20) to 3.07× (2.99 to 3.15)`."""
     ratios = [(finding.ratio, finding.deciding) for finding in findings]
     if faster:
@@ -309,44 +314,46 @@ def _name_farthest(answer: Answer, findings: Sequence[Finding]) -> str:
     return f", especially with {place}" if place else ""
 
 
-def _rows(answer: Answer, findings: Sequence[Finding]) -> str:
+def _describe_rows(answer: Answer, findings: Sequence[Finding]) -> str:
     """Return the names of the rows of these findings; empty in a table with one row."""
     count, total = len(findings), len(answer.findings)
     if total == 1:
         return ""
     if count == total > NAMES:
         return f" in all {total} rows"
-    named = _names(answer, findings)
-    if named:
-        return " with " + " and with ".join(named)
+    row_names = _name_rows(answer, findings)
+    if row_names:
+        return " with " + " and with ".join(row_names)
     return f" in {count} of {total} rows"
 
 
-def _names(answer: Answer, findings: Sequence[Finding]) -> list[str]:
+def _name_rows(answer: Answer, findings: Sequence[Finding]) -> list[str]:
     """Return names for the rows of these findings; empty if there are too many rows.
 
     A box names several rows at once. If every box contains only one row, each row is named by all axes that vary.
     """
-    boxes, left = cover_with_boxes(_cells(answer, findings), _cells(answer, answer.findings), limit=NAMES)
+    boxes, unnamed_count = cover_with_boxes(
+        _list_compared_cells(answer, findings), _list_compared_cells(answer, answer.findings), limit=NAMES
+    )
     if len(findings) == len(answer.findings) or 1 < len(findings) == len(boxes):
         axes = [axis for axis in names.find_varying_axes(answer.table) if axis not in answer.common]
         return [names.place(answer.table, finding.row, axes) for finding in _sort_findings(answer, findings)]
-    if left or any(len(values) > VALUES for box in boxes for values in box.values.values()):
+    if unnamed_count or any(len(values) > VALUES for box in boxes for values in box.values.values()):
         return []
-    return [_name(answer, box) for box in boxes]
+    return [_name_box(answer, box) for box in boxes]
 
 
 def _sort_findings(answer: Answer, findings: Iterable[Finding]) -> list[Finding]:
     """Return the findings in the table's order."""
-    places = {id(row): place for place, row in enumerate(answer.table.rows)}
-    return sorted(findings, key=lambda finding: places[id(finding.row)])
+    positions = {id(row): position for position, row in enumerate(answer.table.rows)}
+    return sorted(findings, key=lambda finding: positions[id(finding.row)])
 
 
-def _cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
+def _list_compared_cells(answer: Answer, findings: Iterable[Finding]) -> list[Cell]:
     return [finding.compared.cell for finding in _sort_findings(answer, findings)]
 
 
-def _name(answer: Answer, box: Box) -> str:
+def _name_box(answer: Answer, box: Box) -> str:
     scenario, values = answer.table.scenario, box.values
     axes = [axis for axis in ("device", *answer.table.row_axes) if axis in values]
     return ", ".join(
@@ -355,63 +362,69 @@ def _name(answer: Answer, box: Box) -> str:
     )
 
 
-def _where(answer: Answer) -> str:
+def _describe_shared_values(answer: Answer) -> str:
     """Return the scenario's name, the values that all rows share, and the name of a `pick` comparison."""
     scenario = answer.table.scenario
-    shared: Mapping[str, str] = {**answer.context, **answer.common}
-    words = ", ".join([scenario.name, *names.list_labels(scenario, shared)])
-    return f"{words}; {answer.comparison.name}" if answer.comparison.pick else words
+    shared_values: Mapping[str, str] = {**answer.context, **answer.common}
+    text = ", ".join([scenario.name, *names.list_labels(scenario, shared_values)])
+    return f"{text}; {answer.comparison.name}" if answer.comparison.pick else text
 
 
-def _sides(run: Run, answer: Answer) -> tuple[str, str]:
+def _name_sides(run: Run, answer: Answer) -> tuple[str, str]:
     """Return the names of the compared side and the base, each with the other values in which they differ."""
     scenario, along = answer.table.scenario, answer.comparison.along
     subject, base = (names.label(scenario, along, level) for level in (answer.subject, answer.base))
-    has, base_has = list(answer.subject_has), list(answer.base_has)
+    values, base_values = list(answer.subject_has), list(answer.base_has)
     if along == ENVIRONMENT:
         by_name = {environment.name: environment for environment in run.environments}
-        subject, base = _environments(run, by_name.get(answer.subject), by_name.get(answer.base)) or (subject, base)
+        subject, base = _name_environment_pair(run, by_name.get(answer.subject), by_name.get(answer.base)) or (
+            subject,
+            base,
+        )
         pythons = answer.findings[0].compared.pythons
         if pythons:
-            has.append(f"Python {pythons[0]}")
-            base_has.append(f"Python {pythons[1]}")
-    return _add_values(subject, has), _add_values(base, base_has)
+            values.append(f"Python {pythons[0]}")
+            base_values.append(f"Python {pythons[1]}")
+    return _add_values(subject, values), _add_values(base, base_values)
 
 
-def _add_values(name: str, more: Sequence[str]) -> str:
-    return f"{name} ({', '.join(more)})" if more else name
+def _add_values(name: str, values: Sequence[str]) -> str:
+    return f"{name} ({', '.join(values)})" if values else name
 
 
-def _environments(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
-    """Name two environments by their difference: TensorFlow, Keras or packages. None means: use their own names."""
+def _name_environment_pair(run: Run, one: Environment | None, other: Environment | None) -> tuple[str, str] | None:
+    """Name two environments by their difference: TensorFlow, Keras or packages; None to use their own names."""
     if one is None or other is None or one.source or other.source:
         return None
     if one.base or other.base:
         return describe_overrides(run, one) or one.name, describe_overrides(run, other) or other.name
-    for called in (lambda environment: f"TensorFlow {environment.tensorflow}", lambda environment: environment.title):
-        titles = [called(environment) for environment in run.environments]
-        if all(titles.count(called(environment)) == 1 for environment in (one, other)):
-            return called(one), called(other)
+    for get_title in (
+        lambda environment: f"TensorFlow {environment.tensorflow}",
+        lambda environment: environment.title,
+    ):
+        titles = [get_title(environment) for environment in run.environments]
+        if all(titles.count(get_title(environment)) == 1 for environment in (one, other)):
+            return get_title(one), get_title(other)
     if (one.tensorflow, one.keras) != (other.tensorflow, other.keras):
         return None
-    changed = list_changed_packages(run, one.name, other.name)
-    return (f"{one.name} ({changed})", other.name) if changed else None
+    packages = list_changed_packages(run, one.name, other.name)
+    return (f"{one.name} ({packages})", other.name) if packages else None
 
 
 def explain_no_answer(results: Results) -> str:
     """Return the sentence for a run that compares nothing."""
     cells = len(results.found.cells)
     if results.tables:
-        number = len(results.found.series)
+        measured = len(results.found.series)
         if cells == 1:
             return "Nothing is compared, because there is only one cell."
-        text = f"Nothing is compared: {number} of {cells} cells have a result, but no two of them can be compared."
-        asks = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
-        return text + asks if 1 < cells == number else text
-    observed = len(results.found.observed)
-    if not observed:
+        text = f"Nothing is compared: {measured} of {cells} cells have a result, but no two of them can be compared."
+        advice = " To compare the values of an axis, name it in the scenario's header: [[tool.harness.compare]]."
+        return text + advice if 1 < cells == measured else text
+    observed_count = len(results.found.observed)
+    if not observed_count:
         return "No cell has a result."
-    text = f"Nothing was timed: {observed} of {cells} cells have observations."
+    text = f"Nothing was timed: {observed_count} of {cells} cells have observations."
     return f"{text} {expectations.count_results(results.statements)}" if results.statements else text
 
 
@@ -423,48 +436,61 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     for example because they ended at the run's precision, the text suggests a new run.
     """
     # a claim has a result in each environment
-    every, noun = _list_rounds_needed(results), "result" if results.claims else "comparison"
-    unclear = [(index, cell, needed) for index, cell, needed in every if needed]
-    if not unclear:
+    needs, noun = _list_rounds_needed(results), "result" if results.claims else "comparison"
+    open_needs = [(index, cell, rounds_needed) for index, cell, rounds_needed in needs if rounds_needed]
+    if not open_needs:
         return
-    whose = " of claims" if results.claims else ""
-    text = f"{len(unclear)} of {counted(len(every), noun)}{whose} {'is' if len(unclear) == 1 else 'are'} unclear"
-    if not results.claims and len(unclear) < len(every):
+    claims_text = " of claims" if results.claims else ""
+    verb = "is" if len(open_needs) == 1 else "are"
+    text = f"{len(open_needs)} of {counted(len(needs), noun)}{claims_text} {verb} unclear"
+    if not results.claims and len(open_needs) < len(needs):
         text += _name_unclear(results, [line for line in _list_judged(results) if line.compared.settling])
     likely = [
-        (index, cell, index.rounds_of(cell) + needed.rounds) for index, cell, needed in unclear if needed.is_likely
+        (index, cell, index.rounds_of(cell) + rounds_needed.rounds)
+        for index, cell, rounds_needed in open_needs
+        if rounds_needed.is_likely
     ]
     if not likely:
-        ends = sorted(needed.probability for *_, needed in unclear)
-        least, most = (format.format_chance(end) for end in (ends[0], ends[-1]))
-        up_to = "at most " if "below" in least else f"{least.removeprefix('probability of ')} to "
-        chances = least if least == most else f"probability of {up_to}{most.removeprefix('probability of ')}"
-        pronoun = "it" if len(unclear) == 1 else "each"
+        ends = sorted(rounds_needed.probability for *_, rounds_needed in open_needs)
+        lowest, highest = (format.format_chance(end) for end in (ends[0], ends[-1]))
+        up_to = "at most " if "below" in lowest else f"{lowest.removeprefix('probability of ')} to "
+        chance_text = (
+            lowest if lowest == highest else f"probability of {up_to}{highest.removeprefix('probability of ')}"
+        )
+        pronoun = "it" if len(open_needs) == 1 else "each"
         yield Text(
-            f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chances}.", where=REPORT
+            f"{text}. Even with {MOST_ROUNDS} rounds, {pronoun} would get a verdict with a {chance_text}.", where=REPORT
         )
         return
-    rounds = _find_rounds(results, every)
-    settled = [
+    rounds = _find_rounds(results, needs)
+    settled_cells = [
         (index, cell)
         for index, cell, total in likely
         if rounds is None or (total <= rounds and not index.has_ended(cell))
     ]
-    enough, nouns = len(settled), noun if len(unclear) == 1 else f"{noun}s"
-    which = f"{enough} of these" if enough < len(unclear) else "this" if enough == 1 else "each of these"
+    settled_count, nouns = len(settled_cells), noun if len(open_needs) == 1 else f"{noun}s"
+    which_text = (
+        f"{settled_count} of these"
+        if settled_count < len(open_needs)
+        else "this"
+        if settled_count == 1
+        else "each of these"
+    )
     if rounds is None:
         plan = results.run.plan
         of_claims = " with harness matrix --claim ISSUE --precision 2%" if plan.claims else ""
-        wish = " with a smaller --precision" if plan.precision else of_claims
-        yield Text(f"{text}. --resume adds no rounds for {which} {nouns}: start a new run{wish}.", where=REPORT)
+        suggestion = " with a smaller --precision" if plan.precision else of_claims
+        yield Text(
+            f"{text}. --resume adds no rounds for {which_text} {nouns}: start a new run{suggestion}.", where=REPORT
+        )
         return
-    lookup, cell = settled[0]
-    more = rounds - lookup.rounds_of(cell)
-    seconds = lookup.seconds_for(cell, more)
-    took = f", about {format.duration(seconds)}" if seconds else ""
+    lookup, cell = settled_cells[0]
+    further_rounds = rounds - lookup.rounds_of(cell)
+    seconds = lookup.seconds_for(cell, further_rounds)
+    duration_text = f", about {format.duration(seconds)}" if seconds else ""
     text = (
-        f"{text}. With {rounds} rounds in total ({more} more{took}), the probability of a verdict is at least "
-        f"{format.share(POWER)} for {which} {nouns}"
+        f"{text}. With {rounds} rounds in total ({further_rounds} more{duration_text}), the probability of a verdict "
+        f"is at least {format.share(POWER)} for {which_text} {nouns}"
     )
     if results.machines:
         # a merged run can't be continued
@@ -475,13 +501,15 @@ def suggest_rounds(results: Results) -> Iterator[Block]:
     yield Code(shlex.join(["harness", "matrix", "--resume", folder, "--rounds", str(rounds)]), where=REPORT)
 
 
-def _name_unclear(results: Results, unclear: Sequence[ComparisonLine]) -> str:
+def _name_unclear(results: Results, unclear_lines: Sequence[ComparisonLine]) -> str:
     """Return a clause if no unclear comparison is in the table of the first screen, and the names of a few of them."""
-    shown = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
-    outside = "" if any(line.compared in shown for line in unclear) else ", but not in this table"
-    title = len({line.table.scenario.name for line in unclear}) > 1
-    named = [f"{line.table.scenario.name}: {line.name}" if title else line.name for line in unclear]
-    return outside + (f" ({'; '.join(named)})" if 0 < len(named) <= NAMES else "")
+    compared = [finding.compared for answer in headline.find_leading(results) for finding in answer.findings]
+    note = "" if any(line.compared in compared for line in unclear_lines) else ", but not in this table"
+    has_several_scenarios = len({line.table.scenario.name for line in unclear_lines}) > 1
+    line_names = [
+        f"{line.table.scenario.name}: {line.name}" if has_several_scenarios else line.name for line in unclear_lines
+    ]
+    return note + (f" ({'; '.join(line_names)})" if 0 < len(line_names) <= NAMES else "")
 
 
 def describe_early_end(results: Results) -> Iterator[Block]:
@@ -495,11 +523,11 @@ def describe_early_end(results: Results) -> Iterator[Block]:
 
 
 def command_to_continue(results: Results) -> str:
-    """Return the command that continues a run; empty if all comparisons were settled when its budget ended it."""
-    judged = _list_judged(results)
-    by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
-    is_whole = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
-    if by_budget and is_whole and judged and all(is_settled(line.verdict) for line in judged):
+    """Return the command that continues a run; empty if all verdicts were clear when the budget ended the run."""
+    lines = _list_judged(results)
+    is_ended_by_budget = {stop.reason for stop in results.run.stops.values()} == {StopReason.BUDGET}
+    is_complete = not any(missing.status is Status.INTERRUPTED for missing in results.missing)
+    if is_ended_by_budget and is_complete and lines and all(is_settled(line.verdict) for line in lines):
         return ""
     return run_info.command_to_continue(results.run, find_rounds_to_settle(results))
 
@@ -509,16 +537,16 @@ def find_rounds_to_settle(results: Results) -> int | None:
     return None if results.machines else _find_rounds(results, _list_rounds_needed(results))
 
 
-def _find_rounds(results: Results, every: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
+def _find_rounds(results: Results, needs: Sequence[tuple[Lookup, Cell, RoundsNeeded | None]]) -> int | None:
     """Return the number of rounds that `suggest_rounds` suggests; None if no number is likely to be enough.
 
-    Groups that can't be continued are omitted. The number isn't below the rounds of a group, because `--resume` refuses
-    such a number.
+    Groups that can't be continued are omitted. The number isn't below the number of rounds of any group, because
+    `--resume` refuses such a number.
     """
     totals = sorted(
-        lookup.rounds_of(cell) + needed.rounds
-        for lookup, cell, needed in every
-        if needed and needed.is_likely and not lookup.has_ended(cell)
+        lookup.rounds_of(cell) + rounds_needed.rounds
+        for lookup, cell, rounds_needed in needs
+        if rounds_needed and rounds_needed.is_likely and not lookup.has_ended(cell)
     )
     return max([totals[(len(totals) - 1) // 2], *results.found.rounds.values()]) if totals else None
 
@@ -526,16 +554,16 @@ def _find_rounds(results: Results, every: Sequence[tuple[Lookup, Cell, RoundsNee
 def _list_rounds_needed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims or the comparisons, each with the rounds that it needs for a verdict if it is unclear."""
     if results.claims:
-        return _list_claimed(results)
-    judged = _list_judged(results)
-    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in judged]
+        return _list_claim_rounds(results)
+    lines = _list_judged(results)
+    return [(results.found_of(line.table.quantity), line.compared.cell, line.compared.settling) for line in lines]
 
 
 def _list_judged(results: Results) -> list[ComparisonLine]:
     return [line for table in results.all_tables for line in list_lines(table)]
 
 
-def _list_claimed(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
+def _list_claim_rounds(results: Results) -> list[tuple[Lookup, Cell, RoundsNeeded | None]]:
     """Return the claims in each measured environment, each with the rounds that it needs if it is unclear."""
     return [
         (
@@ -570,44 +598,44 @@ def describe_conditions(results: Results) -> str:
 
 def _describe_intervals(results: Results) -> Iterator[str]:
     """Yield the confidence of the first screen's intervals, and which intervals decide the verdicts."""
-    judged = [line.compared for line in _list_judged(results) if line.compared.ratio.interval]
-    shown = [compared for compared in judged if compared.verdict is not Verdict.DIFFERENT_WORK]
+    with_interval = [line.compared for line in _list_judged(results) if line.compared.ratio.interval]
+    comparable = [compared for compared in with_interval if compared.verdict is not Verdict.DIFFERENT_WORK]
     level = format.level(LEVEL)
-    if len(shown) == 1:
+    if len(comparable) == 1:
         yield f"The interval of the ratio has {level} confidence."
-    elif shown:
-        each = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
+    elif comparable:
+        scope = " of a scenario about one quantity" if len(results.all_tables) > 1 else " of ratios"
         effects = ", and so do all intervals of effects" if attribution.describe_causes(results) else ""
-        yield f"All intervals{each} together have {level} confidence{effects}."
-    count = sum(compared.deciding is not None for compared in shown)
+        yield f"All intervals{scope} together have {level} confidence{effects}."
+    count = sum(compared.deciding is not None for compared in comparable)
     if count:
         yield (
-            f"In {count} of these {len(shown)} comparisons, a narrower interval than the shown one decides the verdict "
-            "(Holm's procedure)."
+            f"In {count} of these {len(comparable)} comparisons, the verdict is decided by a narrower interval than "
+            "the one shown (Holm's procedure)."
         )
 
 
 def describe_control(results: Results, margin: float | None = None) -> str:
-    """Describe the A/A control: whether two identical cells differ, and the bias that half of such runs would find.
+    """Describe the A/A control: whether two identical cells differ, and the bias that half of such runs would detect.
 
     `margin` is a share. The default is the margin of the run.
     """
-    noise, margin = results.control, results.run.plan.margin if margin is None else margin
-    if noise is None:
+    control, margin = results.control, results.run.plan.margin if margin is None else margin
+    if control is None:
         return "No A/A control: no cell was launched twice in a round, so this run's own noise is not known."
-    logs = math.log1p(margin)
-    differed = f"two identical cells differed by {format.format_self_difference(noise.estimate)}"
-    over = f", over {noise.groups} groups" if noise.groups > 1 else ""
-    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}{over}"
-    if noise.beyond(logs):
+    log_margin = math.log1p(margin)
+    differed = f"two identical cells differed by {format.format_self_difference(control.estimate)}"
+    groups_text = f", over {control.groups} groups" if control.groups > 1 else ""
+    text = f"A/A control: {differed}{describe_clock(results.run.plan.clock)}{groups_text}"
+    if control.beyond(log_margin):
         return (
             f"{text}. That is more than the margin of {format.share(margin)}, so no verdicts are given. Measure on a "
             "machine with less interference (see harness doctor), and with more rounds."
         )
-    if noise.estimate.interval is None or not noise.is_check(logs):
+    if control.estimate.interval is None or not control.is_check(log_margin):
         return f"{text}: too few rounds to check for a bias."
-    least = format.share(float(f"{math.expm1(noise.least_bias(logs)):.2g}"))
-    could = f"A bias of {least} would show in half of such runs."
-    if 1.0 in noise.estimate.interval:
-        return f"{text}: no difference is shown. {could}"
-    return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {could}"
+    bias = format.share(float(f"{math.expm1(control.least_bias(log_margin)):.2g}"))
+    sensitivity = f"A bias of {bias} would be detected in half of such runs."
+    if 1.0 in control.estimate.interval:
+        return f"{text}: no difference is shown. {sensitivity}"
+    return f"{text}: more than noise, but not certainly more than the margin of {format.share(margin)}. {sensitivity}"

@@ -38,13 +38,13 @@ def make_sections(results: Results) -> Iterator[Section]:
     """Yield the section on sweeps, with the first crossovers as sentences, and all crossovers in tables."""
     blocks: list[Block] = []
     lines: list[SweepLine] = []
-    for _, members in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
-        pairs = list(members)
-        drawn = [*map(Figure, sweeps_chart.draw(results, pairs[0][0], [sweep for _, sweep in pairs]))]
+    for _, group in groupby(results.sweeps, key=lambda pair: pair[0].scenario.name):
+        pairs = list(group)
+        figures = [*map(Figure, sweeps_chart.draw(results, pairs[0][0], [sweep for _, sweep in pairs]))]
         for table, sweep in pairs:
             blocks += format_heading(results, table.scenario, names.name_sweep(table, sweep), EVERYWHERE)
-            blocks += [*drawn, *_describe_sweep(table, sweep)]
-            drawn, lines = [], [*lines, *_lines(table, sweep)]
+            blocks += [*figures, *_describe_sweep(table, sweep)]
+            figures, lines = [], [*lines, *_list_lines(table, sweep)]
     if lines:
         blocks.append(Text(tabulate("", make_columns(lines[0].table, lines[0].sweep), lines).legend, True))
     if blocks:
@@ -60,12 +60,16 @@ def _describe_sweep(table: ScenarioTable, sweep: MeasuredSweep) -> Iterator[Bloc
     if not sweep.races:
         return
     clauses = describe_comparisons(table, sweep)
-    more = sum(count for _, count in clauses[SENTENCES:])
-    rest = f"{counted(more, 'more comparison')} along {sweep.axis} {'is' if more == 1 else 'are'} in the table."
-    yield Items([*(text for text, _ in clauses[:SENTENCES]), *([rest] if more else [])], where=FILES | Where.DETAILS)
+    omitted_count = sum(count for _, count in clauses[SENTENCES:])
+    verb = "is" if omitted_count == 1 else "are"
+    omitted_note = f"{counted(omitted_count, 'more comparison')} along {sweep.axis} {verb} in the table."
+    yield Items(
+        [*(text for text, _ in clauses[:SENTENCES]), *([omitted_note] if omitted_count else [])],
+        where=FILES | Where.DETAILS,
+    )
     yield Items([text for text, _ in clauses], where=Where.TERMINAL)
     place = ", ".join(filter(None, [table.scenario.title, names.name_sweep(table, sweep)]))
-    yield tabulate(f"Crossings along {sweep.axis}, {place}", make_columns(table, sweep), _lines(table, sweep))
+    yield tabulate(f"Crossings along {sweep.axis}, {place}", make_columns(table, sweep), _list_lines(table, sweep))
 
 
 # In sentences.
@@ -80,9 +84,9 @@ def describe_comparisons(table: ScenarioTable, sweep: MeasuredSweep) -> list[tup
         by_text.setdefault(_describe_crossings(table, sweep, comparison), []).append(
             names.name_sides(table, comparison.column)[2]
         )
-    shared = {text: join_remarks(places) for text, places in by_text.items()}
+    remarks = {text: join_remarks(places) for text, places in by_text.items()}
     return [
-        (f"{text} ({shared[text]})." if shared[text] else f"{text}.", len(places)) for text, places in by_text.items()
+        (f"{text} ({remarks[text]})." if remarks[text] else f"{text}.", len(places)) for text, places in by_text.items()
     ]
 
 
@@ -90,27 +94,29 @@ def _describe_crossings(table: ScenarioTable, sweep: MeasuredSweep, comparison: 
     subject, base, _ = names.name_sides(table, comparison.column)
     if comparison.different:
         return f"{subject} and {base} did different work ({comparison.different}), so no crossing is computed"
-    ahead, behind = (subject, base) if comparison.ahead == comparison.column.side else (base, subject)
+    faster, slower = (subject, base) if comparison.ahead == comparison.column.side else (base, subject)
     if comparison.ahead and not comparison.unclear:
-        first, last = format.size(comparison.sizes[0], sweep), format_amount(comparison.sizes[-1], sweep)
-        once = ", in one round" if comparison.rounds == 1 else ""
-        return f"{ahead} takes less {table.clock.time} than {behind} at every size from {first} to {last}{once}"
-    clauses = [_crossing(crossing, sweep, subject, base, table.clock) for crossing in comparison.crossings]
+        first_size, last_size = format.size(comparison.sizes[0], sweep), format_amount(comparison.sizes[-1], sweep)
+        round_note = ", in one round" if comparison.rounds == 1 else ""
+        sizes = f"from {first_size} to {last_size}{round_note}"
+        return f"{faster} takes less {table.clock.time} than {slower} at every size {sizes}"
+    clauses = [_describe_crossing(crossing, sweep, subject, base, table.clock) for crossing in comparison.crossings]
     if comparison.unclear:
-        where = " and ".join(
+        ranges = " and ".join(
             f"from {format.size(interval.low, sweep)} to {format_amount(interval.high, sweep)}"
             for interval in comparison.unclear
         )
-        clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {where}")
+        clauses.append(f"{'no' if clauses else 'No'} clear difference between {subject} and {base} {ranges}")
     if comparison.ahead:
-        clauses.append(f"elsewhere {ahead} takes less {table.clock.time}")
+        clauses.append(f"elsewhere {faster} takes less {table.clock.time}")
     return "; ".join(clauses)
 
 
-def _crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str, clock: Clock) -> str:
-    before, after = (base, subject) if crossing.rises else (subject, base)
-    sure = format_span(crossing, sweep) or "one round, so no interval"
-    return f"From about {format_amount(crossing.at, sweep)} ({sure}) on, {after} takes less {clock.time} than {before}"
+def _describe_crossing(crossing: Crossing, sweep: MeasuredSweep, subject: str, base: str, clock: Clock) -> str:
+    slower, faster = (base, subject) if crossing.rises else (subject, base)
+    interval = format_span(crossing, sweep) or "one round, so no interval"
+    size = format_amount(crossing.at, sweep)
+    return f"From about {size} ({interval}) on, {faster} takes less {clock.time} than {slower}"
 
 
 def format_amount(size: float, sweep: MeasuredSweep) -> str:
@@ -137,42 +143,46 @@ def _format_ends(interval: Interval, sweep: MeasuredSweep) -> tuple[str, str]:
 
 
 def describe_devices(results: Results) -> list[str]:
-    """Return a sentence for each comparison of devices along a sweep: the size from which on a device is faster.
+    """Return a sentence for each comparison of devices along a sweep: the size at and above which a device is faster.
 
     Unlike crossovers, the sentence contains only measured sizes, and is based on their verdicts.
     """
-    several = len({id(table) for table, _ in results.sweeps}) > 1
+    has_several_tables = len({id(table) for table, _ in results.sweeps}) > 1
     texts: dict[str, list[str]] = {}
     for table, sweep in results.sweeps:
-        for race in sweep.races:
-            if race.column.comparison and race.column.comparison.along == DEVICE:
-                where = [names.name_table(table) if several else "", names.name_sides(table, race.column)[2]]
-                where += [names.name_sweep(table, sweep)]
-                texts.setdefault(_compare_devices(sweep, race), []).append(join_remarks(where))
+        for comparison in sweep.races:
+            if comparison.column.comparison and comparison.column.comparison.along == DEVICE:
+                place_parts = [
+                    names.name_table(table) if has_several_tables else "",
+                    names.name_sides(table, comparison.column)[2],
+                ]
+                place_parts += [names.name_sweep(table, sweep)]
+                texts.setdefault(_compare_devices(sweep, comparison), []).append(join_remarks(place_parts))
     return [f"{text} ({'; '.join(places)})." if any(places) else f"{text}." for text, places in texts.items() if text]
 
 
-def _compare_devices(sweep: MeasuredSweep, race: SweepComparison) -> str:
+def _compare_devices(sweep: MeasuredSweep, comparison: SweepComparison) -> str:
     """Return which device is faster at which sizes, without a period at the end; empty if no device is faster."""
-    assert race.column.other is not None
-    subject, base = (f"the {side.axes[DEVICE].upper()}" for side in (race.column.side, race.column.other))
-    runs = [(verdict, list(run)) for verdict, run in groupby(race.verdicts, lambda entry: entry.verdict)]
-    clear = [verdict for verdict, _ in runs if verdict in (Verdict.FASTER, Verdict.SLOWER)]
-    last, at_last = runs[-1]
-    if not clear:
+    assert comparison.column.other is not None
+    subject, base = (f"the {side.axes[DEVICE].upper()}" for side in (comparison.column.side, comparison.column.other))
+    runs = [(verdict, list(run)) for verdict, run in groupby(comparison.verdicts, lambda entry: entry.verdict)]
+    clear_verdicts = [verdict for verdict, _ in runs if verdict in (Verdict.FASTER, Verdict.SLOWER)]
+    last_verdict, last_entries = runs[-1]
+    if not clear_verdicts:
         return ""
     if len(runs) == 1:
-        first_size, last_size = (format.size(at_last[place].size, sweep) for place in (0, -1))
-        return f"{capitalize(subject)} is {last} than {base} for every {sweep.axis} from {first_size} to {last_size}"
-    if clear.count(last) != 1:
+        first_size, last_size = (format.size(last_entries[index].size, sweep) for index in (0, -1))
+        sizes = f"for every {sweep.axis} from {first_size} to {last_size}"
+        return f"{capitalize(subject)} is {last_verdict} than {base} {sizes}"
+    if clear_verdicts.count(last_verdict) != 1:
         return f"{capitalize(subject)} compared with {base}: {_list_verdicts(runs, sweep)}"
-    text = f"From {format_amount(at_last[0].size, sweep)} on, {subject} is {last} than {base}"
-    if len(clear) == 1:
+    text = f"From {format_amount(last_entries[0].size, sweep)} on, {subject} is {last_verdict} than {base}"
+    if len(clear_verdicts) == 1:
         return f"{text} ({_list_verdicts(runs[:-1], sweep)})"
-    place = max(place for place, (verdict, _) in enumerate(runs[:-1]) if verdict in clear)
-    low, high = (format_amount(size, sweep) for size in (runs[place][1][-1].size, at_last[0].size))
-    between = f"; {_list_verdicts(runs[place + 1 : -1], sweep)}" if runs[place + 1 : -1] else ""
-    return f"{text}. The crossover is between {low} ({runs[place][0]}) and {high}{between}"
+    index = max(index for index, (verdict, _) in enumerate(runs[:-1]) if verdict in clear_verdicts)
+    low, high = (format_amount(size, sweep) for size in (runs[index][1][-1].size, last_entries[0].size))
+    middle_text = f"; {_list_verdicts(runs[index + 1 : -1], sweep)}" if runs[index + 1 : -1] else ""
+    return f"{text}. The crossover is between {low} ({runs[index][0]}) and {high}{middle_text}"
 
 
 def _list_verdicts(runs: Sequence[tuple[Verdict | None, Sequence[SizeVerdict]]], sweep: MeasuredSweep) -> str:
@@ -205,8 +215,8 @@ def make_columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[Swee
         Column(
             "interval",
             lambda line: format_span(line.crossing, line.sweep) if line.crossing else "",
-            legend="The interval contains the sizes at which t tests over the rounds, together at "
-            f"{format.level(LEVEL)}, don't reject equal times (Fieller 1954). If it reaches the end of the sweep, it "
+            legend="The interval contains the sizes at which t tests over the rounds don't reject equal times, "
+            f"with a joint level of {format.level(LEVEL)} (Fieller 1954). If it reaches the end of the sweep, it "
             "is open on that side.",
             is_optional=True,
         ),
@@ -216,11 +226,11 @@ def make_columns(table: ScenarioTable, sweep: MeasuredSweep) -> list[Column[Swee
             legend="The margin doesn't apply along a sweep: every significant difference counts.",
             is_optional=True,
         ),
-        Column("remarks", _remark, is_optional=True),
+        Column("remarks", _make_remark, is_optional=True),
     ]
 
 
-def _lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
+def _list_lines(table: ScenarioTable, sweep: MeasuredSweep) -> Sequence[SweepLine]:
     """Return a line for each crossover, and a line for each comparison without a crossover."""
     return [
         SweepLine(table, sweep, comparison, crossing)
@@ -240,15 +250,15 @@ def _name_ahead(line: SweepLine, *, before: bool) -> str:
     return subject if crossing.rises is not before else base
 
 
-def _remark(line: SweepLine) -> str:
+def _make_remark(line: SweepLine) -> str:
     comparison, sweep = line.comparison, line.sweep
-    unclear = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
-    first, last = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
+    unclear_ranges = " and from ".join(" to ".join(_format_ends(interval, sweep)) for interval in comparison.unclear)
+    first_size, last_size = (format.size(size, sweep) for size in (comparison.sizes[0], comparison.sizes[-1]))
     return join_remarks(
         [
             f"different work: {comparison.different}" if comparison.different else "",
-            f"no crossing from {first} to {last}" if comparison.ahead and not comparison.unclear else "",
-            f"unclear from {unclear}" if unclear else "",
+            f"no crossing from {first_size} to {last_size}" if comparison.ahead and not comparison.unclear else "",
+            f"unclear from {unclear_ranges}" if unclear_ranges else "",
             "one round: no interval" if comparison.rounds == 1 and not comparison.different else "",
         ]
     )

@@ -12,21 +12,21 @@ LAUNCHES = 50
 
 
 def make_sections(results: Results) -> Iterator[Section]:
-    """Yield the section on launches with unsaved artifacts; nothing if all were saved."""
-    lost = [launch for launch in results.launches if launch.not_kept]
-    if not lost:
+    """Yield the section on launches with unsaved artifacts; nothing if all artifacts were saved."""
+    unsaved = [launch for launch in results.launches if launch.not_kept]
+    if not unsaved:
         return
-    text = f"{counted(len(lost), 'launch')} left unsaved artifacts. For their names, see details.md and report.html."
+    text = f"{counted(len(unsaved), 'launch')} left unsaved artifacts. For their names, see details.md and report.html."
     columns: list[Column[Launch]] = [
         Column("cell", lambda launch: str(launch.cell), is_label=True),
         Column("round", lambda launch: str(launch.round or "pilot")),
-        Column("not kept", lambda launch: "; ".join(launch.not_kept)),
+        Column("not saved", lambda launch: "; ".join(launch.not_kept)),
     ]
     yield Section(
         "Unsaved artifacts",
         "not-kept",
         [
             Text(text, True, where=Where.PASTE | Where.TERMINAL),
-            tabulate("Unsaved artifacts", columns, lost[:LAUNCHES], noun="launch"),
+            tabulate("Unsaved artifacts", columns, unsaved[:LAUNCHES], noun="launch"),
         ],
     )

@@ -100,7 +100,7 @@ def test_more_panels_than_there_is_room_for_are_told():
     times = {cell: each for dtype in many for cell, each in seconds(CROSSING, dtype=dtype).items()}
     made = chart(times, count=1, of=swept(axes=axes))
     assert len(made.specification["concat"]) == PANELS
-    assert f"Only {PANELS} of {PANELS + 3} panels are drawn: the first." in made.words.notes
+    assert f"Only {PANELS} of {PANELS + 3} panels are drawn: the first ones." in made.words.notes
 
 
 def test_more_curves_than_shapes_are_told():
@@ -116,7 +116,7 @@ def test_more_curves_than_shapes_are_told():
     }
     made = chart(times, of=of)
     assert len({each["series"] for each in values(made, "line")}) == CURVES
-    assert f"Only {CURVES} of 8 curves are drawn: the first." in made.words.notes
+    assert f"Only {CURVES} of 8 curves are drawn: the first ones." in made.words.notes
 
 
 def test_only_crossings_of_drawn_curves_are_marked():

@@ -61,7 +61,7 @@ def test_what_stands_for_a_picture_says_its_content():
     assert effects.startswith("Chart of the effect of each change in step, 6 effects: from 0.")
     assert "×, slower (" in effects
     assert course.startswith("Chart of 50 launches of step in order of time: none more than 3 % from ")
-    assert phases.startswith("Chart of the phases before the steady state of 8 cells of step, most of it import: ")
+    assert phases.startswith("Chart of the phases before the steady state of 8 cells of step, mostly import. Total: ")
 
 
 def test_words_are_sentences():

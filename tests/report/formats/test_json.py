@@ -210,7 +210,7 @@ def test_other_quantities_are_told_with_what_they_are() -> None:
 def test_claims_are_told_with_what_they_rest_on() -> None:
     results = Results(run([WORSE, BETTER], scenarios=[claimed_scenario()]), rounds({WORSE: 0.03, BETTER: 0.01}))
     (claim,) = json.loads(render(results))["claims"]
-    assert claim["text"].startswith("T#33487 says: ")
+    assert claim["text"].startswith("T#33487 reports: ")
     assert (claim["issue"], claim["url"][:38]) == ("T#33487", "https://github.com/tensorflow/tensorfl")
     result = claim["result"]
     assert (result["scenario"], result["at"]["outcome"], result["claim"]["ratio"]) == ("step", "confirmed", [2.0, 4.0])

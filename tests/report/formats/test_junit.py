@@ -100,7 +100,7 @@ def test_what_became_of_a_comparison() -> None:
     [
         # unclear, with what would settle it
         (0.0103, 5, (1, 1), [": unclear, "]),
-        (0.01, 5, (6, 5), [": different work; size: 1 apart (tf1.14, tf2.0)"]),
+        (0.01, 5, (6, 5), [": different work; size: difference of 1 (tf1.14, tf2.0)"]),
         (0.01, 2, (1, 1), [": no verdict, ", "; too few rounds"]),
     ],
 )
@@ -149,4 +149,4 @@ def test_a_claim_passes_whatever_its_answer_is_and_tells_it(seconds: float | Non
     SCHEMA.validate(text)
     case = cases(text)["T#33487: fit takes three times as long in eager mode"]
     assert outcome(case) == expected
-    assert "".join(case.itertext()).strip().startswith("T#33487 says: fit takes three times")
+    assert "".join(case.itertext()).strip().startswith("T#33487 reports: fit takes three times")

@@ -57,7 +57,7 @@ def test_many_comparisons_and_reasons_are_cut() -> None:
     launches += [broken(of, Status.FAILED, error=f"reason {of.axes['call']}") for of in lost]
     text = render(Results(run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), launches))
     assert len(rows(text)) == COMPARISONS
-    assert "10 more such comparisons in the report." in text
+    assert "The report contains 10 more such comparisons." in text
     assert text.count("- **failed**") == ABSENCES
     assert "- and 22 more reasons why cells have no result" in text
     assert len(text.splitlines()) < 60

@@ -149,7 +149,7 @@ def test_a_shape_has_its_remarks(uneven, outliers, remark):
 
 def test_a_step_that_changes_is_remarked_and_drawn():
     assert column(shape(growing(cell())), "remarks") == [
-        "time per step depends on how many came before: 10.5 ms at the 61st step, 29.5 ms at the 241st"
+        "time per step depends on the number of earlier steps: 10.5 ms at the 61st step, 29.5 ms at the 241st"
     ]
 
 

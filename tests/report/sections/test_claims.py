@@ -16,7 +16,7 @@ from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, launch, rounds, run
 from tests.report.sections import reading
 
-SAID = "T#33487 says: fit takes three times as long in eager mode. "
+SAID = "T#33487 reports: fit takes three times as long in eager mode. "
 
 
 def made(launches: Sequence[Launch], *said: Claim, **changes: Any) -> Results:
@@ -165,7 +165,7 @@ def test_bytes_and_seconds_are_those_of_one_side() -> None:
     points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
     leak = [launch(WORSE, 0.01, number, memory=points) for number in range(1, 4)]
     assert sentence(made(leak, LEAK)) == (
-        "K#13118 says: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (5,000 to 5,000) (fit); "
+        "K#13118 reports: fit leaks. Confirmed: in tf2.0, each call of eager keeps 5,000 B (5,000 to 5,000) (fit); "
         "claimed: 1,000 to 20,000 B per call."
     )
     claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")

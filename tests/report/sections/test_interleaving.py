@@ -75,7 +75,7 @@ def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_
     (warning,) = interleaving.list_warnings(made)
     assert warning.startswith("Interleaving affects the results: without interleaving, the ratio of ")
     assert " as large, and 1 more ratio changes too." in warning
-    assert "The intervals of these ratios are wider to include this." in warning
+    assert "The intervals of these ratios are wider to include this effect." in warning
     assert warning.endswith("--interleave launches.")
     assert "; other effects on a ratio of more than" in interleaving.describe_checks(made)
     said = {line.name: scenarios.make_remark(made, line.compared) for line in list_lines(made.tables[0])}

@@ -104,7 +104,7 @@ def test_a_number_from_some_of_the_launches_says_so():
     launches = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]
     assert (
         only(run([cell()]), launches)["why"]
-        == "60 s (This concerns only some launches. The result is from the other launches.)"
+        == "60 s (Only some launches have no result. The result is from the other launches.)"
     )
 
 
@@ -114,13 +114,13 @@ def test_the_error_output_is_folded_in_the_details_and_the_report_says_where_it_
     assert summaries(found, Where.DETAILS) == ["End of the error output: oom, step"]
     assert [block.text for block in everything(found) if isinstance(block, Code)] == ["allocating\nKilled"]
     assert summaries(found, PASTED) == []
-    assert texts(found, Where.PASTE) == ["Their error output is in details.md and report.html."]
+    assert texts(found, Where.PASTE) == ["The error output of these launches is in details.md and report.html."]
 
 
 def test_of_many_ends_of_error_output_the_others_are_counted():
     found = many(OUTPUTS + 2)
     assert len(summaries(found)) == OUTPUTS
-    assert texts(found, Where.DETAILS) == ["The error output of 2 more is in launches.jsonl."]
+    assert texts(found, Where.DETAILS) == ["The error output for 2 more reasons is in launches.jsonl."]
 
 
 @pytest.mark.parametrize("where", [Where.PASTE, Where.TERMINAL])
@@ -128,7 +128,7 @@ def test_of_many_reasons_the_report_has_the_first_and_counts_the_others(where):
     found = many(REASONS + 2)
     (table,) = all_tables(found, where)
     assert column(table, "why") == [f"error {index}" for index in range(REASONS)]
-    assert texts(found, where)[0] == "2 more reasons: in details.md and report.html."
+    assert texts(found, where)[0] == "2 more reasons are in details.md and report.html."
     (rest,) = all_tables(found, Where.DETAILS)
     assert column(rest, "why") == [f"error {REASONS}", f"error {REASONS + 1}"]
 

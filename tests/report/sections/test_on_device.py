@@ -70,7 +70,7 @@ def test_a_reader_has_the_table_and_what_it_means(where):
     section = made(on_device.make_sections, RUN, BOUND)
     assert all_tables(section, where)
     (legend,) = told(section, where, notes=True)
-    assert legend.startswith("From some untimed calls under TensorFlow's profiler")
+    assert legend.startswith("The numbers come from untimed calls under TensorFlow's profiler")
     assert "Kernels: the share of a step in which at least one kernel ran." in legend
 
 
@@ -114,7 +114,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(old, new,
 
 def test_two_cells_are_named_in_the_answer():
     (said,) = on_device.list_warnings(Results(RUN, launches({OLD: seen(0.071), NEW: seen(0.12)})))
-    assert said.startswith("In tf2.0 graph kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of such")
+    assert said.startswith("In tf2.0 graph, kernels ran in 12 % of a step, in tf1.14 graph in 7.1 %: the ratios of")
 
 
 def test_the_answer_says_what_such_a_ratio_is_of():
@@ -123,7 +123,7 @@ def test_the_answer_says_what_such_a_ratio_is_of():
     ]
     notes = [block.words for block in alert.blocks]
     assert (
-        "In tf1.14 graph kernels ran in 7.1 % of a step: the ratios of such cells show how fast the CPU launches "
+        "In tf1.14 graph, kernels ran in 7.1 % of a step: the ratios of such cells show how fast the CPU launches "
         "kernels, not how fast the GPU is."
     ) in notes
     assert list(on_device.list_warnings(Results(RUN, launches({OLD: seen(0.6), NEW: seen(0.9)})))) == []
@@ -135,7 +135,7 @@ def test_of_many_launch_bound_cells_the_answer_tells_how_many():
     found = [replace(each, resources=seen(shares[each.cell])) for each in rounds(dict.fromkeys(several, 0.01), count=1)]
     (said,) = on_device.list_warnings(Results(run(several), found))
     assert said.startswith(
-        "In 3 of 4 compared cells kernels ran in less than 50 % of a step (3 % to 41 %): the ratios of"
+        "In 3 of 4 compared cells, kernels ran in less than 50 % of a step (3 % to 41 %): the ratios of"
     )
 
 

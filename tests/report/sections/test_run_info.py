@@ -179,7 +179,7 @@ def test_locked_clocks_are_told_with_what_was_read_of_them():
     loading = {**seen, "gpu_steady": 0.0, "gpu_sm_clock_least_mhz": 300.0}
     launches = [launch(cell(), resources=seen), launch(cell(), number=2, resources=loading)]
     assert items(asked, launches)["GPU clocks:"] == (
-        "GPU clocks: locked for the run, to 1410 MHz; while steps were timed they were 1395 to 1408 MHz."
+        "GPU clocks: locked for the run, to 1410 MHz; the clocks were 1395 to 1408 MHz while steps were timed."
     )
     steady = {**seen, "gpu_sm_clock_mhz": 1395.0}
     assert items(asked, [launch(cell(), resources=steady)])["GPU clocks:"].endswith("they were 1395 MHz.")
@@ -300,7 +300,7 @@ def ended(*stops, **asked):
         (
             [Stop(StopReason.PRECISION, 3), Stop(StopReason.PRECISION, 8)],
             {"precision": 0.02, "rounds": 100},
-            "A settled verdict or ±2 % ended the run after 3 and 8 rounds (planned: at most 100 rounds).",
+            "A clear verdict or ±2 % ended the run after 3 and 8 rounds (planned: at most 100 rounds).",
             "",
         ),
         (

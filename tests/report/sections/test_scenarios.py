@@ -147,7 +147,7 @@ def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
     ended = {group.name: Stop(StopReason.PRECISION, 5) for group in asked.plan.groups}
     _, words = made(replace(asked, stops=ended), rounds(SECONDS))
     assert any(
-        each.startswith("A group ended when each comparison was known to ±2 % or its verdict was") for each in words
+        each.startswith("A group ended when the interval of each comparison was within ±2 % or its") for each in words
     )
 
 

@@ -59,7 +59,7 @@ def test_the_output_s_first_line_that_differs_is_quoted():
 def test_memory_and_numbers_that_it_prints_follow():
     of = made(PEAK, PRINTED + "n")
     told = scripts.describe_scripts(results(of))
-    assert told[2] == "At its peak it takes 1.00× (1.00 to 1.00) as much memory in tf2.0 as in tf1.14."
+    assert told[2] == "The peak memory is 1.00× (1.00 to 1.00) as large in tf2.0 as in tf1.14."
     assert told[3] == "The printed `n` is 2.00× (2.00 to 2.00) as large in tf2.0 as in tf1.14: 6 and 3."
 
 
@@ -116,7 +116,7 @@ def test_where_steps_of_it_are_timed_these_come_first():
     phases = {WHOLE: (1.0, 1.0), OWN: (1.0, 1.0), "first call": (0.1, 0.3), "import": (0.0, 0.0)}
     step, whole, _ = scripts.describe_scripts(results(made("first call", WHOLE, OWN), **phases))
     assert step.startswith("A step of mine.py takes 2.00× (2.00 to 2.00) as long in tf2.0 as in tf1.14")
-    assert step.endswith("; its first call 3.00× (3.00 to 3.00).")
+    assert step.endswith("; its first call takes 3.00× (3.00 to 3.00) as long.")
     assert whole == "mine.py takes as long in tf2.0 as in tf1.14, within 3 %."
 
 
@@ -210,4 +210,4 @@ def test_of_what_is_not_clear_the_rounds_that_would_settle_it_are_said():
 def test_a_control_that_differs_from_itself_is_said_with_its_number_and_what_to_do():
     told = noisy(0.20, 0.21, 0.19, control=(0.12, 0.13, 0.125))
     assert "; no verdict, because two launches of the same cell differed by 13 ± 2 %: " in told
-    assert told.endswith("run it again without other work on the machine, and with --rounds 6.")
+    assert told.endswith("run the script again without other work on the machine, and with --rounds 6.")

@@ -256,7 +256,9 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals():
         1:3
     ]
     assert table.lines[0].entries[0].text == "eager"
-    assert under.words == "Verdicts that a narrower interval than the shown one decides: eager: 1.25 to 2.50."
+    assert under.words == (
+        "Verdicts that are decided by a narrower interval than the one in the table: eager: 1.25 to 2.50."
+    )
 
 
 def test_pythons_are_told_where_they_differ():
@@ -545,7 +547,10 @@ def test_growth_of_which_rows_differ_in_sign_is_told_from_less_to_more():
     def finding(value):
         return Finding(None, Difference(value, 5), None, None)
 
-    told = [summary._bytes([finding(value) for value in values]) for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))]
+    told = [
+        summary._format_byte_range([finding(value) for value in values])
+        for values in ((-5.0, 120.0), (-7.0,), (3.0, 40.0))
+    ]
     assert told == ["5.00 B less to 120 B more", "7.00 B less", "3.00 B to 40.0 B more"]
 
 

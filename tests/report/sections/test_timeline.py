@@ -42,13 +42,13 @@ def test_a_run_without_stops_says_what_was_planned():
         (
             [Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 2)],
             {"precision": 0.02, "budget_seconds": 600.0},
-            "1 group stopped after 8 rounds, settled or at ±2 %; 1 group stopped when the budget of 10 min ended, "
-            "after 2 rounds: no interval is checked before round 3",
+            "1 group stopped after 8 rounds, with clear verdicts or at ±2 %; 1 group stopped when the budget of 10 min "
+            "ended, after 2 rounds: no interval is checked before round 3",
         ),
         (
             [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8)],
             {"precision": 0.025},
-            "every group stopped after 8 and 11 rounds, settled or at ±2.5 %",
+            "every group stopped after 8 and 11 rounds, with clear verdicts or at ±2.5 %",
         ),
         (
             [Stop(StopReason.INTERRUPTED, 1), Stop(StopReason.NO_NUMBERS, 0)],
