@@ -29,9 +29,9 @@ from harness.session.request import ProfileRequest
 class Suspicion:
     """Suspected changes, and the runs before and after each of them.
 
-    These are the last run before the change and the first run after it that have a result. For a release line, both
-    runs are two points further away. The place of a change is only known to within two points, and a search between
-    these runs finds the version.
+    `sides` are the last run with a result before the change, and the first run with a result after it. For a release
+    line, both runs are two points further away, because the place of a change is only known to within two points. A
+    search between these runs finds the version.
     """
 
     suspected: Sequence[SeriesFinding]
@@ -45,15 +45,15 @@ class Suspicion:
         sides = {}
         for finding in suspected:
             points = series[finding.key].points
-            at = next(place for place, point in enumerate(points) if point.run == finding.since)
+            change_index = next(place for place, point in enumerate(points) if point.run == finding.since)
             # skip runs without a result: the software may have changed in one of them
-            earlier = [point for point in points[:at] if point.log_ratio is not None]
-            later = [point for point in points[at:] if point.log_ratio is not None]
-            far = NEAR if parse_line(finding.key.environment) else 0
-            before, after = earlier[-1 - far :][0], later[: 1 + far][-1]
-            of_runs = [history.summary(point.run) for point in (before, after)]
-            if of_runs[0] and of_runs[1]:
-                sides[_make_place_key(finding)] = of_runs[0], of_runs[1]
+            earlier = [point for point in points[:change_index] if point.log_ratio is not None]
+            later = [point for point in points[change_index:] if point.log_ratio is not None]
+            distance = NEAR if parse_line(finding.key.environment) else 0
+            before, after = earlier[-1 - distance :][0], later[: 1 + distance][-1]
+            summaries = [history.summary(point.run) for point in (before, after)]
+            if summaries[0] and summaries[1]:
+                sides[_make_place_key(finding)] = summaries[0], summaries[1]
         return cls(suspected, sides)
 
     def refuse(self) -> None:
@@ -77,56 +77,56 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     if not asked.suspected:
         say("No change is suspected.")
         return Exit.OK
-    here, is_slower, is_undecided = load_machine(), False, False
-    for some in confirming.group_findings(asked.suspected):
-        cell, since = escape(some[0].key.cell), some[0].since
-        heard = ProgressPrinter()
+    machine, is_slower, is_undecided = load_machine(), False, False
+    for group in confirming.group_findings(asked.suspected):
+        cell, first_run = escape(group[0].key.cell), group[0].since
+        printer = ProgressPrinter()
         try:
-            if some[0].key.machine != here.id:
+            if group[0].key.machine != machine.id:
                 raise UsageError(
-                    f"The change was measured on another machine ({some[0].key.machine}). This machine is {here.id}.",
+                    f"The change was measured on another machine ({group[0].key.machine}). This machine is "
+                    f"{machine.id}.",
                     "Run this command on that machine.",
                 )
-            before, after = asked.sides[_make_place_key(some[0])]
-            question = confirming.plan_confirmation(some, before, after, usual, scripts)
+            before, after = asked.sides[_make_place_key(group[0])]
+            question = confirming.plan_confirmation(group, before, after, usual, scripts)
             planned = session.plan(question.request)
-            say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
-            with handle_signals(heard.announce_stop):
-                ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+            say(f"Measuring both sides of {counted(len(group), 'change')} since {first_run}: {cell}")
+            with handle_signals(printer.announce_stop):
+                ended = session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
-            say(f"Not confirmed: {cell} since {since}. {error}")
+            say(f"Not confirmed: {cell} since {first_run}. {error}")
             is_undecided = True
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
-        decided = confirming.decide_all(question, ended.results, usual.margin)
+        decisions = confirming.decide_all(question, ended.results, usual.margin)
         # the search takes minutes, and a job can be killed during it
-        _store_decisions(decided)
+        _store_decisions(decisions)
         worst = max(
-            (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
+            (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
         is_stopped = False
         has_search = usual.search and not question.is_file
         if worst and worst.ratio > 1.0 and worst.versions and has_search:
-            located: dict[str, Any] = {}
+            search_result: dict[str, Any] = {}
             try:
-                located |= _locate_change(worst, question, usual, heard, wait=wait)
-                located |= _profile_change(replace(worst, **located), question, usual, heard, wait=wait)
+                search_result |= _locate_change(worst, question, usual, printer, wait=wait)
+                search_result |= _profile_change(replace(worst, **search_result), question, usual, printer, wait=wait)
             except KeyboardInterrupt:
                 is_stopped = True
-            decided = [
-                (finding, replace(entry, **located) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
-                for finding, entry in decided
+            decisions = [
+                (finding, replace(entry, **search_result) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
+                for finding, entry in decisions
             ]
-            _store_decisions(decided)
-        for finding, decision in decided:
+            _store_decisions(decisions)
+        for finding, decision in decisions:
             if decision is None:
                 is_undecided = True
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
-                why = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
-                tell(
-                    f"Still suspected: {escape(finding.key.cell)}. The run in {ended.folder} has no clear verdict {why}"
-                )
+                cause = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
+                name = escape(finding.key.cell)
+                tell(f"Still suspected: {name}. The run in {ended.folder} has no clear verdict {cause}")
                 continue
             tell(_describe_decision(finding, decision, ended.folder))
             is_slower |= decision.confirmed and decision.ratio > 1.0
@@ -226,9 +226,9 @@ def _make_place_key(finding: SeriesFinding) -> str:
 def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
     verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
-    since = f"suspected: {finding.ratio:.3f}× since {finding.since}"
+    suspicion = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
     between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
     measured = f"{escape(finding.key.cell)} takes {interval} as long as before"
-    return f"{verdict}: {measured}, measured side by side ({since}).{between} See {folder}"
+    return f"{verdict}: {measured}, measured side by side ({suspicion}).{between} See {folder}"

@@ -59,7 +59,7 @@ def report(
     if output and not format:
         raise UsageError("--output needs --format.", "For example: --format json --output report.json")
     if full and format:
-        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit one of them.")
+        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit --full or --format.")
     if run is None:
         (run,) = session.find_newest_runs()
         say(f"The newest run: {run}")
@@ -88,27 +88,27 @@ def show(
     from harness.report.sections import run_info, summary  # noqa: PLC0415
 
     if tables:
-        shown = [section for section in written.sections if not only or section.anchor in only]
+        shown_sections = [section for section in written.sections if not only or section.anchor in only]
         # the answer comes last, because the end of the output stays on the screen
-        terminal.show(sorted(shown, key=lambda section: section.anchor == "answer"))
+        terminal.show(sorted(shown_sections, key=lambda section: section.anchor == "answer"))
         sys.stdout.flush()
-    early = run_info.describe_early_end(results.run, results.launches)
-    if early and end:
+    early_end = run_info.describe_early_end(results.run, results.launches)
+    if early_end and end:
         # the table above ends with a command to continue
-        is_above = tables and summary.find_rounds_to_settle(results) is not None
-        command = "" if is_above else summary.command_to_continue(results)
+        has_command_above = tables and summary.find_rounds_to_settle(results) is not None
+        command = "" if has_command_above else summary.command_to_continue(results)
         # on a separate line, so that the user can copy it
-        say(f"{early} To continue the run:\n    {command}" if command else early)
+        say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
     first, *others = [path for path in written.files if path.parent.name != "charts"]
-    beside = f" (and {', '.join(path.name for path in others)})" if others else ""
-    say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")
+    other_names = f" (and {', '.join(path.name for path in others)})" if others else ""
+    say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{other_names}")
 
 
 def save(path: Path, data: bytes) -> None:
     """Write a file completely or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # probably a typing error
         raise CannotRunHereError(
-            f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create it first."
+            f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create the folder first."
         )
     try:
         write_atomically(path, data)

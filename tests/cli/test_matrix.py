@@ -345,8 +345,8 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     asked = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--dry-run")
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
     assert (
-        "Before that, 2 local environments are prepared: old, new. Downloads of up to 0.6 GB take about 50 s at "
-        "100 Mbit/s." in harness(*asked, **cache).stdout
+        "Before the first launch, 2 local environments are prepared: old, new. Downloads of up to 0.6 GB take about "
+        "50 s at 100 Mbit/s." in harness(*asked, **cache).stdout
     )
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
