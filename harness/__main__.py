@@ -15,8 +15,8 @@ def main() -> None:
         sys.exit(130)  # Exit.INTERRUPTED
     if sys.platform == "win32":
         print(
-            "harness: The harness needs Linux, and this computer runs Windows.\n"
-            "Use WSL 2: every command works in its Linux, and Docker Desktop can run the containers.",
+            "harness: harness needs Linux, but this computer runs Windows.\n"
+            "Use WSL 2: every command works there, and Docker Desktop can run the containers.",
             file=sys.stderr,
         )
         sys.exit(4)  # Exit.CANNOT_RUN_HERE

@@ -124,7 +124,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             if decision is None:
                 is_undecided = True
                 failed = any(launch.status is not Status.OK for launch in ended.results.launches)
-                cause = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
+                failure = "because launches failed. Its report shows the reasons."
+                cause = failure if failed else "yet. Increase --rounds."
                 name = escape(finding.key.cell)
                 tell(f"Still suspected: {name}. The run in {ended.folder} has no clear verdict {cause}")
                 continue

@@ -150,7 +150,7 @@ def _list_lines(scenario: "Scenario", description: Mapping[str, Any]) -> Iterato
     )
     yield from _list_section("expected observations, according to the source", format_columns(list(expectations)))
     yield ""
-    yield f"cells per environment, of {description['cells']} cells with all values of each axis"
+    yield f"cells per environment, of the {description['cells']} cells with all values of each axis"
     yield from _list_rows(description["environments"], description["cells"])
 
 

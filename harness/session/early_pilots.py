@@ -29,7 +29,7 @@ class Pilots:
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
         self._planned, self._run, self._backend, self._jobs = planned, run, backend, jobs
-        self._kept = _MemoryStore()
+        self._memory_store = _MemoryStore()
 
     @staticmethod
     def can_run_early(plan: Plan) -> bool:
@@ -45,10 +45,10 @@ class Pilots:
 
         Raises the errors of launching.
         """
-        plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
-        walk = RunExecutor(
+        plan, start, earlier_count = self._planned.plan, monotonic(), len(self._memory_store.launches)
+        executor = RunExecutor(
             plan,
-            self._kept,
+            self._memory_store,
             self._backend,
             self._planned.requirements,
             self._jobs,
@@ -57,17 +57,17 @@ class Pilots:
             watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
         with hold_run_lock(self._run), cpus.keep_process_off(plan.limits.cpus):
-            for part in _plan_pilots(plan, environment):
+            for pilot_plan in _plan_pilots(plan, environment):
                 if is_making():  # a pilot during builds doesn't make the run longer
-                    replace(walk, plan=part).run([])
-        count = len(self._kept.launches) - before
+                    replace(executor, plan=pilot_plan).run([])
+        count = len(self._memory_store.launches) - earlier_count
         if count:
-            message = f"{counted(count, 'pilot')} in {monotonic() - begun:.0f} s, while other images are prepared"
+            message = f"{counted(count, 'pilot')} in {monotonic() - start:.0f} s, while other images are prepared"
             progress(PreparationStep(environment, message, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store the launches in the folder of the run, which has started, and return them."""
-        return self._kept.store(folder)
+        return self._memory_store.store(folder)
 
 
 def _plan_pilots(plan: Plan, environment: str) -> Iterator[Plan]:
@@ -75,8 +75,8 @@ def _plan_pilots(plan: Plan, environment: str) -> Iterator[Plan]:
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell.environment == environment]
         if cells:
-            alone = replace(group, cells=cells, control=None)
-            yield replace(plan, groups=[alone], rounds=0, claims=[], budget_seconds=None)
+            pilot_group = replace(group, cells=cells, control=None)
+            yield replace(plan, groups=[pilot_group], rounds=0, claims=[], budget_seconds=None)
 
 
 class _PilotReporter(WalkListener):

@@ -87,11 +87,11 @@ class _Times:
     @classmethod
     def median(cls, launches: Sequence[Launch]) -> Self:
         """Return the medians of the launches' durations."""
-        whole = statistics.median(launch.seconds for launch in launches)
+        total = statistics.median(launch.seconds for launch in launches)
         warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
         measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
         observes = all(launch.role is Role.PILOT for launch in launches)
-        return cls(max(0.0, whole - warmup - measure), warmup, measure, observes)
+        return cls(max(0.0, total - warmup - measure), warmup, measure, observes)
 
     def seconds(self, sampling: Sampling) -> float:
         """Return the duration of a launch with this sampling."""
@@ -122,8 +122,8 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     )
     seconds = _estimate_seconds(plan, times, slots)
     is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
-    first_starts = len({*find_first_starts(plan)} - started)
+    compiled_environments = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
+    first_starts = len({*find_first_starts(plan)} - compiled_environments)
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,
@@ -163,12 +163,12 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> f
     if plan.profile_calls:
         return sum_round(0, plan.sampling.of_pilots)
     pilots, per_round = sum_round(0, plan.sampling.of_pilots), sum_round(1, plan.sampling)
-    whole = (pilots + plan.rounds * per_round) / slots
+    total_seconds = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
-        return whole
+        return total_seconds
     # a suite's budget never ends a run before every comparison can have a verdict
-    least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
-    return min(whole, max(plan.budget_seconds, least))
+    fewest_seconds = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
+    return min(total_seconds, max(plan.budget_seconds, fewest_seconds))
 
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:

@@ -85,13 +85,13 @@ def list_axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
         table = read_suite_tables(project).values.get(suite)
         parts = _filter_tables(table.get("select")) if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
-    named = [
+    selected_paths = [
         path
         for path in find_scenario_files(project)
         if any(fnmatchcase(path.stem, pattern) for pattern in selected or "*")
     ]
     values: dict[str, list[str]] = {}
-    for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:
+    for path in [*(Path(text) for text in selected if text.endswith(".py")), *selected_paths]:
         with suppress(FileError):
             for axis, axis_values in header.read_axes(toml.read_file(path), path).items():
                 values[axis] = list(dict.fromkeys([*values.get(axis, ()), *axis_values]))

@@ -61,11 +61,11 @@ from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Reque
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
-#: Other quantities, such as the import time, need one, because it reads the files from disk into memory.
+#: Other quantities, such as the import time, need a pilot, because the pilot reads the files from disk into memory.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
 #: The reason why a cell isn't launched if no cell to compare it with can run on the GPU.
-_LONE = "no other cell of its comparison can run here, so there is nothing to compare it with"
+_LONE_REASON = "no other cell of its comparison can run here, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
@@ -73,7 +73,7 @@ CONTROL_BELOW = math.log1p(0.10)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and the inputs from which it was made.
+    """A plan, and the inputs from which it was created.
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
@@ -137,20 +137,28 @@ class Planned:
         def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        at_start, some = find_first_starts(self.plan), join_names(Support.PARTLY)
-        lazily = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
-        whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
-        unread, older = join_names(Support.UNREAD), join_names(Support.OLDER)
+        slow_starts, partly_compiled = find_first_starts(self.plan), join_names(Support.PARTLY)
+        lazy_names = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
+        names_at_start, lazy = joined(slow_starts), joined([name for name in lazy_names if name not in slow_starts])
+        unknown, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *(
                 [f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."]
                 if lazy
                 else []
             ),
-            *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
-            *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
-            *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),
-            *([f"The launches show whether {unread} runs on the GPU: its GPU code isn't known."] if unread else []),
+            *(
+                [f"The driver compiles {names_at_start} at the first start. This takes 30 minutes or longer."]
+                if names_at_start
+                else []
+            ),
+            *(
+                [f"The driver compiles some kernels of {partly_compiled} when they are first needed."]
+                if partly_compiled
+                else []
+            ),
+            *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
+            *([f"The launches show whether {unknown} runs on the GPU: its GPU code isn't known."] if unknown else []),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()
@@ -163,17 +171,17 @@ class Planned:
         if self.plan.groups or not self.plan.unavailable or self.plan.shard:
             return
         reasons = Counter(entry.reason for entry in self.plan.unavailable)
-        first = next(entry for entry in self.plan.unavailable if entry.reason == reasons.most_common(1)[0][0])
+        example = next(entry for entry in self.plan.unavailable if entry.reason == reasons.most_common(1)[0][0])
         count = len(self.plan.unavailable)
         cells = f"none of the {count} cells is available" if count > 1 else "the cell is not available"
-        message = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
+        message = f"Nothing can be measured: {cells}. {example.cell}: {example.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))
             devices = set(self.plan.devices)
-            able = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
-            runs = list_names_on(self.cards, self.gpu_host, able)
-            message += f" Environments that run on {models}: {joined(runs)}." if runs else ""
-        raise CannotRunHereError(message, first.advice)
+            candidates = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
+            usable_names = list_names_on(self.cards, self.gpu_host, candidates)
+            message += f" Environments that run on {models}: {joined(usable_names)}." if usable_names else ""
+        raise CannotRunHereError(message, example.advice)
 
     @property
     def aspects(self) -> dict[str, Any]:
@@ -190,9 +198,9 @@ class Planned:
     def only(self, groups: Collection[str]) -> "Planned":
         """Return the plan with only these groups and their unavailable cells."""
         plan = self.plan
-        left = [planned_group for planned_group in plan.groups if planned_group.name in groups]
+        kept_groups = [planned_group for planned_group in plan.groups if planned_group.name in groups]
         unavailable = [entry for entry in plan.unavailable if self.group_of(entry.cell) in groups]
-        return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
+        return replace(self, plan=replace(plan, groups=kept_groups, unavailable=unavailable))
 
     def with_one_control(self) -> "Planned":
         """Return the plan with an A/A control in only one of its groups."""
@@ -212,8 +220,8 @@ class Planned:
         """
         if self.request.trust:
             return []
-        ours = self.project.scenario_folders
-        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
+        own_folders = self.project.scenario_folders
+        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in own_folders]
         wheels = [environment.name for environment in self.environments if environment.wheel]
         return [*scripts, *(wheels if self.request.backend == registry.AUTO else [])]
 
@@ -228,8 +236,8 @@ def plan(
     """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
-    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks, and
-    their cells are unavailable.
+    `lacking` contains environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks,
+    and their cells are unavailable.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
@@ -242,36 +250,36 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
-    scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
+    by_name, (*typed, baseline), impossible = _resolve_requested(project, request, say, wait=wait)
+    scenarios, broken, scenario_names = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
-    selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
+    selection = Selection(suite=suite, environments=typed or default, scenarios=scenario_names, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
     selection, catalog, refused = _drop_invalid(selection, catalog, broken)
     catalog, limits = _add_axes(selection, catalog, limits, request, devices)
     device = devices[0]
     claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
     if claimed:
-        by_name, claimed, missing = _add_claimed(by_name, claimed)
+        by_name, claimed, missing = _add_claimed_environments(by_name, claimed)
         others = [claims.find_newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
-        whole, absent = claims.make_suite(claimed, others, by_name, missing, device)
-        selection = Selection(suite=whole.name, axes=request.axes)
+        claim_suite, absent = claims.make_suite(claimed, others, by_name, missing, device)
+        selection = Selection(suite=claim_suite.name, axes=request.axes)
         scenarios = {scenario.name: scenario for scenario, _ in claimed}
-        catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
-    selected, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
+        catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={claim_suite.name: claim_suite})
+    selected, environments = select(selection, catalog, device) if not claimed or claim_suite.parts else ([], others)
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
-    cells, taken = selected, list[StandIn]()
+    cells, fallbacks = selected, list[StandIn]()
     # with both devices, each environment is compared with itself, so nothing replaces it on one of them
     if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not claimed):
         check_fallbacks(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
         findings.check()
-        taken = find_fallbacks(
+        fallbacks = find_fallbacks(
             chosen_suite.instead,
             cells,
             catalog.scenarios,
@@ -282,9 +290,9 @@ def plan(
             host=gpu_host,
             absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
-        cells, environments = replace_cells(cells, taken), replace_environments(environments, taken)
-        (named,) = replace_environments([named], taken)
-    requirements = _load_locks(project, [by_name[name] for name in environments], devices, impossible, named)
+        cells, environments = replace_cells(cells, fallbacks), replace_environments(environments, fallbacks)
+        (baseline,) = replace_environments([baseline], fallbacks)
+    requirements = _load_locks(project, [by_name[name] for name in environments], devices, impossible, baseline)
     runnable, unavailable = split(
         [cell for cell in cells if cell.environment not in impossible],
         catalog.scenarios,
@@ -292,20 +300,20 @@ def plan(
         by_name,
         cards=cards,
         host=gpu_host,
-        anyway=_find_forced(request, typed, by_name, limits),
+        anyway=_find_forced_environments(request, typed, by_name, limits),
     )
     if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
-        runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
-        unavailable += lone
-    reference = _choose_reference(named, environments, runnable)
+        runnable, lone_cells = _drop_lone_cells(runnable, selected, catalog.scenarios)
+        unavailable += lone_cells
+    reference = _choose_reference(baseline, environments, runnable)
     new_plan = Plan(
         groups=group(runnable, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*unavailable, *_list_without_wheels(cells, impossible), *absent],
-        stand_ins=taken,
+        unavailable=[*unavailable, *_list_cells_without_wheels(cells, impossible), *absent],
+        stand_ins=fallbacks,
         compiled=list_compiled(
             (by_name[name] for name in {cell.environment: None for cell in runnable if cell.device is Device.GPU}),
             cards,
@@ -346,7 +354,7 @@ def plan(
     return _select_part(planned, request) if isinstance(request, Request) else planned
 
 
-def _find_forced(
+def _find_forced_environments(
     request: Request | ProfileRequest, typed: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
 ) -> list[str]:
     """Return the requested environments that are launched even if the GPU can't run them. Raises UsageError."""
@@ -364,16 +372,16 @@ def _find_forced(
 def _drop_lone_cells(
     cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Return the cells that can be compared with another cell, and the others as unavailable cells."""
-    lone = find_lone_cells(cells, selected, scenarios)
+    """Return the cells that can be compared with another cell, and the other cells as unavailable."""
+    lone_cells = find_lone_cells(cells, selected, scenarios)
     advice = "To measure this cell alone, pass -e {} -s {}{}."
-    return [cell for cell in cells if cell not in lone], [
+    return [cell for cell in cells if cell not in lone_cells], [
         Unavailable(
             cell,
-            _LONE,
+            _LONE_REASON,
             advice.format(cell.environment, cell.scenario, f" --device {cell.device}" * (DEVICE in cell.axes)),
         )
-        for cell in lone
+        for cell in lone_cells
     ]
 
 
@@ -397,7 +405,7 @@ def _resolve_requested(
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
     """Return the catalog with the requested environments, their names, and errors of release lines without a wheel.
 
-    The last name is the baseline's, or empty.
+    The last name is the baseline. It is empty if no baseline was requested.
     """
     impossible: dict[str, HarnessError] = {}
     selection = sources.resolve_requested(
@@ -413,10 +421,10 @@ def _resolve_requested(
     return *selection, impossible
 
 
-def _list_without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
+def _list_cells_without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
     """Return the cells of release lines that have no usable wheel, with the reasons."""
-    lost = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
-    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in lost]
+    errors = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
+    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
 
 
 def _load_locks(
@@ -441,9 +449,9 @@ def _load_locks(
             if not environment.line:
                 raise
             impossible[environment.name] = error
-    first = reference or environments[0].name
-    if first in impossible:
-        raise impossible[first]
+    baseline = reference or environments[0].name
+    if baseline in impossible:
+        raise impossible[baseline]
     if impossible and impossible.keys() >= {entry.name for entry in environments}:
         raise impossible[environments[0].name]
     return requirements
@@ -465,28 +473,28 @@ def drop_environments(planned: Planned, missing: Mapping[str, UnavailableError])
     """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
     plan = planned.plan
     names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
-    gone = {cell: missing[name] for cell, name in names.items() if name in missing}
-    if not gone:
+    errors = {cell: missing[name] for cell, name in names.items() if name in missing}
+    if not errors:
         return planned
-    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
+    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in errors.items()]
     groups = []
     for planned_group in plan.groups:
-        cells = [cell for cell in planned_group.cells if cell not in gone]
-        again = find_control(cells, planned.reference) if planned_group.control else None
-        groups += [replace(planned_group, cells=cells, control=again)] if cells else []
-    left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
-    was_one = sum(planned_group.controlled for planned_group in plan.groups if planned_group.control) == 1
-    return left.with_one_control() if was_one else left
+        cells = [cell for cell in planned_group.cells if cell not in errors]
+        new_control = find_control(cells, planned.reference) if planned_group.control else None
+        groups += [replace(planned_group, cells=cells, control=new_control)] if cells else []
+    remaining_plan = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
+    had_one_control = sum(planned_group.controlled for planned_group in plan.groups if planned_group.control) == 1
+    return remaining_plan.with_one_control() if had_one_control else remaining_plan
 
 
 def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
     """Return the plan with the next fallback environments instead of unavailable ones; None if none are left."""
-    lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
-    if not lost:
+    lost_roles = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
+    if not lost_roles:
         return None
-    again = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    roles = {fallback.role for fallback in again.plan.stand_ins}
-    return replace(again, request=planned.request) if lost & roles else None
+    new_plan = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
+    roles = {fallback.role for fallback in new_plan.plan.stand_ins}
+    return replace(new_plan, request=planned.request) if lost_roles & roles else None
 
 
 def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
@@ -498,22 +506,22 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
     plan, aspects = planned.plan, planned.aspects
     cells = [cell for cell in (*plan.cells, *(entry.cell for entry in plan.unavailable)) if planned.group_of(cell)]
-    whole = shards.cells_of(group(cells, planned.scenarios, planned.reference))
+    all_groups = shards.cells_of(group(cells, planned.scenarios, planned.reference))
     if request.seed is None:
-        plan = replace(plan, seed=int(shards.plan_digest(aspects, whole, without="the seed")[:8], 16))
+        plan = replace(plan, seed=int(shards.plan_digest(aspects, all_groups, without="the seed")[:8], 16))
         planned = replace(planned, plan=plan)
         aspects = planned.aspects
     names = [planned_group.name for planned_group in plan.groups]
     if request.balance == EVENLY:  # all groups count, because other machines may be able to run other groups
-        places = shards.balance_shards({name: len(members) for name, members in whole.items()}, shard.of)
-        places = {name: places[name] for name in names}
+        shard_numbers = shards.balance_shards({name: len(members) for name, members in all_groups.items()}, shard.of)
+        shard_numbers = {name: shard_numbers[name] for name in names}
     elif request.balance:
-        places = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)
+        shard_numbers = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)
     else:
-        places = shards.assign_shards(names, shard.of)
-    part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
-    own_shard = shards.shard(plan, shard.number, shard.of, places, shards.plan_digest(aspects, whole))
-    return replace(part, plan=replace(part.plan, shard=own_shard))
+        shard_numbers = shards.assign_shards(names, shard.of)
+    part = planned.only([name for name in all_groups if shard_numbers.get(name, shard.number) == shard.number])
+    new_shard = shards.shard(plan, shard.number, shard.of, shard_numbers, shards.plan_digest(aspects, all_groups))
+    return replace(part, plan=replace(part.plan, shard=new_shard))
 
 
 def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
@@ -528,10 +536,10 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
     for launch in launches:
         if launch.status is Status.OK and launch.role is not Role.PILOT:
             seconds[launch.cell].append(launch.seconds)
-    usual = {cell: statistics.median(times) for cell, times in seconds.items()}
+    typical_seconds = {cell: statistics.median(times) for cell, times in seconds.items()}
 
     def average_round(planned_group: Group) -> float | None:
-        times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
+        times = [typical_seconds[cell] for cell, _ in planned_group.slots if cell in typical_seconds]
         # assume that a cell without a result takes as long as the other cells of its group
         return statistics.fmean(times) * len(planned_group.slots) if times else None
 
@@ -549,7 +557,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
     Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
     suite don't apply.
     """
-    ends = suite if not (request.rounds or request.precision or request.budget) else None
+    limiting_suite = suite if not (request.rounds or request.precision or request.budget) else None
 
     def get_length(key: SuiteLength, source: Suite | None = suite) -> float | None:
         value: float | None = getattr(request, key)
@@ -562,14 +570,14 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
         )
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
-    budget, measure = get_length("budget", ends), get_length("measure")
+    budget, measure = get_length("budget", limiting_suite), get_length("measure")
     interleave = _choose_interleaving(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=get_length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
-    usual = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
+    default_rounds = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
-        rounds=request.rounds or (ends.rounds if ends else None) or usual,
+        rounds=request.rounds or (limiting_suite.rounds if limiting_suite else None) or default_rounds,
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
@@ -599,18 +607,18 @@ def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim]
     needed if lengths are given and no claim is about a phase. A group without claims stays the same.
     """
     environments = {cell.environment for cell in planned_group.cells}
-    own = [
+    own_claims = [
         claim
         for scenario, claim in claimed
         if not set(claims.list_cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
             planned_group.cells
         )
     ]
-    if not own:
+    if not own_claims:
         return planned_group
-    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
-    piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
-    quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own if is_of_launches(claim.of))])
+    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own_claims)
+    piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own_claims)
+    quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own_claims if is_of_launches(claim.of))])
     return replace(
         planned_group, control=None if is_wide else planned_group.control, piloted=piloted, of=list(quantities)
     )
@@ -620,17 +628,17 @@ def _choose_interleaving(request: Request, limits: Limits) -> Interleave:
     """Return whether the cells of a round are interleaved: as requested, or if it is possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
-        why, leave = "this run is on a GPU", "--device" if request.device else "--gpu"
+        reason, omit = "this run is on a GPU", "--device" if request.device else "--gpu"
     elif request.sampling is not Protocol.TIME:
-        why, leave = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
+        reason, omit = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
     elif count > 1:
-        why, leave = f"launches have up to {count} cores", f"--cpus {request.cpus}" if request.cpus else "-a cpus"
+        reason, omit = f"launches have up to {count} cores", f"--cpus {request.cpus}" if request.cpus else "-a cpus"
     else:
         return request.interleave or Interleave.TURNS
     if request.interleave is Interleave.TURNS:
         raise UsageError(
-            f"--interleave turns: interleaving needs launches on one CPU core, but {why}.",
-            f"Omit {leave}, or use --interleave launches.",
+            f"--interleave turns: interleaving needs launches on one CPU core, but {reason}.",
+            f"Omit {omit}, or use --interleave launches.",
         )
     return Interleave.LAUNCHES
 
@@ -643,12 +651,12 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
     return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
 
 
-def _add_claimed(
+def _add_claimed_environments(
     catalog: Mapping[str, Environment], claimed: Sequence[claims.ScenarioClaim]
 ) -> tuple[dict[str, Environment], list[claims.ScenarioClaim], dict[str, HarnessError]]:
-    """Return the catalog with the environments that claims require, the claims with their names, and errors.
+    """Return the catalog with the environments of claims, the claims with the names in the catalog, and errors.
 
-    The errors are about environments that couldn't be created. The other claims are still measured.
+    The errors are about environments that couldn't be created. Claims about other environments are still measured.
     """
     environments, missing = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
@@ -669,16 +677,16 @@ def _choose_reference(typed: str, environments: Sequence[str], runnable: Sequenc
             f"Unknown --reference {typed}: the environments of the run are {', '.join(environments)}.",
             "Use one of these.",
         )
-    able = {cell.environment for cell in runnable}
-    return typed or next((name for name in environments if name in able), environments[0])
+    usable_names = {cell.environment for cell in runnable}
+    return typed or next((name for name in environments if name in usable_names), environments[0])
 
 
 def _choose_devices(request: LaunchRequest) -> list[Device]:
-    """Return the devices of the cells, the baseline first. Raises UsageError for options that contradict each other."""
+    """Return the devices of the cells, the baseline first. Raises UsageError for conflicting options."""
     if DEVICE in request.axes:
         raise UsageError("`device` isn't an axis for -a.", "To compare the GPU with the CPU, pass --device cpu,gpu.")
-    of_gpus = {"--gpus": request.gpus, "--gpu-via": request.gpu_via}
-    others = [name for name, value in of_gpus.items() if value]
+    gpu_options = {"--gpus": request.gpus, "--gpu-via": request.gpu_via}
+    others = [name for name, value in gpu_options.items() if value]
     devices = list(request.device) if isinstance(request, Request) else []
     if not devices:
         return [Device.GPU if request.gpu or others else Device.CPU]

@@ -43,7 +43,7 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The reports of a run that were written: their `files` and their `sections`, for example to print them."""
+    """The reports of a run: the `files` that were written, and the `sections`, for example to print them."""
 
     files: Sequence[Path]
     sections: Sequence[Section]
@@ -91,12 +91,12 @@ def find_raised_errors(results: Results) -> list[RaisedError]:
         cell, launch = missing.cells[0], results.found.culprit(missing.cells[0])
         if launch is None or launch.status is not Status.FAILED:
             continue
-        trace = launch.stderr.rpartition("Traceback (most recent call last):")[2]
+        traceback = launch.stderr.rpartition("Traceback (most recent call last):")[2]
         path = paths[cell.scenario]
         # in the traceback, the scenario's file is in the folder of the launch
-        frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(trace)]
-        own = [(path, line, function) for source, line, function in frames if source.name == path.name]
-        for file, line, function in (own or frames)[-1:]:
+        frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(traceback)]
+        own_frames = [(path, line, function) for source, line, function in frames if source.name == path.name]
+        for file, line, function in (own_frames or frames)[-1:]:
             errors.append(RaisedError(file, line, function, launch.error, _format_bundle_command(results, cell)))
     return errors
 
@@ -134,11 +134,11 @@ def _format_html(results: Results) -> str:
 
 
 def _format_table(table: Table) -> str:
-    shown = table.shown(Where.PAGE)
-    heads = "".join(f"<th>{escape.html(head.text)}</th>" for head in shown.heads)
-    rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in shown.lines]
+    page_table = table.shown(Where.PAGE)
+    header_cells = "".join(f"<th>{escape.html(head.text)}</th>" for head in page_table.heads)
+    rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in page_table.lines]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><caption>{escape.html(shown.caption)}</caption><tr>{heads}</tr>{body}</table>"
+    return f"<table><caption>{escape.html(page_table.caption)}</caption><tr>{header_cells}</tr>{body}</table>"
 
 
 def report(folder: RunFolder | Path | str, results: Results | None = None, *, full: bool = False) -> Written:
@@ -148,7 +148,7 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
     without a size limit.
     """
     # if this is called at the end of a run, resuming the run also writes the report
-    again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
+    hint = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
     stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # start the chart renderer now: it starts while the launches are read
     with suppress(DrawingError):
@@ -159,10 +159,10 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
         from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
         profile_report = profiles.ProfileReport(results.run, profiled)
-        return Written(stored.write_reports(files.list_profile_files(profile_report), again), profile_report.sections())
+        return Written(stored.write_reports(files.list_profile_files(profile_report), hint), profile_report.sections())
     all_sections = sections.build(results)
     return Written(
-        stored.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), again),
+        stored.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), hint),
         all_sections,
     )
 
@@ -226,15 +226,15 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
         )
     if one.found.series.keys() & other.found.series.keys():
         return pair
-    shared = len(one.found.cells.keys() & other.found.cells.keys())
-    changed = [
+    common = len(one.found.cells.keys() & other.found.cells.keys())
+    changed_scenarios = [
         difference.subject
         for difference in pair.differences
         if difference.part is Aspect.SCENARIO and difference.name == "axes"
     ]
     raise NothingSelectedError(
-        (f"Of {shared} common cells, none has a result in both runs." if shared else "The runs have no cell in common.")
-        + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
+        (f"Of {common} common cells, none has a result in both runs." if common else "The runs have no cell in common.")
+        + (f" The axes of {', '.join(changed_scenarios)} have changed." if changed_scenarios else ""),
         "For the reasons, see each run's report.md.",
     )
 
