@@ -24,7 +24,7 @@ class LookResult:
     """A comparison of the newer of two environments with the older one.
 
     `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
-    `what` is a clause that states the value. `floor` is the largest difference that isn't reported, on the scale of the
+    `what` is a clause with the value. `floor` is the largest difference that isn't reported, on the scale of the
     search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
     differ.
     """
@@ -51,13 +51,13 @@ class LookResult:
 
     @property
     def is_step(self) -> bool:
-        """Return whether the difference is established: the interval excludes 0, and the value is beyond `floor`."""
+        """Return whether the results establish a difference: the interval excludes 0, and the step exceeds `floor`."""
         excludes_none = self._scale(self.low) > 0.0 or self._scale(self.high) < 0.0
         return excludes_none and abs(self.step) > self.floor
 
     @property
     def is_same(self) -> bool:
-        """Return whether equality is established: the whole interval is within `floor`."""
+        """Return whether the results establish equality: the whole interval is within `floor`."""
         return -self.floor < self._scale(self.low) and self._scale(self.high) < self.floor
 
     @property
@@ -116,12 +116,12 @@ class ProbeRun:
         return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
 
     def differences(self, text: str, fixed: str) -> list[float]:
-        """Return log(value(text) / value(fixed)), or for memory growth the difference, for each round with both."""
-        probes, others = self.values(text), self.values(fixed)
-        both = sorted(probes.keys() & others.keys())
+        """Return log(value(text) / value(fixed)) for each round with both values; for memory growth, the difference."""
+        probe_values, fixed_values = self.values(text), self.values(fixed)
+        common_rounds = sorted(probe_values.keys() & fixed_values.keys())
         if self.of == GROWTH:
-            return [probes[number] - others[number] for number in both]
-        return [math.log(probes[number] / others[number]) for number in both]
+            return [probe_values[number] - fixed_values[number] for number in common_rounds]
+        return [math.log(probe_values[number] / fixed_values[number]) for number in common_rounds]
 
     def why_not(self, text: str) -> str:
         """Return why an environment has no value; empty if it has one."""
@@ -136,7 +136,7 @@ class ProbeRun:
         return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
 
     def compare(self, text: str, fixed: str) -> LookResult | None:
-        """Compare an environment with another. Returns None if no round has both.
+        """Compare an environment with another one. Return None if no round has both.
 
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
@@ -188,7 +188,7 @@ class ProbeRun:
         if difference is None or difference.interval is None:
             return None
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
-        more = "more" if difference.value > 0 else "fewer"
+        comparative = "more" if difference.value > 0 else "fewer"
         return LookResult(
             value=difference.value,
             low=difference.interval.low,
@@ -196,7 +196,7 @@ class ProbeRun:
             rounds=difference.rounds,
             # the allocator takes memory in pieces, so a difference of one piece isn't reported
             floor=PIECE / max(calls, 1.0),
-            what=f"{text} retains {abs(difference.value):,.0f} {more} bytes per call than {fixed}",
+            what=f"{text} retains {abs(difference.value):,.0f} {comparative} bytes per call than {fixed}",
             is_ratio=False,
             pythons=pythons,
         )

@@ -32,15 +32,16 @@ from harness.session.request import Request
 from harness.session.sources import resolve_requested
 from harness.store.folder import RunFolder
 
-#: With at least this many CPUs, environments are built during a measurement. A build uses two CPUs, and a launch one.
+#: The smallest number of CPUs with which environments are built during a measurement. A build uses two CPUs, and a
+#: launch one CPU.
 CPUS_TO_BUILD = 4
 
 
 class Probe:
-    """Builds and measures the environments of a search. A text is the value of -e for an environment.
+    """Builds and measures the environments of a search. In all methods, a text is the value of -e for an environment.
 
-    `spent` is the time of all launches in seconds, `launched` their number, and `runs` the ids of the runs. The
-    listener follows the runs.
+    `spent` is the time of all launches in seconds, and `launched` is the number of launches. `runs` contains the ids of
+    the runs. The listener receives the events of the runs.
     """
 
     def __init__(
@@ -113,8 +114,8 @@ class Probe:
     def remove_leftovers(self) -> None:
         """Remove the leftovers of killed runs of this search. Their steps are measured again."""
         paths = self.folder.iterdir() if self.folder.exists() else ()
-        unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
-        for path in unfinished:
+        unfinished_paths = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
+        for path in unfinished_paths:
             with hold_run_lock(path.name):
                 for backend in registry.open_all(self._project.root):
                     with suppress(CannotRunHereError):  # the run had no containers if the engine is missing
@@ -134,7 +135,7 @@ class Probe:
                 self._builds[text] = self._pool.submit(self._build, text, nullcontext)
 
     def why_not(self, text: str) -> str:
-        """Build an environment unless it was built before. Return why that isn't possible, or an empty text."""
+        """Build an environment unless it was built before. Return the reason if that fails, otherwise an empty text."""
         if text in self._builds:
             return self._builds[text].result()
         return self._build(text, lambda: hold_machine(self._listener.say if self._wait else None))

@@ -43,7 +43,7 @@ def build_sections(
         *(_describe_exchange(entry) for entry in exchanges),
         *_list_commits(search, package, probe.commits()),
         *_list_packages(search, package, probe),
-        *_list_changes(search),
+        *_list_other_findings(search),
         _describe_cost(search, probe),
     ]
     blocks: list[Block] = [
@@ -74,27 +74,27 @@ def _describe_quantity(request: BisectRequest) -> str:
 
 
 def _format_answer(request: BisectRequest, search: Search) -> list[str]:
-    subject = f"{request.issue}: " if request.issue else ""
+    prefix = f"{request.issue}: " if request.issue else ""
     belief = search.posterior
     if search.ends is None or belief is None:
-        return [f"{subject}the search ended before it had compared --good and --bad."]
+        return [f"{prefix}the search ended before it had compared --good and --bad."]
     if not search.ends.is_step:
-        return [f"{subject}--good and --bad {search.ends.relation}: {search.ends.clause}."]
+        return [f"{prefix}--good and --bad {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{subject}--good and --bad are swapped: {search.ends.clause}."]
+        return [f"{prefix}--good and --bad are swapped: {search.ends.clause}."]
     first, last = (search.candidates[at] for at in belief.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
-    change = f"{subject}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
-    place = f"between {first.text} and {last.text}{dates}"
+    change = f"{prefix}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    location = f"between {first.text} and {last.text}{dates}"
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
-        return _format_found(change, place, belief.share, search, search.pair.clause)
+        return _format_found(change, location, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
     likeliest = "not confirmed"
     if belief.likely_range != belief.likeliest:
         likeliest = f"{first.text} to {last.text} has {100.0 * belief.share:.0f} %"
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     probability = f"posterior probability: {level(LEVEL)}"
-    return [f"{subject}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
+    return [f"{prefix}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
 
 
 def _format_found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
@@ -135,16 +135,16 @@ def _describe_exchange(entry: Exchange) -> str:
 
 def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
     """Yield the packages that differ between the two candidates, and a link to the changes of each known one."""
-    listed = list_differences(search, probe)
-    if search.ends is None or len(listed) < 2:
+    package_changes = list_differences(search, probe)
+    if search.ends is None or len(package_changes) < 2:
         return
     first, last = get_pair(search) or ("", "")
-    yield f"{counted(len(listed), 'package')} of {last} differ from {first}: {joined(listed)}."
+    yield f"{counted(len(package_changes), 'package')} of {last} differ from {first}: {joined(package_changes)}."
     for name, (repository, tag) in _REPOSITORIES.items():
-        both = find_versions(search, name, probe)
+        pair = find_versions(search, name, probe)
         # a nightly wheel has no tag
-        if both and name != package and name not in TENSORFLOW and not any("dev" in version for version in both):
-            address = f"https://github.com/{repository}/compare/{tag}{both[0]}...{tag}{both[1]}"
+        if pair and name != package and name not in TENSORFLOW and not any("dev" in version for version in pair):
+            address = f"https://github.com/{repository}/compare/{tag}{pair[0]}...{tag}{pair[1]}"
             yield [Link(f"Changes in {name} between these versions", address)]
 
 
@@ -170,7 +170,7 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     return reported, f"https://github.com/{repository}/{path}" if repository and path else ""
 
 
-def _list_changes(search: Search) -> Iterator[str]:
+def _list_other_findings(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
     others = [change for change in search.changes if change.pair != search.found]
     if others:
@@ -208,9 +208,9 @@ def _suggest_next(
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _suggest_merged_search(request, search.candidates[search.found[1]])
-    elif moved := next((entry for entry in exchanges if entry.moves), None):
-        yield Text(f"To search the versions of {moved.package} between them:", where=REPORT)
-        yield Code(_search_command(request, moved.package, *_find_ends(search, moved)), where=REPORT)
+    elif decisive := next((entry for entry in exchanges if entry.moves), None):
+        yield Text(f"To search the versions of {decisive.package} between them:", where=REPORT)
+        yield Code(_make_search_command(request, decisive.package, *_find_ends(search, decisive)), where=REPORT)
     elif package:
         yield Text(
             "The two versions are adjacent in the index, so only the commits between them are left to search.",
@@ -219,15 +219,16 @@ def _suggest_next(
     else:
         good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
-        yield Code(_search_command(request, "tensorflow", good, bad), where=REPORT)
+        yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
 
 
-def _search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
+def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
     """Return the command that searches the versions of a package for the same cell."""
-    return shlex.join(["harness", "bisect", "--good", good, "--bad", bad, "--package", package, *_name_cell(request)])
+    ends = ["--good", good, "--bad", bad]
+    return shlex.join(["harness", "bisect", *ends, "--package", package, *_list_cell_arguments(request)])
 
 
-def _name_cell(request: BisectRequest) -> list[str]:
+def _list_cell_arguments(request: BisectRequest) -> list[str]:
     """Return the arguments of `harness bisect` that select the same cell and quantity. They must be the last ones."""
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
     if request.script:
@@ -236,10 +237,10 @@ def _name_cell(request: BisectRequest) -> list[str]:
     return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
 
 
-def _find_ends(search: Search, moved: Exchange) -> tuple[str, str]:
+def _find_ends(search: Search, decisive: Exchange) -> tuple[str, str]:
     """Return the good and the bad end of a search for the version of a package that makes the difference."""
     older, newer = get_pair(search) or ("", "")
-    first, last = (older, moved.text) if moved.base == older else (moved.text, newer)
+    first, last = (older, decisive.text) if decisive.base == older else (decisive.text, newer)
     return (last, first) if search.is_fix else (first, last)
 
 
@@ -253,7 +254,7 @@ def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterato
     yield Text(
         f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
     )
-    yield Code(shlex.join([*words, *_name_cell(request)]), where=REPORT)
+    yield Code(shlex.join([*words, *_list_cell_arguments(request)]), where=REPORT)
 
 
 def _make_table(search: Search) -> Iterator[Block]:
@@ -261,7 +262,7 @@ def _make_table(search: Search) -> Iterator[Block]:
     belief = search.posterior
     pairs = zip(belief.pairs, belief.shares.tolist(), strict=True) if belief else ()
     shares = {last: part for (_, last), part in pairs}
-    origin = search.scanned.get(search.low)
+    first_value = search.scanned.get(search.low)
 
     def format_compared(at: int) -> str:
         measured = search.measured(at)
@@ -271,7 +272,7 @@ def _make_table(search: Search) -> Iterator[Block]:
 
     def format_scanned(at: int) -> str:
         value = search.scanned.get(at)
-        return "" if value is None or origin is None else search.format_value(value - origin)
+        return "" if value is None or first_value is None else search.format_value(value - first_value)
 
     def format_probability(at: int) -> str:
         return search.unknown.get(at) or (f"{format_plain(round(100.0 * shares[at], 1))} %" if at in shares else "")
@@ -291,5 +292,5 @@ def _make_table(search: Search) -> Iterator[Block]:
         if format_compared(at) or format_scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005
     ]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
-    if left := len(numbers) - len(rows[:_ROWS]):
-        yield Text(f"{left} more candidates are not listed.", where=FILES)
+    if omitted := len(numbers) - len(rows[:_ROWS]):
+        yield Text(f"{omitted} more candidates are not listed.", where=FILES)

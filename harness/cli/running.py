@@ -22,7 +22,7 @@ from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
 #: The maximum number of scenario errors that are printed. The report has the others.
-RAISED = 3
+MOST_ERRORS = 3
 
 
 def run(
@@ -152,13 +152,13 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
 def _print_raised_errors(ended: session.Ended) -> None:
     """Print the errors of scenarios with their lines, and commands that show the complete errors."""
     errors = session.find_raised_errors(ended.results)
-    for error in errors[:RAISED]:
+    for error in errors[:MOST_ERRORS]:
         say_problems([Problem(error.path, error.line, f"in {error.function}: {error.error}")])
         # skip a command with a line break in a value
         if error.command.isprintable():
             say(f"To write a script that runs the cell without harness:\n    {error.command}")
-    if errors[RAISED:]:
-        say(f"details.md has {counted(len(errors) - RAISED, 'more error')}.")
+    if errors[MOST_ERRORS:]:
+        say(f"details.md has {counted(len(errors) - MOST_ERRORS, 'more error')}.")
 
 
 def choose_exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
