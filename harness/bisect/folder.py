@@ -30,7 +30,7 @@ def create_folder(request: BisectRequest) -> Path:
 
 
 def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
-    """Return the request of a stored search. If `budget` (seconds) is given, it replaces the stored one. Raises UsageError."""
+    """Return the request of a stored search. If given, `budget` (seconds) replaces its budget. Raises UsageError."""
     path = folder / "bisect.json"
     try:
         data = read(Path(path.name), within=folder)

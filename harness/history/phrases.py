@@ -12,7 +12,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
 
-#: Changes by at least this factor are written as a factor, and smaller ones in percent.
+#: Changes by at least this factor are written as a factor, and smaller changes in percent.
 LARGE = 3.0
 
 #: The order of states in a list: those that need attention first.
@@ -44,8 +44,8 @@ def make_names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> SeriesNa
     """Return names that distinguish series. Machine and measurement settings are part of a name only if they differ."""
     machines = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
     facts = {key: _list_facts(key, machines) for key in keys}
-    every = dict.fromkeys(name for fact in facts.values() for name in fact)
-    columns = [name for name in every if len({fact.get(name, "") for fact in facts.values()}) > 1]
+    fact_names = dict.fromkeys(name for fact in facts.values() for name in fact)
+    columns = [name for name in fact_names if len({fact.get(name, "") for fact in facts.values()}) > 1]
 
     def text(key: Key, fact: Mapping[str, str]) -> str:
         parts = [key.cell]
@@ -107,9 +107,9 @@ def group_by_cause(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
     for judged in sorted(series, key=rank):
         for finding in judged.findings:
             by_cause.setdefault(finding.cause, []).append(finding)
-    ordered = [sorted(some, key=lambda member: ORDER.index(member.state)) for some in by_cause.values()]
-    latest = sorted(ordered, key=lambda some: parse_time(some[0].started), reverse=True)
-    return sorted(latest, key=lambda some: ORDER.index(some[0].state))
+    groups = [sorted(group, key=lambda member: ORDER.index(member.state)) for group in by_cause.values()]
+    newest_first = sorted(groups, key=lambda group: parse_time(group[0].started), reverse=True)
+    return sorted(newest_first, key=lambda group: ORDER.index(group[0].state))
 
 
 def format_title(members: Sequence[SeriesFinding]) -> str:
@@ -118,16 +118,16 @@ def format_title(members: Sequence[SeriesFinding]) -> str:
     It counts the series in the same state as the first one. The others are listed below the title.
     """
     first = members[0]
-    alike = [finding for finding in members if finding.state is first.state]
-    ways = {describe_direction(finding) for finding in alike}
-    way = ways.pop() if len(ways) == 1 else "different"
-    since = f"since the run of {format_day(first.started)}"
+    same_state = [finding for finding in members if finding.state is first.state]
+    directions = {describe_direction(finding) for finding in same_state}
+    direction = directions.pop() if len(directions) == 1 else "different"
+    start = f"since the run of {format_day(first.started)}"
     match first.state:
         case State.CONFIRMED | State.SUSPECTED:
-            return f"{first.state.value.capitalize()}: {_count_series(len(alike))} {way} {since}"
+            return f"{first.state.value.capitalize()}: {_count_series(len(same_state))} {direction} {start}"
         case State.REFUTED:
-            return f"Refuted: {_count_series(len(alike))} did not become {way} {since}"
-    return f"Watched: {_count_series(len(alike))} may be {way} {since}"
+            return f"Refuted: {_count_series(len(same_state))} did not become {direction} {start}"
+    return f"Watched: {_count_series(len(same_state))} may be {direction} {start}"
 
 
 def describe_suspects(members: Sequence[SeriesFinding]) -> str:
@@ -180,7 +180,7 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
     """
     compared = [judged for judged in series if judged.series.key.reference]
     states = [finding.state if (finding := find_last(judged)) else None for judged in compared]
-    counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
+    counts = [(states.count(state), words) for state, words in _STATE_WORDS.items() if state in states]
     if not any(states):
         return f"No open change in {_count_series(len(compared))}."
     listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
@@ -188,7 +188,7 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
 
 
 #: Descriptions of the series in each state, after `is` or `are`.
-_TOLD = {
+_STATE_WORDS = {
     State.CONFIRMED: "confirmed to have changed",
     State.SUSPECTED: "suspected to have changed",
     State.WATCH: "watched",

@@ -22,7 +22,7 @@ NEAR = 2
 
 
 class State(StrEnum):
-    """The state of a change."""
+    """The state of a change. `WATCH` stands for a tentative change."""
 
     CONFIRMED = "confirmed"
     SUSPECTED = "suspected"
@@ -76,18 +76,20 @@ def judge_series(
     If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
     settings, searched, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
-    mine = [decision for decision in decisions if decision.key == series.key]
-    kept: list[tuple[ChangePoint, SeriesFinding]] = []
+    own_decisions = [decision for decision in decisions if decision.key == series.key]
+    open_changes: list[tuple[ChangePoint, SeriesFinding]] = []
     for segment in split_segments(series, boundaries):
         for change, is_watched in _find_changes(series.points, segment, boundaries, settings, searched):
-            finding = _make_finding(series, change, boundaries, mine, is_watched=is_watched)
-            last, earlier = kept[-1] if kept else (None, None)
-            is_back = last and last.index in segment and abs(change.after - last.before) <= settings.least
-            if earlier and is_back and not is_watched and earlier.state is not State.CONFIRMED:
-                kept.pop()
+            finding = _make_finding(series, change, boundaries, own_decisions, is_watched=is_watched)
+            last_change, last_finding = open_changes[-1] if open_changes else (None, None)
+            distance = abs(change.after - last_change.before) if last_change else math.inf
+            is_reversed = last_change and last_change.index in segment and distance <= settings.least
+            if last_finding and is_reversed and not is_watched and last_finding.state is not State.CONFIRMED:
+                open_changes.pop()
             else:
-                kept.append((change, finding))
-    return JudgedSeries(series, boundaries, [change for change, _ in kept], [finding for _, finding in kept])
+                open_changes.append((change, finding))
+    changes, findings = [change for change, _ in open_changes], [finding for _, finding in open_changes]
+    return JudgedSeries(series, boundaries, changes, findings)
 
 
 def find_changes(
@@ -112,11 +114,16 @@ def _find_changes(
     values = [points[at].log_ratio or 0.0 for at in places]
     errors = [compute_standard_error(points[at]) for at in places]
     cached = cache.find_changes(values, errors, options)
-    sure, maybe = cached.sure, cached.maybe
+    significant, tentative = cached.sure, cached.maybe
     # only the last tentative change counts, because its level continues until today
-    last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
-    last = last if segment.stop == len(points) else []
-    return [(_move_to_annotation(change, places, segment, boundaries), change in last) for change in [*sure, *last]]
+    watched = [
+        change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)
+    ]
+    watched = watched if segment.stop == len(points) else []
+    return [
+        (_move_to_annotation(change, places, segment, boundaries), change in watched)
+        for change in [*significant, *watched]
+    ]
 
 
 def compute_standard_error(point: SeriesPoint) -> float:
@@ -130,11 +137,11 @@ def _move_to_annotation(
     change: ChangePoint, places: Sequence[int], segment: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
     """Return the change at its position in the series, or at the nearest annotation if one is near."""
-    before, at = places[change.index - 1], places[change.index]
+    previous_place, at = places[change.index - 1], places[change.index]
 
     def measure_distance(mark: int) -> int:
         # runs without a result may be between the annotation and the change
-        return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
+        return 0 if previous_place < mark <= at else min(abs(mark - at), abs(mark - previous_place - 1))
 
     marks = [
         boundary.index
@@ -157,20 +164,23 @@ def _make_finding(
     suspects = [mark.words for mark in marks]
     is_moving = bool(marks) and all(mark.is_version for mark in marks)
     state = State.WATCH if is_watched else State.SUSPECTED
-    last = None
-    place = {other.run: index for index, other in enumerate(series.points)}
-    versions = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
+    newest_decision = None
+    run_places = {other.run: index for index, other in enumerate(series.points)}
+    version_places = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
     for decision in decisions:
-        places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
+        places = [
+            run_places.get(decision.since, -math.inf),
+            *(version_places.get(each, -math.inf) for each in decision.pair[1:]),
+        ]
         is_near = any(abs(each - change.index) <= NEAR for each in places)
         # a release line has a new version in each run, so only the places can show whether it is the same change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):
-            state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
+            state, newest_decision = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a changed file affects all environments
     environments = [] if any(suspect.startswith("the file of") for suspect in suspects) else [key.environment]
-    pair = [" → ".join(last.pair)] if last and last.pair else []
+    pair = [" → ".join(newest_decision.pair)] if newest_decision and newest_decision.pair else []
     cause = " | ".join([key.machine, *environments, *(pair or suspects or [point.run])])
     return SeriesFinding(
-        key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last
+        key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, newest_decision
     )
