@@ -73,8 +73,8 @@ def _is_decided_since(finding: SeriesFinding, start: datetime) -> bool:
 def _make_head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
     runs_by_machine: dict[str, list[HistoryEntry]] = {}
     for entry in recent:
-        for of_entry in entry.machines:
-            runs_by_machine.setdefault(of_entry.name or of_entry.id, []).append(entry)
+        for entry_machine in entry.machines:
+            runs_by_machine.setdefault(entry_machine.name or entry_machine.id, []).append(entry)
     if not recent:
         yield Text("No runs were added in this period.")
     for machine, runs in sorted(runs_by_machine.items()):

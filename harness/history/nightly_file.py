@@ -21,21 +21,21 @@ from harness.model.texts import find_nearest
 #: The default path of the file.
 PLACE = Path(".github/nightly.toml")
 
-#: The default time limit of a job. GitHub ends a job after 360 minutes; the rest is for uploading the results.
+#: The default time limit of a job. GitHub ends a job after 360 minutes. The remaining minutes are for the upload.
 MINUTES = 350
 
-#: The default time that the results of other machines wait for a machine that hasn't started.
+#: The default number of minutes that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
 #: The largest number of nightly runs on one machine. GitHub keeps only the last of the jobs that wait for a machine.
 MOST_RUNS = 2
 
-#: Two dates are about the same change if they differ by at most this. A later nightly run may find the change some runs
-#: earlier or later.
+#: Two dates are about the same change if they differ by at most this much. A later nightly run may find the change
+#: some runs earlier or later.
 NEAR = timedelta(days=7)
 
 #: The key of the nightly runs in the file.
-_RUNS = "night"
+_RUNS_KEY = "night"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -94,7 +94,7 @@ class SuppressionRule:
         return today <= self.until and self.selects(key, machine)
 
     def selects(self, key: Key, machine: str) -> bool:
-        """Return whether the rule is about this series."""
+        """Return whether the rule applies to this series."""
         return fnmatchcase(key.cell, self.series) and any(
             fnmatchcase(name, self.machine) for name in (machine, key.machine)
         )
@@ -119,7 +119,7 @@ class NightlyFile:
         nights = [plan for plan in self.nights if night in ("", plan.name)]
         if not nights:
             names = ", ".join(plan.name for plan in self.nights)
-            raise UsageError(f"Unknown nightly run {night!r}.", f"The file has: {names}.")
+            raise UsageError(f"Unknown nightly run {night!r}.", f"The nightly runs in the file: {names}.")
         return replace(self, nights=nights)
 
 
@@ -139,12 +139,13 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
 
 
 def _read(table: "_Table") -> NightlyFile:
-    table.allow(_RUNS, "accept", "mute", "registry", "wait-minutes")
-    nights = [_parse_plan(each) for each in table.tables(_RUNS)]
+    table.allow(_RUNS_KEY, "accept", "mute", "registry", "wait-minutes")
+    nights = [_parse_plan(each) for each in table.tables(_RUNS_KEY)]
     names = [night.name for night in nights]
     if not nights:
         raise UsageError(
-            "The file doesn't contain any runs.", f'Add a table [[{_RUNS}]] with name = "cpu", arguments and machines.'
+            "The file doesn't contain any runs.",
+            f'Add a table [[{_RUNS_KEY}]] with name = "cpu", arguments and machines.',
         )
     _refuse_repeated(names, "Two nightly runs have the same name")
     for machine, count in Counter(machine.name for night in nights for machine in night.machines).items():
@@ -215,7 +216,7 @@ def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table in the file, and the name of its place for messages."""
+    """A table in the file, and the name of its place in messages."""
 
     values: Mapping[str, Any]
     place: str
@@ -282,8 +283,8 @@ class _Table:
 
 
 def _refuse_repeated(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
+    earlier_names: set[str] = set()
     for name in names:
-        if name in seen:
+        if name in earlier_names:
             raise UsageError(f"{what}: {name!r}.", "Rename one of them.")
-        seen.add(name)
+        earlier_names.add(name)
