@@ -244,17 +244,21 @@ def _find_fix(
 
     Releases without an outcome are ignored. The result is (None, None) if the problem wasn't fixed.
     """
-    since = releases.get(at.environment)
-    if since is None or not at.outcome.holds:
+    claimed_release = releases.get(at.environment)
+    if claimed_release is None or not at.outcome.holds:
         return None, None
-    silent = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
-    later = [place for place in elsewhere if releases[place.environment] > since and place.outcome not in silent]
-    later.sort(key=lambda place: releases[place.environment])
-    gone = list(takewhile(lambda place: place.outcome.is_gone, reversed(later)))
-    if not gone:
+    unknown_outcomes = (ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED)
+    later_places = [
+        place
+        for place in elsewhere
+        if releases[place.environment] > claimed_release and place.outcome not in unknown_outcomes
+    ]
+    later_places.sort(key=lambda place: releases[place.environment])
+    fixed_places = list(takewhile(lambda place: place.outcome.is_gone, reversed(later_places)))
+    if not fixed_places:
         return None, None
-    before = [at, *later[: len(later) - len(gone)]]
-    return gone[-1], next(place for place in reversed(before) if place.outcome.holds)
+    earlier_places = [at, *later_places[: len(later_places) - len(fixed_places)]]
+    return fixed_places[-1], next(place for place in reversed(earlier_places) if place.outcome.holds)
 
 
 class _Family:
