@@ -53,12 +53,12 @@ def _open_below(within: Path, path: Path) -> tuple[int, str]:
     handle = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for part in folders:
         try:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+            inner_handle = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
         except OSError as error:
             raise _explain_error(error, within / path) from None
         finally:
             os.close(handle)
-        handle = inner
+        handle = inner_handle
     return handle, name
 
 
@@ -77,8 +77,8 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
         size = os.fstat(file.fileno()).st_size
         # `file.read(n)` allocates n bytes, so request the file's size first, and then more if the file grew
         data = file.read(size + 1) if size <= most else b""
-        while len(data) <= most and (more := file.read(CHUNK)):
-            data += more
+        while len(data) <= most and (chunk := file.read(CHUNK)):
+            data += chunk
     if size > most or len(data) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(path))
     return data
@@ -217,9 +217,9 @@ def make_folder(path: Path) -> None:
 
 def get_cache_dir() -> Path:
     """Return `HARNESS_CACHE_DIR`, or the user's cache folder for harness."""
-    configured = os.environ.get("HARNESS_CACHE_DIR")
-    if configured:
-        return Path(configured)
+    override = os.environ.get("HARNESS_CACHE_DIR")
+    if override:
+        return Path(override)
     import platformdirs
 
     return platformdirs.user_cache_path("harness")
@@ -232,9 +232,9 @@ def get_wheel_path(name: str) -> Path:
 
 def get_data_dir() -> Path:
     """Return the folder for data that can't be recreated: `HARNESS_DATA_DIR`, or the user's data folder for harness."""
-    configured = os.environ.get("HARNESS_DATA_DIR")
-    if configured:
-        return Path(configured)
+    override = os.environ.get("HARNESS_DATA_DIR")
+    if override:
+        return Path(override)
     import platformdirs
 
     return platformdirs.user_data_path("harness")

@@ -124,15 +124,18 @@ def find_versions_between(
 
     `pins` are the versions in the lock files of both environments. All other packages have the versions of `bad`.
     """
-    held = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
-    first, last = (find_moving(text, package, pins[text], held) for text in (good, bad))
+    held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
+    first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
     if package not in TENSORFLOW:
         return list_package_versions(replace(first, base=last.base), last, python)
     candidates, notice = list_package_versions(first, last, python)
     # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}
-    named = {version: text for version, text in ends.items() if "==" not in text}
-    return [replace(candidate, text=named.get(candidate.version, candidate.text)) for candidate in candidates], notice
+    release_names = {version: text for version, text in ends.items() if "==" not in text}
+    candidates = [
+        replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates
+    ]
+    return candidates, notice
 
 
 def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> tuple[list[Candidate], str]:
@@ -150,8 +153,8 @@ def list_package_versions(first: MovingPackage, last: MovingPackage, python: str
             "Pass environments with different versions.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
-    listed, notice = _fetch_versions(first.package)
-    by_version = {Version(row.version): row for row in listed if low <= Version(row.version) <= high}
+    rows, notice = _fetch_versions(first.package)
+    by_version = {Version(row.version): row for row in rows if low <= Version(row.version) <= high}
     for end in (low, high):
         by_version.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
     candidates = []

@@ -74,8 +74,8 @@ class LookResult:
     def clause(self) -> str:
         """Return the comparison as text: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
         low, high = (format_number(end) if self.is_ratio else f"{end:+,.0f}" for end in (self.low, self.high))
-        less, more = ("faster", "slower") if self.is_ratio else ("less", "more")
-        direction = more if self.step > 0.0 else less
+        decrease, increase = ("faster", "slower") if self.is_ratio else ("less", "more")
+        direction = increase if self.step > 0.0 else decrease
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
         return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
 
@@ -147,14 +147,14 @@ class ProbeRun:
         margin = self.results.run.plan.margin
         if self.of == GROWTH:
             return self._compare_growth(text, fixed, index.pythons(cell.environment, other.environment))
-        (compared,) = compare([(cell, other)], index, margin)
+        (result,) = compare([(cell, other)], index, margin)
         (estimate,) = ratios([(cell, other)], index, LOOK_ALPHA)
-        if compared is None:
+        if result is None:
             return None
-        ratio = estimate or compared.ratio
-        bias = math.exp(compared.bias.distance if compared.bias else 0.0)
+        ratio = estimate or result.ratio
+        bias = math.exp(result.bias.distance if result.bias else 0.0)
         # a table has no verdict if the work differs or the control is biased, but a search uses the interval
-        remark = "the two launches of the control cell differ" if compared.withheld is Withheld.CONTROL else ""
+        remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
         verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(
             value=ratio.value,
@@ -163,17 +163,17 @@ class ProbeRun:
             rounds=ratio.rounds,
             floor=math.log1p(margin),
             what=f"{text} {verb} ×{format_number(ratio.value)} the {what} of {fixed}",
-            remark=compared.verdict if compared.verdict is Verdict.DIFFERENT_WORK else remark,
-            pythons=compared.pythons,
+            remark=result.verdict if result.verdict is Verdict.DIFFERENT_WORK else remark,
+            pythons=result.pythons,
         )
 
     def after(self, earlier: "ProbeRun") -> "ProbeRun":
         """Return the rounds of both runs as one run, the earlier rounds first."""
         last_round = max((launch.round for launch in earlier.launches), default=0)
-        later = [
+        later_launches = [
             replace(launch, round=launch.round + last_round) if launch.round else launch for launch in self.launches
         ]
-        return replace(self, results=Results(self.results.run, [*earlier.launches, *later]))
+        return replace(self, results=Results(self.results.run, [*earlier.launches, *later_launches]))
 
     def build(self, text: str) -> str:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""

@@ -94,10 +94,10 @@ class Posterior:
     @property
     def likely_range(self) -> tuple[int, int]:
         """Return the first and last candidate of the shortest range that contains the step with probability `LEVEL`."""
-        beyond = dict(zip(self.candidates, self.beyond().tolist(), strict=True))
+        probabilities = dict(zip(self.candidates, self.beyond().tolist(), strict=True))
         ranges = combinations(self.candidates, 2)
-        likely = [pair for pair in ranges if beyond[pair[1]] - beyond[pair[0]] >= LEVEL]
-        return min(likely, key=lambda pair: pair[1] - pair[0])
+        likely_pairs = [pair for pair in ranges if probabilities[pair[1]] - probabilities[pair[0]] >= LEVEL]
+        return min(likely_pairs, key=lambda pair: pair[1] - pair[0])
 
     def beyond(self) -> Floats:
         """Return the probability that a candidate is after the step, for each candidate."""
@@ -105,12 +105,12 @@ class Posterior:
 
     def next_probes(self, count: int = 1) -> list[int]:
         """Return the candidates that are most useful to measure next, the best first, without the ends."""
-        beyond = self.beyond()[1:-1]
-        worth = beyond * (1.0 - beyond) * self.gains[1:-1]
+        probabilities = self.beyond()[1:-1]
+        usefulness = probabilities * (1.0 - probabilities) * self.gains[1:-1]
         # a stable sort: of equal candidates, the middle one comes first, and then the earlier ones
-        middle = np.abs(np.arange(beyond.size) - (beyond.size - 1) / 2.0)
-        order = np.lexsort((middle, -worth.round(9)))
-        return [self.candidates[1 + int(at)] for at in order[:count]]
+        middle = np.abs(np.arange(probabilities.size) - (probabilities.size - 1) / 2.0)
+        order = np.lexsort((middle, -usefulness.round(9)))
+        return [self.candidates[1 + int(position)] for position in order[:count]]
 
     def rounds(self) -> int:
         """Return the number of rounds for the next probe. See `CLEAR` and `MOST_ROUNDS`."""
@@ -133,7 +133,7 @@ def posterior(
     if len(candidates) < 2:
         raise ValueError("a search needs two ends")
     pairs = list(pairwise(candidates))
-    index = {number: at for at, number in enumerate(candidates)}
+    index = {number: position for position, number in enumerate(candidates)}
     values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
     for entry in rounds:
         if entry.probe in index and entry.fixed in index:
@@ -157,9 +157,9 @@ def posterior(
     noises = np.where(np.eye(counts.size, dtype=bool), 1.0 / counts, 0.5 * np.outer(scanned, scanned))
     covariances = noises + ratios[:, None, None] * (contrasts @ contrasts.T)
     inverses = np.linalg.inv(covariances)
-    weighted = x @ inverses
-    squares = (weighted * x).sum(axis=2)
-    steps = weighted @ means / squares
+    step_weights = x @ inverses
+    squares = (step_weights * x).sum(axis=2)
+    steps = step_weights @ means / squares
     residuals = means - x * steps[:, :, None]
     residual_sums = within + ((residuals @ inverses) * residuals).sum(axis=2)
     freedom = PRIOR + counts.sum() - 1.0
@@ -171,14 +171,14 @@ def posterior(
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     ratio = float(shares.sum(axis=1) @ ratios)
-    measured = np.bincount(probes, counts, len(candidates)).astype(np.float64)
+    round_counts = np.bincount(probes, counts, len(candidates)).astype(np.float64)
     return Posterior(
         candidates=candidates,
         pairs=pairs,
         shares=shares.sum(axis=0),
         step=float((shares * steps).sum()),
         spread=math.sqrt(float((shares * variances).sum()) / freedom),
-        gains=_count_equivalent_rounds(measured + 1.0, ratio) - _count_equivalent_rounds(measured, ratio),
+        gains=_count_equivalent_rounds(round_counts + 1.0, ratio) - _count_equivalent_rounds(round_counts, ratio),
     )
 
 

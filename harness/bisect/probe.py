@@ -200,10 +200,10 @@ class Probe:
             backend.check_room([requirement])
             try:
                 with self._listener.preparing() as progress:
-                    prepared = backend.prepare([requirement], progress)
+                    preparation = backend.prepare([requirement], progress)
             except CannotRunHereError as error:
                 return _shorten(error)
-        missing = prepared.unavailable.get(requirement.environment.name)
+        missing = preparation.unavailable.get(requirement.environment.name)
         return _shorten(missing) if missing else ""
 
     def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:

@@ -82,7 +82,7 @@ def _format_answer(request: BisectRequest, search: Search) -> list[str]:
         return [f"{prefix}--good and --bad {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
         return [f"{prefix}--good and --bad are swapped: {search.ends.clause}."]
-    first, last = (search.candidates[at] for at in belief.likeliest)
+    first, last = (search.candidates[number] for number in belief.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
     change = f"{prefix}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
     location = f"between {first.text} and {last.text}{dates}"
@@ -108,8 +108,8 @@ def _format_found(change: str, place: str, share: float, search: Search, clause:
         place = f"with commit {commit.version} of {commit.date}, “{commit.title}”"
         names = f"Commit {commit.version}"
     if is_confirmed:
-        confirmed = "A direct comparison of the two versions confirmed the change."
-        return [f"{change} {place}: {clause}.", f"{names} has a {posterior}. {confirmed}"]
+        sentence = "A direct comparison of the two versions confirmed the change."
+        return [f"{change} {place}: {clause}.", f"{names} has a {posterior}. {sentence}"]
     return [
         f"{change} most likely {place} ({posterior}). But a direct comparison of the two versions did not confirm the "
         f"change: {clause}.",
@@ -152,8 +152,8 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     """Return the commits that the two builds report, as text, and the address of the commits between them."""
     if search.found is None or search.ends is None:
         return "", ""
-    reported = ""
-    first, last = (search.candidates[at] for at in search.found)
+    commit_text = ""
+    first, last = (search.candidates[number] for number in search.found)
     if first.title:
         return "", ""
     repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
@@ -161,13 +161,13 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     if package in TENSORFLOW or not package:
         builds = [commits.get(candidate.text, "") for candidate in (first, last)]
         if any(builds):
-            reported = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
+            commit_text = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
         hashes = [match[1] for build in builds if (match := _HASH.search(build))]
         ends = hashes if len(hashes) == 2 else [] if package in NIGHTLIES else ends
     path = f"compare/{ends[0]}...{ends[1]}" if ends else ""
     if package == "keras-nightly":
         path = f"commits/master?since={first.date}&until={last.date}" if first.date and last.date else ""
-    return reported, f"https://github.com/{repository}/{path}" if repository and path else ""
+    return commit_text, f"https://github.com/{repository}/{path}" if repository and path else ""
 
 
 def _list_other_findings(search: Search) -> Iterator[str]:
@@ -180,7 +180,7 @@ def _list_other_findings(search: Search) -> Iterator[str]:
             f"The two versions run on different versions of Python ({' and '.join(search.pair.pythons)}), which can "
             "change the speed."
         )
-    skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
+    skipped = [f"{search.text(number)} ({reason})" for number, reason in sorted(search.unknown.items())]
     if skipped:
         more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
         yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
@@ -203,21 +203,21 @@ def _suggest_next(
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
         yield Code(make_resume_command(request, probe.folder), where=REPORT)
-    elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
+    elif skipped := sum(search.found[0] < number < search.found[1] for number in search.unknown):
         sentence = f"{counted(skipped, 'version')} between them cannot be measured on this machine."
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _suggest_merged_search(request, search.candidates[search.found[1]])
-    elif decisive := next((entry for entry in exchanges if entry.moves), None):
-        yield Text(f"To search the versions of {decisive.package} between them:", where=REPORT)
-        yield Code(_make_search_command(request, decisive.package, *_find_ends(search, decisive)), where=REPORT)
+    elif cause := next((entry for entry in exchanges if entry.moves), None):
+        yield Text(f"To search the versions of {cause.package} between them:", where=REPORT)
+        yield Code(_make_search_command(request, cause.package, *_find_ends(search, cause)), where=REPORT)
     elif package:
         yield Text(
             "The two versions are adjacent in the index, so only the commits between them are left to search.",
             where=REPORT,
         )
     else:
-        good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
+        good, bad = (search.text(number) for number in (reversed(search.found) if search.is_fix else search.found))
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
         yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
 
@@ -237,10 +237,10 @@ def _list_cell_arguments(request: BisectRequest) -> list[str]:
     return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
 
 
-def _find_ends(search: Search, decisive: Exchange) -> tuple[str, str]:
+def _find_ends(search: Search, cause: Exchange) -> tuple[str, str]:
     """Return the good and the bad end of a search for the version of a package that makes the difference."""
     older, newer = get_pair(search) or ("", "")
-    first, last = (older, decisive.text) if decisive.base == older else (decisive.text, newer)
+    first, last = (older, cause.text) if cause.base == older else (cause.text, newer)
     return (last, first) if search.is_fix else (first, last)
 
 
@@ -264,32 +264,36 @@ def _make_table(search: Search) -> Iterator[Block]:
     shares = {last: part for (_, last), part in pairs}
     first_value = search.scanned.get(search.low)
 
-    def format_compared(at: int) -> str:
-        measured = search.measured(at)
-        if at == search.low or measured is None:
-            return "first end" if at == search.low else ""
-        return f"{search.format_value(measured[0])} ({counted(measured[1], 'round')})"
+    def format_compared(number: int) -> str:
+        measurement = search.measured(number)
+        if number == search.low or measurement is None:
+            return "first end" if number == search.low else ""
+        return f"{search.format_value(measurement[0])} ({counted(measurement[1], 'round')})"
 
-    def format_scanned(at: int) -> str:
-        value = search.scanned.get(at)
+    def format_scanned(number: int) -> str:
+        value = search.scanned.get(number)
         return "" if value is None or first_value is None else search.format_value(value - first_value)
 
-    def format_probability(at: int) -> str:
-        return search.unknown.get(at) or (f"{format_plain(round(100.0 * shares[at], 1))} %" if at in shares else "")
+    def format_probability(number: int) -> str:
+        percent = f"{format_plain(round(100.0 * shares[number], 1))} %" if number in shares else ""
+        return search.unknown.get(number) or percent
 
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
-        Column("date", lambda at: search.candidates[at].date),
-        Column("message", lambda at: search.candidates[at].title, is_optional=True),
+        Column("date", lambda number: search.candidates[number].date),
+        Column("message", lambda number: search.candidates[number].title, is_optional=True),
         Column("compared with the first end", format_compared),
         Column("scan, one round", format_scanned),
         Column("change right before it", format_probability),
     ]
     numbers = range(len(search.candidates))
     rows = [
-        at
-        for at in numbers
-        if format_compared(at) or format_scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005
+        number
+        for number in numbers
+        if format_compared(number)
+        or format_scanned(number)
+        or number in search.unknown
+        or shares.get(number, 0.0) >= 0.005
     ]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
     if omitted := len(numbers) - len(rows[:_ROWS]):

@@ -183,9 +183,9 @@ def _move_ends(search: Search, request: BisectRequest) -> None:
     numbers = sorted(search.scanned)
     if len(numbers) < 2:
         raise CannotRunHereError("Fewer than two releases have a result, so there are no versions to search.")
-    requested = {request.good, request.bad}
-    low = search.low if search.text(search.low) in requested else max(numbers[0], search.low)
-    high = search.high if search.text(search.high) in requested else min(numbers[-1], search.high)
+    requested_texts = {request.good, request.bad}
+    low = search.low if search.text(search.low) in requested_texts else max(numbers[0], search.low)
+    high = search.high if search.text(search.high) in requested_texts else min(numbers[-1], search.high)
     if low >= high:
         raise CannotRunHereError(f"No release before {search.text(high)} has a result.", _FIND_FIX)
     search.low, search.high = low, high

@@ -75,18 +75,18 @@ class Search:
         """Return whether the results establish that the good end is worse than the bad end."""
         return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
 
-    def text(self, at: int) -> str:
+    def text(self, number: int) -> str:
         """Return the value of -e for a candidate."""
-        return self.candidates[at].text
+        return self.candidates[number].text
 
-    def is_end(self, at: int) -> bool:
+    def is_end(self, number: int) -> bool:
         """Return whether a candidate is one of the ends."""
-        return at in (self.low, self.high)
+        return number in (self.low, self.high)
 
     @property
     def posterior(self) -> Posterior | None:
         """Return the posterior of the step; None until both ends have been measured."""
-        numbers = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
+        numbers = [number for number in range(self.low, self.high + 1) if number not in self.unknown]
         # a difference has no natural scale: use its size
         unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
         try:
@@ -100,9 +100,9 @@ class Search:
         belief = self.posterior
         return belief.likeliest if belief else None
 
-    def measured(self, at: int) -> tuple[float, int] | None:
+    def measured(self, number: int) -> tuple[float, int] | None:
         """Return the mean difference of a candidate from the lower end, and its number of rounds."""
-        values = [entry.value for entry in self.rounds if (entry.fixed, entry.probe) == (self.low, at)]
+        values = [entry.value for entry in self.rounds if (entry.fixed, entry.probe) == (self.low, number)]
         return (sum(values) / len(values), len(values)) if values else None
 
     @property
@@ -168,15 +168,15 @@ def scan(search: Search, probe: Probe) -> None:
     texts = [candidate.text for candidate in search.candidates]
     probe.say(f"Scan: one round with {len(texts)} releases.")
     run = probe.measure("scan", texts, 1)
-    for at, text in enumerate(texts):
+    for number, text in enumerate(texts):
         if reason := run.why_not(text):
-            _skip(search, at, reason, probe)
-    numbers = [at for at in range(len(texts)) if at not in search.unknown]
+            _skip(search, number, reason, probe)
+    numbers = [number for number in range(len(texts)) if number not in search.unknown]
     if not numbers:
         raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
-    for at in numbers:
-        if values := run.differences(texts[at], texts[numbers[0]]):
-            search.scanned[at] = values[0]
+    for number in numbers:
+        if values := run.differences(texts[number], texts[numbers[0]]):
+            search.scanned[number] = values[0]
     steps = {(a, b): search.scanned[b] - search.scanned[a] for a, b in pairwise(search.scanned)}
     search.changes = [
         FoundChange(pair, step) for pair, step in steps.items() if step and abs(step) >= search.least_change
@@ -189,9 +189,9 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
     measured values. Raises CannotRunHereError if an end can't be measured.
     """
-    for at, candidate in enumerate(search.candidates):
-        if candidate.unknown and at not in search.unknown and not search.is_end(at):
-            _skip(search, at, candidate.unknown, probe)
+    for number, candidate in enumerate(search.candidates):
+        if candidate.unknown and number not in search.unknown and not search.is_end(number):
+            _skip(search, number, candidate.unknown, probe)
     ends = _verify_ends(search, budget, probe)
     if _split_search(search, probe):
         ends = _verify_ends(search, budget, probe)
@@ -218,7 +218,7 @@ def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: f
     """Measure a pair side by side for one look, unless a candidate can't be built."""
     if _exceeds_budget(search, budget, looks.seconds(probe), probe):
         return
-    if not all(_is_built(search, at, probe) for at in pair):
+    if not all(_is_built(search, number, probe) for number in pair):
         return
     probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
     _add_rounds(search, pair, looks.look(probe), probe)
@@ -226,44 +226,45 @@ def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: f
 
 def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
     """Measure the candidate that is most useful to measure, unless it can't be built."""
-    (at,), rounds = belief.next_probes(), belief.rounds()
-    if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
+    (probe_number,), rounds = belief.next_probes(), belief.rounds()
+    if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, probe_number, probe):
         return
     place_count = sum(share > 0.01 for share in belief.shares)
-    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The change is at one of {place_count} places.")
+    text = search.text(probe_number)
+    probe.say(f"Probe: {text}, {counted(rounds, 'round')}. The change is at one of {place_count} places.")
     for value in (0.0, belief.step) if probe.is_parallel else ():
-        guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
+        guess = replace(search, rounds=[*search.rounds, Round(search.low, probe_number, value)]).posterior
         if guess and not guess.is_found:
             probe.build_ahead([search.text(number) for number in guess.next_probes()])
-    texts = [search.text(search.low), search.text(at)]
-    _add_rounds(search, (search.low, at), probe.measure("probe", texts, rounds), probe)
+    texts = [search.text(search.low), search.text(probe_number)]
+    _add_rounds(search, (search.low, probe_number), probe.measure("probe", texts, rounds), probe)
 
 
-def _is_built(search: Search, at: int, probe: Probe) -> bool:
+def _is_built(search: Search, number: int, probe: Probe) -> bool:
     """Build a candidate. If that isn't possible, skip it and return False."""
-    reason = "" if search.is_end(at) else probe.why_not(search.text(at))
+    reason = "" if search.is_end(number) else probe.why_not(search.text(number))
     if reason:
-        _skip(search, at, reason, probe)
+        _skip(search, number, reason, probe)
     return not reason
 
 
 def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:
     """Add the rounds of two candidates. A candidate without a value is skipped, unless it is an end."""
-    for at in pair:
-        if reason := run.why_not(search.text(at)):
-            if search.is_end(at):
+    for number in pair:
+        if reason := run.why_not(search.text(number)):
+            if search.is_end(number):
                 raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {reason}.",
+                    f"{search.text(number)} cannot be measured: {reason}.",
                     "Pass a different version or commit to --good or --bad.",
                 )
-            _skip(search, at, reason, probe)
+            _skip(search, number, reason, probe)
             return
     search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
 
 
-def _skip(search: Search, at: int, reason: str, probe: Probe) -> None:
-    search.unknown[at] = reason
-    probe.say(f"{search.text(at)} is skipped: {reason}.")
+def _skip(search: Search, number: int, reason: str, probe: Probe) -> None:
+    search.unknown[number] = reason
+    probe.say(f"{search.text(number)} is skipped: {reason}.")
 
 
 def _exceeds_budget(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
@@ -313,20 +314,20 @@ def _is_in_direction(pair: LookResult | None, ends: LookResult | None) -> bool:
 
 def _split_search(search: Search, probe: Probe) -> bool:
     """If the scan has a large opposite change, move the ends to the part with the largest change, and return True."""
-    numbers = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
+    numbers = [number for number in sorted(search.scanned) if search.low <= number <= search.high]
     if len(numbers) < 3:
         return False
     step = search.scanned[numbers[-1]] - search.scanned[numbers[0]]
     sign, threshold = (1.0 if step > 0.0 else -1.0), max(search.least_change, SPLIT_SHARE * abs(step))
-    changes = {at: sign * (search.scanned[at] - search.scanned[before]) for before, at in pairwise(numbers)}
+    changes = {number: sign * (search.scanned[number] - search.scanned[before]) for before, number in pairwise(numbers)}
     parts = [[numbers[0]]]
-    for at, change in changes.items():
+    for number, change in changes.items():
         if change < -threshold:
             parts.append([])
-        parts[-1].append(at)
+        parts[-1].append(number)
     if len(parts) == 1:
         return False
-    best_part = max(parts, key=lambda part: max((changes[at] for at in part[1:]), default=0.0))
+    best_part = max(parts, key=lambda part: max((changes[number] for number in part[1:]), default=0.0))
     search.low, search.high = best_part[0], best_part[-1]
     probe.say(
         f"The releases become both slower and faster. The search is limited to the largest change, between "
@@ -338,5 +339,7 @@ def _split_search(search: Search, probe: Probe) -> bool:
 def _use_scan(search: Search) -> None:
     """Use the rounds of the scan for the posterior."""
     values = search.scanned
-    numbers = [at for at in values if search.low < at <= search.high] if search.low in values else []
-    search.rounds += [Round(search.low, at, values[at] - values[search.low], is_scan=True) for at in numbers]
+    numbers = [number for number in values if search.low < number <= search.high] if search.low in values else []
+    search.rounds += [
+        Round(search.low, number, values[number] - values[search.low], is_scan=True) for number in numbers
+    ]

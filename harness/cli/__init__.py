@@ -140,8 +140,8 @@ def main() -> None:
             say_not_written(error)
             sys.exit(Exit.CANNOT_RUN_HERE)
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            shown = str(error.filename)[:60]
-            say(f"harness: Invalid path {shown!r}…: expected at most 255 bytes per name, and 4,095 in total.")
+            path_start = str(error.filename)[:60]
+            say(f"harness: Invalid path {path_start!r}…: expected at most 255 bytes per name, and 4,095 in total.")
             sys.exit(Exit.USAGE)
         say_defect(error)
         sys.exit(Exit.DEFECT)

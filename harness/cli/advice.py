@@ -86,8 +86,8 @@ class CommandGroup(_WithExamples, TyperGroup):
         if ctx.parent is None and name in _WORDS:
             suggestion = f" Use: harness {_WORDS[name]}"
         else:
-            near = find_nearest(name, self.list_commands(ctx))
-            suggestion = f" Did you mean {near}?" if near else ""
+            nearest_name = find_nearest(name, self.list_commands(ctx))
+            suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
         raise UsageError(f"Unknown command: {name!r}.{suggestion}", f"To list all commands: {ctx.command_path} --help")
 
 

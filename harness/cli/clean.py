@@ -27,29 +27,29 @@ def clean(
 
     Leftovers are containers, temporary folders and GPU clock locks. Runs that are in progress aren't touched.
     """
-    removed, kept = [], []
+    removals, kept_caches = [], []
     run_id = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
     with hold_run_lock(run_id) if run_id else hold_machine():
         for backend in registry.open_all(Project.find().root):
             try:
-                removed.append(f"{backend.clean(run_id)} {backend.leftovers}")
+                removals.append(f"{backend.clean(run_id)} {backend.leftovers}")
                 if caches and backend.caches():
-                    removed.append(f"{backend.clean_caches()} caches of compiled GPU code")
-                kept += backend.caches()
+                    removals.append(f"{backend.clean_caches()} caches of compiled GPU code")
+                kept_caches += backend.caches()
             except CannotRunHereError as error:
-                removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
-        *first_parts, last_part = removed
+                removals.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
+        *first_parts, last_part = removals
         typer.echo(f"Removed {', '.join(first_parts)} and {last_part}." if first_parts else f"Removed {last_part}.")
         if run:
             _discard(Path(run))
-        unlocked = 0 if run else clocks.unlock()
-    if unlocked:
-        typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
-    if kept:
+        unlocked_count = 0 if run else clocks.unlock()
+    if unlocked_count:
+        typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")
+    if kept_caches:
         typer.echo(
-            f"Kept {counted(len(kept), 'cache')} of compiled GPU code (such as {kept[0]}). To remove compiled GPU code "
-            "too, pass --caches."
+            f"Kept {counted(len(kept_caches), 'cache')} of compiled GPU code (such as {kept_caches[0]}). To remove "
+            "compiled GPU code too, pass --caches."
         )
 
 

@@ -100,8 +100,8 @@ def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, st
 
     selected = split_names(context.params.get("scenarios") or (), "-s")
     values = session.names.list_axes(selected, context.params.get("suite") or "")
-    axis, equals, partial = incomplete.partition("=")
-    if not equals:
+    axis, separator, partial = incomplete.partition("=")
+    if not separator:
         return [(f"{name}=", ", ".join(values[name])) for name in values]
     completions = _complete_last_name(partial, dict.fromkeys(values.get(axis, ()), ""))
     return [(f"{axis}={value}", "") for value, _ in completions]

@@ -54,9 +54,9 @@ def _iterate_completions(app: typer.Typer, words: Sequence[str], partial_word: s
         # for a group, the next iteration parses the remaining words
         own_words = [] if isinstance(command, TyperGroup) else [*remaining]
         context = command.make_context(name, own_words, parent=context, resilient_parsing=True)
-    option, equals, value = partial_word.partition("=")
-    if option.startswith("-") and equals:  # --option=value
-        prefix, partial_word, remaining = option + equals, value, [*remaining, option]
+    option, separator, value = partial_word.partition("=")
+    if option.startswith("-") and separator:  # --option=value
+        prefix, partial_word, remaining = option + separator, value, [*remaining, option]
     else:
         prefix = ""
     for item in _find_completer(command, context, remaining, partial_word).shell_complete(context, partial_word):

@@ -47,10 +47,10 @@ class Suspicion:
             points = series[finding.key].points
             change_index = next(place for place, point in enumerate(points) if point.run == finding.since)
             # skip runs without a result: the software may have changed in one of them
-            earlier = [point for point in points[:change_index] if point.log_ratio is not None]
-            later = [point for point in points[change_index:] if point.log_ratio is not None]
+            earlier_points = [point for point in points[:change_index] if point.log_ratio is not None]
+            later_points = [point for point in points[change_index:] if point.log_ratio is not None]
             distance = NEAR if parse_line(finding.key.environment) else 0
-            before, after = earlier[-1 - distance :][0], later[: 1 + distance][-1]
+            before, after = earlier_points[-1 - distance :][0], later_points[: 1 + distance][-1]
             summaries = [history.summary(point.run) for point in (before, after)]
             if summaries[0] and summaries[1]:
                 sides[_make_place_key(finding)] = summaries[0], summaries[1]
@@ -69,16 +69,16 @@ class Suspicion:
             )
 
 
-def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
+def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
     """Measure suspected changes, print the decisions, and add them to the history.
 
     Return exit code 5 if a slowdown is confirmed, otherwise 1 if a change couldn't be decided.
     """
-    if not asked.suspected:
+    if not suspicion.suspected:
         say("No change is suspected.")
         return Exit.OK
     machine, is_slower, is_undecided = load_machine(), False, False
-    for group in confirming.group_findings(asked.suspected):
+    for group in confirming.group_findings(suspicion.suspected):
         cell, first_run = escape(group[0].key.cell), group[0].since
         printer = ProgressPrinter()
         try:
@@ -88,8 +88,8 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
                     f"{machine.id}.",
                     "Run this command on that machine.",
                 )
-            before, after = asked.sides[_make_place_key(group[0])]
-            question = confirming.plan_confirmation(group, before, after, usual, scripts)
+            before, after = suspicion.sides[_make_place_key(group[0])]
+            question = confirming.plan_confirmation(group, before, after, options, scripts)
             planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(group), 'change')} since {first_run}: {cell}")
             with handle_signals(printer.announce_stop):
@@ -100,32 +100,32 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
             continue
         if ended.interrupted:
             return Exit.INTERRUPTED
-        decisions = confirming.decide_all(question, ended.results, usual.margin)
+        decisions = confirming.decide_all(question, ended.results, options.margin)
         # the search takes minutes, and a job can be killed during it
         _store_decisions(decisions)
-        worst = max(
+        worst_decision = max(
             (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
         is_stopped = False
-        has_search = usual.search and not question.is_file
-        if worst and worst.ratio > 1.0 and worst.versions and has_search:
-            search_result: dict[str, Any] = {}
+        has_search = options.search and not question.is_file
+        if worst_decision and worst_decision.ratio > 1.0 and worst_decision.versions and has_search:
+            fields: dict[str, Any] = {}
             try:
-                search_result |= _locate_change(worst, question, usual, printer, wait=wait)
-                search_result |= _profile_change(replace(worst, **search_result), question, usual, printer, wait=wait)
+                fields |= _locate_change(worst_decision, question, options, printer, wait=wait)
+                fields |= _profile_change(replace(worst_decision, **fields), question, options, printer, wait=wait)
             except KeyboardInterrupt:
                 is_stopped = True
             decisions = [
-                (finding, replace(entry, **search_result) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
+                (finding, replace(entry, **fields) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
                 for finding, entry in decisions
             ]
             _store_decisions(decisions)
         for finding, decision in decisions:
             if decision is None:
                 is_undecided = True
-                failed = any(launch.status is not Status.OK for launch in ended.results.launches)
+                has_failed = any(launch.status is not Status.OK for launch in ended.results.launches)
                 failure = "because launches failed. Its report shows the reasons."
-                cause = failure if failed else "yet. Increase --rounds."
+                cause = failure if has_failed else "yet. Increase --rounds."
                 name = escape(finding.key.cell)
                 tell(f"Still suspected: {name}. The run in {ended.folder} has no clear verdict {cause}")
                 continue
@@ -138,10 +138,10 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     return Exit.CELLS_FAILED if is_undecided else Exit.OK
 
 
-def _store_decisions(decided: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
+def _store_decisions(decisions: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
     """Add decisions to the history. A decision with the result of a search replaces the one without it."""
     with History.open(told=say) as history:
-        for _, decision in decided:
+        for _, decision in decisions:
             if decision:
                 history.decide(decision)
 
@@ -149,8 +149,8 @@ def _store_decisions(decided: Sequence[tuple[SeriesFinding, Decision | None]]) -
 def _locate_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
-    usual: ConfirmRequest,
-    heard: ProgressPrinter,
+    options: ConfirmRequest,
+    printer: ProgressPrinter,
     *,
     wait: bool,
 ) -> dict[str, Any]:
@@ -163,18 +163,18 @@ def _locate_change(
         axes=dict(decision.key.axes),
         good=decision.versions[0],
         bad=decision.versions[1],
-        budget=usual.search,
-        backend=usual.backend,
+        budget=options.search,
+        backend=options.backend,
         cpus=question.request.cpus,
-        margin=usual.margin,
-        results=usual.results,
+        margin=options.margin,
+        results=options.results,
         command=["harness", *sys.argv[1:]],
     )
     try:
         folder = create_folder(request)
         say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with handle_signals(heard.announce_stop):
-            result = bisect(request, folder, heard, wait=wait)
+        with handle_signals(printer.announce_stop):
+            result = bisect(request, folder, printer, wait=wait)
     except HarnessError as error:
         say(f"The search for the wheel with the change failed. {error}")
         return {}
@@ -183,7 +183,7 @@ def _locate_change(
     if belief is None or search.ends is None:
         return {}
     return {
-        "pair": [search.text(at) for at in belief.likeliest],
+        "pair": [search.text(number) for number in belief.likeliest],
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }
@@ -192,8 +192,8 @@ def _locate_change(
 def _profile_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
-    usual: ConfirmRequest,
-    heard: ProgressPrinter,
+    options: ConfirmRequest,
+    printer: ProgressPrinter,
     *,
     wait: bool,
 ) -> dict[str, Any]:
@@ -202,15 +202,15 @@ def _profile_change(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
         environments=list(decision.sides),
-        backend=usual.backend,
+        backend=options.backend,
         cpus=question.request.cpus,
         gpu=question.request.gpu,
-        results=usual.results,
+        results=options.results,
     )
     try:
         say(f"Profiling {joined(list(decision.sides))}")
-        with handle_signals(heard.announce_stop):
-            ended = session.run(session.plan(request), heard, command=request.command(), wait=wait)
+        with handle_signals(printer.announce_stop):
+            ended = session.run(session.plan(request), printer, command=request.command(), wait=wait)
         if ended.interrupted:
             raise KeyboardInterrupt
         functions = confirming.find_changed_functions(ended.folder, ended.results, decision.sides)
@@ -230,6 +230,6 @@ def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path)
     suspicion = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
-    between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    measured = f"{escape(finding.key.cell)} takes {interval} as long as before"
-    return f"{verdict}: {measured}, measured side by side ({suspicion}).{between} See {folder}"
+    sides_note = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
+    sentence = f"{escape(finding.key.cell)} takes {interval} as long as before"
+    return f"{verdict}: {sentence}, measured side by side ({suspicion}).{sides_note} See {folder}"

@@ -36,9 +36,9 @@ HEADROOM = 1.1
 def show_preparation() -> Iterator[backend.Progress]:
     """Yield a function that shows the steps of the preparation. Waiting steps are shown only on a terminal."""
     if sys.stderr.isatty():
-        shown = LivePreparation(Console(stderr=True))
-        with shown.live:
-            yield shown
+        preparation = LivePreparation(Console(stderr=True))
+        with preparation.live:
+            yield preparation
     else:
         yield lambda step: None if step.stage is Stage.WAITING else say(step)
 
@@ -47,9 +47,9 @@ def show_preparation() -> Iterator[backend.Progress]:
 def show_launches(run: Run) -> Iterator[WalkListener]:
     """Yield a listener that shows the progress of launches on stderr."""
     if sys.stderr.isatty():
-        shown = LiveLaunches(run)
-        with shown.live:
-            yield shown
+        launches = LiveLaunches(run)
+        with launches.live:
+            yield launches
     else:
         yield PlainLaunches(run)
 
@@ -88,17 +88,17 @@ class LivePreparation:
         table.add_column()  # this column is shortened on a narrow terminal
         # a copy, because other threads change the steps during drawing
         steps = list(self._steps.values())
-        working = [step for step in steps if step.stage is Stage.WORKING]
-        waiting = [step for step in steps if step.stage is Stage.WAITING]
-        for step in working:
+        working_steps = [step for step in steps if step.stage is Stage.WORKING]
+        waiting_steps = [step for step in steps if step.stage is Stage.WAITING]
+        for step in working_steps:
             seconds = self._clock() - self._start_times.get(step.environment, self._clock())
             words = Text(escape(step.words), no_wrap=True, overflow="ellipsis")
             table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
-        free_lines = max(0, self._console.height - len(working) - 2)
-        for step in waiting[:free_lines]:
+        free_lines = max(0, self._console.height - len(working_steps) - 2)
+        for step in waiting_steps[:free_lines]:
             table.add_row(Text(step.environment), "", Text(step.words, style="dim"))
-        if len(waiting) > free_lines:
-            table.add_row("", "", f"and {len(waiting) - free_lines} more waiting")
+        if len(waiting_steps) > free_lines:
+            table.add_row("", "", f"and {len(waiting_steps) - free_lines} more waiting")
         return table
 
 
@@ -129,12 +129,12 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
     if estimate.needed is None or plan.budget_seconds is None:
         return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
-    fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
+    fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     count = len(estimate.left_out)
     note = f" {count} of {len(plan.cells)} cells {'is' if count == 1 else 'are'} not measured." if count else ""
     budget_option = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
-        f"{sentence}. The budget of {budget} is too small for the {counted(fewest, 'round')} that all verdicts "
+        f"{sentence}. The budget of {budget} is too small for the {counted(fewest_rounds, 'round')} that all verdicts "
         f"need. These rounds take about {format.duration(estimate.needed)} (--budget {budget_option}).{note}"
     )
 
@@ -251,9 +251,9 @@ class LaunchCounter(WalkListener):
         remaining = self._count_remaining()
         pilot_count = min(remaining, max(0, self._pilots - self.done - self._skipped))
         seconds_left = (remaining - pilot_count) * mean + pilot_count * pilot
-        running = self._clock() - self._launch_start if self._running_count else 0.0
+        running_seconds = self._clock() - self._launch_start if self._running_count else 0.0
         # an overdue launch has no time left, but doesn't reduce the time of later ones
-        seconds_left -= min(running, self._running_count * (pilot if pilot_count else mean))
+        seconds_left -= min(running_seconds, self._running_count * (pilot if pilot_count else mean))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
         minutes, seconds = divmod(round(max(0.0, seconds_left)), 60)
         return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
@@ -390,7 +390,7 @@ class LiveLaunches(LaunchCounter):
         name_width = min(max(cell_len(row[0]) for row in table), max(8, width - sum(widths) - 2 * len(widths)))
         lines = []
         for row, style in zip(table, ["dim", *[""] * len(rows)], strict=True):
-            numbers = "".join(f"  {text:>{wide}}" for text, wide in zip(row[1:], widths, strict=True))
+            numbers = "".join(f"  {text:>{column_width}}" for text, column_width in zip(row[1:], widths, strict=True))
             lines.append(Text(set_cell_size(shorten(row[0], name_width), name_width) + numbers, style, no_wrap=True))
         return lines
 
@@ -404,12 +404,12 @@ class LiveLaunches(LaunchCounter):
 
     def _draw_progress(self, width: int) -> Text:
         """Return the progress bar, the number of finished launches, the time left and the time so far."""
-        total, left = self.total, self.format_time_left()
-        spent = f"{format.duration(self._clock() - self._started)} so far"
-        words = "".join(f"  {part}" for part in (f"{self.done}/{total}", left, spent) if part)
+        total, time_left = self.total, self.format_time_left()
+        spent_text = f"{format.duration(self._clock() - self._started)} so far"
+        words = "".join(f"  {part}" for part in (f"{self.done}/{total}", time_left, spent_text) if part)
         bar = max(6, min(24, width - len(words)))
-        filled = round(bar * self.done / total) if total else 0
-        return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
+        filled_width = round(bar * self.done / total) if total else 0
+        return Text.assemble(("━" * filled_width, "green"), ("─" * (bar - filled_width), "dim"), words, no_wrap=True)
 
     def _describe_running(self, width: int) -> Text:
         """Return the line about the current launches: the round, and the cell or the turn."""
@@ -423,14 +423,14 @@ class _Live(Live):
     A narrower terminal wraps the lines on the screen, so they take more lines than were drawn.
     """
 
-    def __init__(self, drawn: LiveLaunches, console: Console) -> None:
-        self._drawn = drawn
-        super().__init__(drawn, console=console, refresh_per_second=2, transient=True)
+    def __init__(self, launches: LiveLaunches, console: Console) -> None:
+        self._launches = launches
+        super().__init__(launches, console=console, refresh_per_second=2, transient=True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
         """Clear the additional lines before drawing."""
         width = max(1, self.console.width)
-        extra_lines = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._drawn.widths)
+        extra_lines = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._launches.widths)
         controls = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * extra_lines
         return [*controls, *super().process_renderables(renderables)]
 

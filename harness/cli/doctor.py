@@ -55,7 +55,7 @@ def _format_text(document: dict[str, Any]) -> str:
     from rich.text import Text
 
     console = Console(highlight=False)
-    with console.capture() as printed:
+    with console.capture() as capture:
         for sentence in ("gpu_sentence", "sentence"):
             if sentence in document:
                 console.print(Text(escape_terminal(document[sentence])), "\n")
@@ -65,7 +65,7 @@ def _format_text(document: dict[str, Any]) -> str:
             console.print("\n", Text(escape_terminal(f"Environments on {gpu_names}:")), sep="")
             _print_environments(document["environments"], console)
     # remove the spaces with which rich fills every line
-    return "\n".join(line.rstrip() for line in printed.get().splitlines())
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:

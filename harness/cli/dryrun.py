@@ -71,7 +71,7 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
         yield fallback_sentence
     yield from planned.gpu_lines
     yield from planned.line_sentences
-    yield from (f"{name} is {what}." for name, what in planned.moved.items())
+    yield from (f"{name} is {override}." for name, override in planned.moved.items())
     for group in plan.groups:
         if not plan.profile_calls:
             yield group.name
@@ -111,15 +111,15 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
     basis = f"estimated from {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
         subject_cells = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
-        guess = f"assuming {format_plain(outlook.start)} s for the start of each launch"
-        guess += f", because {planned.request.results} doesn't contain an earlier run of {subject_cells}"
-        basis = f"{basis}, and {guess}" if basis else guess
+        assumption = f"assuming {format_plain(outlook.start)} s for the start of each launch"
+        assumption += f", because {planned.request.results} doesn't contain an earlier run of {subject_cells}"
+        basis = f"{basis}, and {assumption}" if basis else assumption
     subject = "claims" if plan.claims else "comparisons"
     start = f"After about {_format_about(outlook.verdicts)}, all {subject} have the rounds that a verdict needs. "
     note = start if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        needed = _format_about(outlook.verdicts)
-        note = f"The budget ends before all {subject} have the rounds that a verdict needs: {needed}. "
+        needed_time = _format_about(outlook.verdicts)
+        note = f"The budget ends before all {subject} have the rounds that a verdict needs: {needed_time}. "
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
         basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"

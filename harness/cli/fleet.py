@@ -52,14 +52,14 @@ def check(request: Request) -> None:
         outcome = checking.check(
             planned, lambda count: slot_plans.divide_into_slots(planned, count), slots, ProgressPrinter()
         )
-    requested = outcome.tried[0].slots if outcome.tried else outcome.safe
+    requested_slots = outcome.tried[0].slots if outcome.tried else outcome.safe
     for slot in slot_plans.divide_into_slots(planned, outcome.safe):
         typer.echo(f"{slot}")
-    if outcome.safe >= requested:
-        typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")
+    if outcome.safe >= requested_slots:
+        typer.echo(f"{outcome.safe} of {requested_slots} slots are safe: harness matrix --slots {outcome.safe}")
         return
     typer.echo(
-        f"With {requested} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
+        f"With {requested_slots} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
         f"{counted(outcome.safe, 'slot', 'is')} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)

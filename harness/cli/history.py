@@ -98,8 +98,8 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
     for entry in decisions:
         verdict = "confirmed" if entry.confirmed else "refuted"
         size = f"{entry.ratio:.3f}× ({entry.low:.3f} to {entry.high:.3f}) side by side"
-        between = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
-        line = f"{entry.key.cell}, since {entry.since}: {verdict}, {size}{between} ({entry.run})"
+        sides_note = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
+        line = f"{entry.key.cell}, since {entry.since}: {verdict}, {size}{sides_note} ({entry.run})"
         tell(escape(f"{_format_minute(entry.when)}: {line}"))
 
 
@@ -265,7 +265,7 @@ def alarm(
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
     from harness.history.overdue import find_idle_machines, find_overdue, read_failures  # noqa: PLC0415
 
-    existing = alerts.read_issues(issues) if issues else []
+    existing_issues = alerts.read_issues(issues) if issues else []
     file = read_nightly_file(nightly) if nightly else None
     now = _read_today(today)
     with History.open(told=say) as history:
@@ -286,7 +286,8 @@ def alarm(
         idle_machines = find_idle_machines(failures, planned.nights) if failures else set()
         measuring = [machine for machine in planned.machines if machine not in idle_machines]
         confirmed_alerts = [*find_overdue(measuring, runs, errors, now, str(nightly)), *confirmed_alerts]
-    steps = alerts.plan_steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
+    file_name = str(nightly) if nightly else ""
+    steps = alerts.plan_steps(confirmed_alerts, existing_issues, file=file_name, unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return

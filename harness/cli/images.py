@@ -64,8 +64,8 @@ def lock(
     device: Annotated[Device | None, typer.Option(help="Lock for this device only. Default: for both devices.")] = None,
 ) -> None:
     """Write lock files with package versions from the date of each release."""
-    for requirement, is_changed, moved in session.images.lock(names, device):
-        override_note = f" ({moved})" if moved else ""
+    for requirement, is_changed, override_text in session.images.lock(names, device):
+        override_note = f" ({override_text})" if override_text else ""
         state = "written" if is_changed else "unchanged"
         typer.echo(f"{requirement.environment.name} {requirement.device.value}: {state}{override_note}")
 

@@ -99,9 +99,9 @@ def show(
         command = "" if has_command_above else summary.command_to_continue(results)
         # on a separate line, so that the user can copy it
         say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
-    first, *others = [path for path in written.files if path.parent.name != "charts"]
-    other_names = f" (and {', '.join(path.name for path in others)})" if others else ""
-    say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{other_names}")
+    main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
+    other_names = f" (and {', '.join(path.name for path in other_files)})" if other_files else ""
+    say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{other_names}")
 
 
 def save(path: Path, data: bytes) -> None:

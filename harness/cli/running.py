@@ -103,9 +103,9 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
     with handle_signals(printer.announce_stop):
         ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = _report_missing_shards(missing_shards, show(ended, json=json, fail_on=None, only=("answer", "claims")))
-        unfinished = upstream.find_unfinished(ended.results)
-        if unfinished:
-            say(f"These claims have no outcome: {', '.join(unfinished)}. The report shows the reasons.")
+        unfinished_claims = upstream.find_unfinished(ended.results)
+        if unfinished_claims:
+            say(f"These claims have no outcome: {', '.join(unfinished_claims)}. The report shows the reasons.")
         if bundle_path := upstream.write_bundle(ended.folder, ended.results):
             say(f"The text for the issue is in {bundle_path}")
         if fail_on and code is Exit.OK:
@@ -185,16 +185,16 @@ class ProgressPrinter(session.Listener):
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
         """Show the preparation of environments."""
-        with display.show_preparation() as shown:
-            yield shown
+        with display.show_preparation() as progress:
+            yield progress
 
     @contextmanager
     def launching(self, run: Run) -> Iterator[WalkListener]:
         """Show the launches."""
         self._run, self._is_launching = run, True
         try:
-            with display.show_launches(run) as shown:
-                yield shown
+            with display.show_launches(run) as listener:
+                yield listener
         finally:
             self._is_launching = False
 

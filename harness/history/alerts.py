@@ -160,7 +160,7 @@ def find_alerts(
       machine.
     """
     # skip series without a confirmation: only a decision confirms a change, and a search takes milliseconds per series
-    decided_keys = {each.key for each in decisions if each.confirmed}
+    decided_keys = {decision.key for decision in decisions if decision.confirmed}
     by_key = {series.key: series for series in history if series.key in decided_keys}
     causes: dict[str, list[SeriesFinding]] = {}
     for finding in find_changes(by_key.values(), decisions, known=searched):
@@ -179,17 +179,18 @@ def _make_alert(
     by_key: Mapping[Key, Series],
     summary: Callable[[str], Summary | None],
 ) -> Alert:
-    worst, *others = sorted(members, key=lambda finding: -finding.ratio)
+    worst_finding, *others = sorted(members, key=lambda finding: -finding.ratio)
     start = min(finding.started for finding in members)
-    machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
+    machine = by_key[worst_finding.key].points[-1].origin.machine or worst_finding.key.machine
     changes = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
     confirmation = max(
         (finding.decision for finding in members if finding.decision), key=lambda decision: decision.when
     )
     count_note = f" and {len(others)} more" if others else ""
-    title = f"Slower since {start[:10]}: {worst.key.scenario} in {worst.key.environment}{count_note}, on {machine}"
+    key, day = worst_finding.key, start[:10]
+    title = f"Slower since {day}: {key.scenario} in {key.environment}{count_note}, on {machine}"
     lines = [
-        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst.since)} of {start[:10]}. "
+        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst_finding.since)} of {start[:10]}. "
         + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time."),
         "",
         "| series | baseline | time after / before |",
@@ -197,7 +198,7 @@ def _make_alert(
         *(
             f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
             f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
-            for finding in (worst, *others)
+            for finding in (worst_finding, *others)
         ),
         "",
         "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
@@ -206,13 +207,13 @@ def _make_alert(
         f"{markdown(confirmation.run)}. There, time after / before is "
         f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}.",
     ]
-    facts = _describe_machine(worst.key.machine, summary(confirmation.run) or summary(worst.since))
+    facts = _describe_machine(worst_finding.key.machine, summary(confirmation.run) or summary(worst_finding.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
         lines += [*_describe_versions(confirmation), *_list_functions(confirmation)]
         lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(confirmation)), "sh")]
-    command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
+    command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
     lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
     return Alert(
         cause=cause,
@@ -351,11 +352,13 @@ def plan_steps(
     `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
     `unplanned` machines stay open, because these machines had nothing to measure.
     """
-    ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
+    ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
     for alert in alerts:
-        known_issue = next((issue for issue in ordered if issue.is_of(alert)), None)
-        step_index = next((at for at, step in enumerate(planned) if known_issue and step.issue == known_issue), None)
+        known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
+        step_index = next(
+            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
+        )
         if step_index is not None:
             planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
         else:
@@ -363,7 +366,7 @@ def plan_steps(
     planned_numbers = {step.issue.number for step in planned if step.issue}
     planned += [
         _close_issue(issue)
-        for issue in ordered
+        for issue in ordered_issues
         if not issue.closed
         and issue.number not in planned_numbers
         and file

@@ -91,8 +91,8 @@ class ChangeCache:
         """Save new results. If they can't be saved, the series will be searched again."""
         if self._path and self._has_new:
             # the most recently used entries are last
-            unused = {name: cached for name, cached in self._loaded.items() if name not in self._used}
-            newest = list({**unused, **self._used}.items())[-MOST:]
+            unused_changes = {name: cached for name, cached in self._loaded.items() if name not in self._used}
+            newest = list({**unused_changes, **self._used}.items())[-MOST:]
             document = {name: [[*map(astuple, cached.sure)], [*map(astuple, cached.maybe)]] for name, cached in newest}
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,14 +28,14 @@ LIMIT = 60_000
 
 def cut_series(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """Return the series without points after the run `last`."""
-    shortened = (
+    shortened_series = (
         replace(
             one_series,
             points=[point for point in one_series.points if (point.started, point.run) <= (last.started, last.run)],
         )
         for one_series in series
     )
-    return [one_series for one_series in shortened if one_series.points]
+    return [one_series for one_series in shortened_series if one_series.points]
 
 
 def cut_decisions(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
@@ -101,15 +101,15 @@ def build_sections(
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
     names = phrases.make_names([judged.series.key for judged in [*after, *before]], entries)
     earlier = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
-    current = [finding for members in phrases.group_by_cause(after) for finding in members]
-    changed = [
+    current_findings = [finding for members in phrases.group_by_cause(after) for finding in members]
+    changed_findings = [
         finding
-        for finding in current
+        for finding in current_findings
         if (finding.key, finding.since) not in earlier or earlier[finding.key, finding.since].state is not finding.state
     ]
-    unchanged = [finding for finding in current if finding not in changed]
-    current_keys = {(finding.key, finding.since) for finding in current}
-    lost = [finding for key, finding in earlier.items() if key not in current_keys]
+    unchanged = [finding for finding in current_findings if finding not in changed_findings]
+    current_keys = {(finding.key, finding.since) for finding in current_findings}
+    lost_findings = [finding for key, finding in earlier.items() if key not in current_keys]
     new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     ratios = {judged.series.key: _format_newest(judged) for judged in after}
 
@@ -130,7 +130,7 @@ def build_sections(
                 "was",
                 lambda finding: (
                     earlier[finding.key, finding.since].state.value
-                    if finding in changed and (finding.key, finding.since) in earlier
+                    if finding in changed_findings and (finding.key, finding.since) in earlier
                     else ""
                 ),
                 is_optional=True,
@@ -140,7 +140,11 @@ def build_sections(
 
     all_sections = [
         Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
-        Section("What changed", "changed", list(_find_changed_blocks(changed, lost, names, make_table))),
+        Section(
+            "What changed",
+            "changed",
+            list(_find_changed_blocks(changed_findings, lost_findings, names, make_table)),
+        ),
         Section("Unchanged findings", "standing", [make_table(unchanged, "Found before")] if unchanged else []),
         Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, new_runs, notes))),
     ]
@@ -162,14 +166,14 @@ def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) 
 
 
 def _find_changed_blocks(
-    changed: Sequence[SeriesFinding],
+    changed_findings: Sequence[SeriesFinding],
     lost_findings: Sequence[SeriesFinding],
     names: SeriesNames,
     make_table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
     """Yield the changed findings by cause, and the findings that no longer exist."""
     by_cause: dict[str, list[SeriesFinding]] = {}
-    for finding in changed:
+    for finding in changed_findings:
         by_cause.setdefault(finding.cause, []).append(finding)
     for members in by_cause.values():
         yield Text(
@@ -184,7 +188,7 @@ def _find_changed_blocks(
             f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in lost_findings
         ]
         yield Text(f"No longer found: {list_names(texts)}.")
-    if not changed and not lost_findings:
+    if not changed_findings and not lost_findings:
         yield Text("No series changed its state.")
 
 

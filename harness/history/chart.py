@@ -174,15 +174,15 @@ def _make_time_plot(along: Along) -> Specification:
 
 def _make_layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
     """Return marks, one per row of `data`."""
-    styled = {"type": mark, "clip": True, **style}
-    return {"name": name, "data": {"name": data}, "mark": styled, "encoding": encoding}
+    mark_style = {"type": mark, "clip": True, **style}
+    return {"name": name, "data": {"name": data}, "mark": mark_style, "encoding": encoding}
 
 
 def _make_points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
     """Return marks for the runs for which the expression `shown` is true."""
     mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
-    filtered = [{"filter": shown}]
-    return {"name": name, "data": {"name": "points"}, "transform": filtered, "mark": mark, "encoding": encoding}
+    transform = [{"filter": shown}]
+    return {"name": name, "data": {"name": "points"}, "transform": transform, "mark": mark, "encoding": encoding}
 
 
 def _make_dots(name: str, **encoding: Any) -> Specification:
@@ -212,8 +212,8 @@ def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specifica
     dash = _encode_by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
     # without a vertical field in two layers with an axis, Vega-Lite's chart would be invalid
     ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
-    across = {"y": y, "y2": {"field": "high"}}
-    layer = _make_layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
+    vertical = {"y": y, "y2": {"field": "high"}}
+    layer = _make_layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **vertical, strokeDash=dash)
     return {**layer, "transform": ends}
 
 
@@ -244,8 +244,8 @@ def _make_axis(along: Along) -> Specification:
 def _make_vertical(label: str, ticks: int) -> Specification:
     """Return a vertical axis. All vertical axes have the same width."""
     width = {"minExtent": LEFT, "maxExtent": LEFT}
-    plain = {"title": None, "domain": False, "ticks": False}
-    return {**width, **plain, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
+    no_lines = {"title": None, "domain": False, "ticks": False}
+    return {**width, **no_lines, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
 
 
 # Selections. Drag to select a part; drag with Shift to move the plot; pinch, or scroll with Ctrl, to zoom.

@@ -242,10 +242,10 @@ class _Postgres:
                 "HARNESS_HISTORY looks like a PostgreSQL DSN, but it isn't a valid one.",
                 "Example: postgresql://me@host/history. If it is the path of a file, start it with ./",
             ) from None
-        printed = {key: parameters[key] for key in _PRINTED_PARTS if key in parameters}
-        is_plain = all(re.fullmatch(_PRINTED_PARTS[key], value) for key, value in printed.items())
-        self.name = (conninfo.make_conninfo("", **printed) if is_plain else "") or "a DSN"
-        secrets = [value for key, value in parameters.items() if value and not (is_plain and key in printed)]
+        printed_parts = {key: parameters[key] for key in _PRINTED_PARTS if key in parameters}
+        is_plain = all(re.fullmatch(_PRINTED_PARTS[key], value) for key, value in printed_parts.items())
+        self.name = (conninfo.make_conninfo("", **printed_parts) if is_plain else "") or "a DSN"
+        secrets = [value for key, value in parameters.items() if value and not (is_plain and key in printed_parts)]
         self._secrets = sorted(secrets, key=len, reverse=True)
         try:
             timeouts: dict[str, Any] = {key: value for key, value in _TIMEOUTS.items() if key not in parameters}

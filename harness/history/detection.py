@@ -126,8 +126,8 @@ def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int,
 
 def _compute_median(values: Floats) -> float:
     """Return the median. For few values, np.median spends most of its time on checks."""
-    ordered = np.sort(values)
-    return float(ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2.0
+    sorted_values = np.sort(values)
+    return float(sorted_values[(values.size - 1) // 2] + sorted_values[values.size // 2]) / 2.0
 
 
 def _estimate_spreads(errors: Floats, variance: float) -> Floats:
@@ -167,8 +167,8 @@ def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
             np.subtract(start_losses[start], sums[start], out=losses)
             np.minimum(offsets, losses, out=offsets)
         np.add(offsets, sums[t], out=losses)
-        last_levels[t] = at = losses.argmin()
-        least_losses[t] = losses[at]
+        last_levels[t] = best = losses.argmin()
+        least_losses[t] = losses[best]
         start_losses[t] = least_losses[t] + _PENALTY
     places, t = [], y.size
     while t := int((start_losses[: t - fewest + 1] - sums[: t - fewest + 1, last_levels[t]]).argmin()):
@@ -192,8 +192,10 @@ def _list_ranges(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
 def _fit_level(y: Floats, spread: Floats) -> float:
     """Return the level with the least loss for some points, by iteration from the best point or the median."""
     weights = spread**-2.0
-    ordered = np.sort(y)
-    starts = ordered if y.size <= _MOST_STARTS else ordered[np.linspace(0, y.size - 1, _MOST_STARTS).astype(np.intp)]
+    sorted_values = np.sort(y)
+    starts = sorted_values
+    if y.size > _MOST_STARTS:
+        starts = sorted_values[np.linspace(0, y.size - 1, _MOST_STARTS).astype(np.intp)]
     starts = np.append(starts, _compute_median(y))
     level = float(starts[int(_compute_losses(y, spread, starts).argmin())])
     for _ in range(10):
@@ -224,16 +226,16 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbors
     while places:
         ranges = _list_ranges(places, segments.y.size)
-        for (a, at), (_, b) in pairwise(ranges):
-            if (a, at, b) not in by_edges:
-                by_edges[a, at, b] = _fit_step(segments.y[a:b], segments.spread[a:b], at - a)
-        steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ranges)]
+        for (a, cut), (_, b) in pairwise(ranges):
+            if (a, cut, b) not in by_edges:
+                by_edges[a, cut, b] = _fit_step(segments.y[a:b], segments.spread[a:b], cut - a)
+        steps = [by_edges[a, cut, b] for (a, cut), (_, b) in pairwise(ranges)]
         # levels that follow a slow drift hide the correlation, so estimate it again after each removal
         inflation = 1.0 if is_independent else _compute_inflation(_estimate_correlation(segments, places, steps))
         freedom = max(1, segments.y.size - len(places) - 1)
         changes = [
-            _make_change(step, at, b - a, freedom, inflation)
-            for step, ((a, at), (_, b)) in zip(steps, pairwise(ranges), strict=True)
+            _make_change(step, cut, b - a, freedom, inflation)
+            for step, ((a, cut), (_, b)) in zip(steps, pairwise(ranges), strict=True)
         ]
         failures = [change for change in changes if not (change.p < p and abs(change.after - change.before) > least)]
         if not failures:
@@ -291,7 +293,7 @@ def _compute_lag_correlation(residuals: Floats, places: Sequence[int], levels: i
     if not squares:
         return 0.0
     pairs = residuals[1:] * residuals[:-1]
-    pairs[[at - 1 for at in places]] = 0.0  # two points of different levels
+    pairs[[place - 1 for place in places]] = 0.0  # two points of different levels
     raw_correlation = float(pairs.sum()) / squares
     correlation = raw_correlation + (1.0 + 3.0 * raw_correlation) * levels / np.count_nonzero(is_inlier)
     return min(_MOST_CORRELATION, max(0.0, correlation))
@@ -330,20 +332,20 @@ def _fit_step(y: Floats, spread: Floats, cut: int) -> _Step:
     return _Step(before, after, math.sqrt(before_variance + after_variance), is_slope)
 
 
-def _make_change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
-    """Return the change at point `at`. `nights` is the number of points in both levels, and `inflation` is a factor."""
-    step, error = fitted.after - fitted.before, fitted.error * inflation
+def _make_change(levels: _Step, index: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
+    """Return the change at point `index`. `nights` is the number of points in both levels, `inflation` is a factor."""
+    step, error = levels.after - levels.before, levels.error * inflation
     # the largest of many places counts; neighboring places are nearly the same, so about 2 ln n are independent
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
     half_width = student(freedom) * error
     return ChangePoint(
-        at,
-        fitted.before,
-        fitted.after,
+        index,
+        levels.before,
+        levels.after,
         exp_limited(step),
         exp_limited(step - half_width),
         exp_limited(step + half_width),
-        1.0 if fitted.is_slope else p,
+        1.0 if levels.is_slope else p,
     )
 
 
@@ -353,8 +355,8 @@ def _fit_level_variance(y: Floats, spread: Floats) -> tuple[float, float]:
     return level, 1.0 / float((spread[np.abs(y - level) < CAP * spread] ** -2.0).sum())
 
 
-def _sum_loss(y: Floats, spread: Floats, fitted: Floats) -> float:
-    return float(np.minimum(((y - fitted) / spread) ** 2, CAP**2).sum())
+def _sum_loss(y: Floats, spread: Floats, model: Floats) -> float:
+    return float(np.minimum(((y - model) / spread) ** 2, CAP**2).sum())
 
 
 def _fit_line(y: Floats, spread: Floats) -> Floats:

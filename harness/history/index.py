@@ -144,15 +144,15 @@ class History:
         known_runs |= {part for _, merged in rows if merged != "[]" for part in json.loads(merged)}
         new_summaries: dict[str, Summary] = {}
         # merged runs first
-        for candidate in sorted(summaries, key=lambda added: not added.merged):
+        for candidate in sorted(summaries, key=lambda entry: not entry.merged):
             if candidate.run not in known_runs and not known_runs.intersection(candidate.merged):
                 new_summaries[candidate.run] = candidate
                 known_runs.update([candidate.run, *candidate.merged])
         if not new_summaries:
             return []
         runs = [
-            (*_make_run_row(added), len(added.points), json.dumps(list(added.merged)), _dump_summary(added))
-            for added in new_summaries.values()
+            (*_make_run_row(entry), len(entry.points), json.dumps(list(entry.merged)), _dump_summary(entry))
+            for entry in new_summaries.values()
         ]
         types = ("text", "text", "text", "text", "text", "integer", "text", "text")
         self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", types, runs)
@@ -174,11 +174,11 @@ class History:
         self._insert(f"points ({columns})", [kind for _, kind in _COLUMN_TYPES], points)
         return list(new_summaries)
 
-    def _insert(self, into: str, kinds: Sequence[str], rows: Sequence[Row]) -> None:
+    def _insert(self, target: str, types: Sequence[str], rows: Sequence[Row]) -> None:
         if rows:
-            lists = ", ".join(f"unnest(%s::{kind}[])" for kind in kinds)
+            lists = ", ".join(f"unnest(%s::{kind}[])" for kind in types)
             columns = [list(column) for column in zip(*rows, strict=True)]
-            self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
+            self._database.do(f"INSERT INTO {target} SELECT {lists} ON CONFLICT DO NOTHING", columns)
 
     def runs(self) -> list[HistoryEntry]:
         """Return the runs, in the order of their starts."""
@@ -252,16 +252,18 @@ class History:
             "SELECT id, machine, scenario, device, axes, environment, reference, against, way, quantity FROM series"
         )
         keys = {number: _make_key(row) for number, *row in self._database.rows(statement)}
-        chosen = {number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})}
-        where = "" if len(chosen) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
-        values = [list(chosen)] if where else []
+        selected_keys = {
+            number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})
+        }
+        where = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
+        values = [list(selected_keys)] if where else []
         texts = {number: row for number, *row in self._database.rows(_TEXT_QUERY.format(where=where), values)}
         origins: dict[Row, dict[int, Origin]] = {}
         runs = {
             number: (run, started, tuple(facts), origins.setdefault(tuple(facts), {}))
             for number, run, started, *facts in self._database.rows(_RUN_QUERY)
         }
-        points: dict[int, list[SeriesPoint]] = {number: [] for number in chosen}
+        points: dict[int, list[SeriesPoint]] = {number: [] for number in selected_keys}
         with pause_garbage_collection():
             point_rows = self._database.rows(_POINT_QUERY.format(where=where), values * 2)
             for number, run_number, text_number, *numbers in point_rows:
@@ -276,12 +278,12 @@ class History:
                     origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
                     by_text[text_number] = origin
                 points[number].append(SeriesPoint._make((run, started, *numbers, status, origin, reason)))
-        return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
+        return [Series(key, points[number]) for number, key in sorted(selected_keys.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
         """Return the notes, sorted by time."""
-        kept = (parse_note(document, "A note in the history") for document in self._database.kept("notes"))
-        return sorted(kept, key=lambda note: note.when)
+        notes = (parse_note(document, "A note in the history") for document in self._database.kept("notes"))
+        return sorted(notes, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
         """Add a note to a time (ISO 8601), unless the same note exists."""

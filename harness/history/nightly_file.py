@@ -140,7 +140,7 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
 
 def _read(table: "_Table") -> NightlyFile:
     table.allow(_RUNS_KEY, "accept", "mute", "registry", "wait-minutes")
-    nights = [_parse_plan(each) for each in table.tables(_RUNS_KEY)]
+    nights = [_parse_plan(entry) for entry in table.tables(_RUNS_KEY)]
     names = [night.name for night in nights]
     if not nights:
         raise UsageError(
@@ -157,19 +157,19 @@ def _read(table: "_Table") -> NightlyFile:
     registry = table.text("registry", "")
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
-    rules = [_parse_rule(kind, each) for kind in RuleKind for each in table.tables(kind.value)]
+    rules = [_parse_rule(kind, entry) for kind in RuleKind for entry in table.tables(kind.value)]
     return NightlyFile(nights, rules, registry, table.minutes("wait-minutes", WAIT_MINUTES))
 
 
 def _parse_plan(table: "_Table") -> NightlyPlan:
     table.allow("name", "arguments", "machines")
     name = table.name()
-    machines = [_parse_machine(each) for each in table.named(f"nightly run {name}").tables("machines")]
+    machines = [_parse_machine(entry) for entry in table.named(f"nightly run {name}").tables("machines")]
     if not machines:
         raise UsageError(
             f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
         )
-    _refuse_repeated([each.name for each in machines], f"{table.place} lists a machine twice")
+    _refuse_repeated([entry.name for entry in machines], f"{table.place} lists a machine twice")
     return NightlyPlan(name, table.text("arguments"), machines)
 
 
@@ -228,10 +228,10 @@ class _Table:
         """Raise UsageError for a key that isn't one of these."""
         for key in self.values:
             if key not in keys:
-                near = find_nearest(key, keys)
+                nearest_name = find_nearest(key, keys)
                 raise UsageError(
                     f"Unknown key {key!r} in {self.place}.",
-                    (f"Did you mean {near!r}? " if near else "") + f"Valid keys: {', '.join(keys)}.",
+                    (f"Did you mean {nearest_name!r}? " if nearest_name else "") + f"Valid keys: {', '.join(keys)}.",
                 )
 
     def required(self, key: str) -> Any:
@@ -276,10 +276,10 @@ class _Table:
     def tables(self, key: str) -> Iterator["_Table"]:
         """Yield the tables of an array of tables. Messages name them by number."""
         value = self.values.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             raise UsageError(f"{key!r} in {self.place} isn't a list of tables.", f"Write [[{key}]] above its keys.")
-        for number, each in enumerate(value, 1):
-            yield _Table(each, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
+        for number, entry in enumerate(value, 1):
+            yield _Table(entry, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
 
 
 def _refuse_repeated(names: Iterable[str], what: str) -> None:

@@ -30,14 +30,14 @@ def find_overdue(
     errors by machine. A machine that has never sent a run is overdue if it failed in this nightly run, or if the
     history is older than PATIENCE.
     """
-    newest: dict[str, HistoryEntry] = {}
+    newest_runs: dict[str, HistoryEntry] = {}
     for entry in entries:
         for machine in entry.machines:
-            newest[machine.name or machine.id] = entry
+            newest_runs[machine.name or machine.id] = entry
     return [
-        _make_alert(machine, newest.get(machine), failures.get(machine, ""), file)
+        _make_alert(machine, newest_runs.get(machine), failures.get(machine, ""), file)
         for machine in dict.fromkeys(machines)
-        if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
+        if _is_overdue(newest_runs.get(machine), entries, now, has_failed=machine in failures)
     ]
 
 

@@ -183,9 +183,9 @@ def _describe_left_out(
             f"The page shows {len(page_series):,} of {len(series):,} series, including all series with a change. To "
             "write a page of other series: harness history report -s SCENARIO"
         )
-    shorter = sum(len(judged.series.points) > length for judged in page_series)
-    if shorter:
-        yield f"For {shorter:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
+    count = sum(len(judged.series.points) > length for judged in page_series)
+    if count:
+        yield f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
 def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, shown: set[Key]) -> CauseItem:
@@ -216,13 +216,13 @@ def _make_data(
 ) -> Mapping[str, Any]:
     """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
-    ordered = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
-    places = {run: place for place, run in enumerate(ordered)}
+    run_ids = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
+    places = {run: place for place, run in enumerate(run_ids)}
     return {
         "margin": margin,
         "states": [*(state.value for state in phrases.ORDER), ""],
         "columns": [escape_terminal(name) for name in names.columns],
-        "runs": [(escape_terminal(run), _convert_to_seconds(runs[run])) for run in ordered],
+        "runs": [(escape_terminal(run), _convert_to_seconds(runs[run])) for run in run_ids],
         "notes": [
             (_convert_to_seconds(note.when), escape_terminal(note.text))
             for note in sorted(notes, key=lambda note: _convert_to_seconds(note.when))

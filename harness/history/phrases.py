@@ -178,13 +178,13 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
 
     For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
     """
-    compared = [judged for judged in series if judged.series.key.reference]
-    states = [finding.state if (finding := find_last(judged)) else None for judged in compared]
+    compared_series = [judged for judged in series if judged.series.key.reference]
+    states = [finding.state if (finding := find_last(judged)) else None for judged in compared_series]
     counts = [(states.count(state), words) for state, words in _STATE_WORDS.items() if state in states]
     if not any(states):
-        return f"No open change in {_count_series(len(compared))}."
+        return f"No open change in {_count_series(len(compared_series))}."
     listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
-    return f"Of {_count_series(len(compared))}, {listing}."
+    return f"Of {_count_series(len(compared_series))}, {listing}."
 
 
 #: Descriptions of the series in each state, after `is` or `are`.

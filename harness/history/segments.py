@@ -60,13 +60,13 @@ def find_boundaries(series: Series) -> list[SegmentBoundary]:
         if one is other:  # in an index, points with equal origins share one object
             continue
         for names, is_cut in ((cuts, True), (marks, False)):
-            changed = [name for name in names if _has_changed(one, other, name)]
+            changed_names = [name for name in names if _has_changed(one, other, name)]
             boundaries += [
                 SegmentBoundary(
                     index, is_cut, f"{names[name]} ({_format_change(one, other, name)})", is_version=name == "version"
                 )
-                for name in changed
-                if _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed)
+                for name in changed_names
+                if _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed_names)
             ]
     return boundaries
 

@@ -75,11 +75,11 @@ def judge_series(
 
     If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
-    settings, searched, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
+    settings, cache, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
     own_decisions = [decision for decision in decisions if decision.key == series.key]
     open_changes: list[tuple[ChangePoint, SeriesFinding]] = []
     for segment in split_segments(series, boundaries):
-        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, searched):
+        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, cache):
             finding = _make_finding(series, change, boundaries, own_decisions, is_watched=is_watched)
             last_change, last_finding = open_changes[-1] if open_changes else (None, None)
             distance = abs(change.after - last_change.before) if last_change else math.inf
@@ -110,19 +110,19 @@ def _find_changes(
     cache: ChangeCache,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
-    places = [at for at in segment if points[at].log_ratio is not None]
-    values = [points[at].log_ratio or 0.0 for at in places]
-    errors = [compute_standard_error(points[at]) for at in places]
+    places = [index for index in segment if points[index].log_ratio is not None]
+    values = [points[index].log_ratio or 0.0 for index in places]
+    errors = [compute_standard_error(points[index]) for index in places]
     cached = cache.find_changes(values, errors, options)
     significant, tentative = cached.sure, cached.maybe
     # only the last tentative change counts, because its level continues until today
-    watched = [
+    watched_changes = [
         change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)
     ]
-    watched = watched if segment.stop == len(points) else []
+    watched_changes = watched_changes if segment.stop == len(points) else []
     return [
-        (_move_to_annotation(change, places, segment, boundaries), change in watched)
-        for change in [*significant, *watched]
+        (_move_to_annotation(change, places, segment, boundaries), change in watched_changes)
+        for change in [*significant, *watched_changes]
     ]
 
 
@@ -137,18 +137,18 @@ def _move_to_annotation(
     change: ChangePoint, places: Sequence[int], segment: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
     """Return the change at its position in the series, or at the nearest annotation if one is near."""
-    previous_place, at = places[change.index - 1], places[change.index]
+    previous_place, place = places[change.index - 1], places[change.index]
 
     def measure_distance(mark: int) -> int:
         # runs without a result may be between the annotation and the change
-        return 0 if previous_place < mark <= at else min(abs(mark - at), abs(mark - previous_place - 1))
+        return 0 if previous_place < mark <= place else min(abs(mark - place), abs(mark - previous_place - 1))
 
     marks = [
         boundary.index
         for boundary in boundaries
         if boundary.index in segment[1:] and measure_distance(boundary.index) <= NEAR
     ]
-    return replace(change, index=min(marks, key=measure_distance, default=at))
+    return replace(change, index=min(marks, key=measure_distance, default=place))
 
 
 def _make_finding(
@@ -166,13 +166,13 @@ def _make_finding(
     state = State.WATCH if is_watched else State.SUSPECTED
     newest_decision = None
     run_places = {other.run: index for index, other in enumerate(series.points)}
-    version_places = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
+    version_places = {entry.origin.version: index for index, entry in reversed(list(enumerate(series.points)))}
     for decision in decisions:
         places = [
             run_places.get(decision.since, -math.inf),
-            *(version_places.get(each, -math.inf) for each in decision.pair[1:]),
+            *(version_places.get(entry, -math.inf) for entry in decision.pair[1:]),
         ]
-        is_near = any(abs(each - change.index) <= NEAR for each in places)
+        is_near = any(abs(entry - change.index) <= NEAR for entry in places)
         # a release line has a new version in each run, so only the places can show whether it is the same change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):

@@ -171,11 +171,11 @@ def _name_series(environments: Sequence[Environment]) -> dict[str, str]:
     """
     from packaging.version import Version
 
-    newest: dict[str, Environment] = {}
+    newest_by_name: dict[str, Environment] = {}
     for environment in sorted(environments, key=lambda candidate: (Version(candidate.tensorflow), candidate.as_of)):
-        newest[environment.line or environment.name] = environment
+        newest_by_name[environment.line or environment.name] = environment
     return {
-        candidate.name: candidate.line if newest.get(candidate.line) == candidate else candidate.name
+        candidate.name: candidate.line if newest_by_name.get(candidate.line) == candidate else candidate.name
         for candidate in environments
     }
 
@@ -208,11 +208,11 @@ def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> l
     references = _find_references(run, lookup.cells)
     pairs = {(cell, other) for cell, other in references.items() if cell != other}
     ordered = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
-    compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
+    estimates: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
         other = references.get(cell)
-        ratio = compared[cell, other] if other and other != cell else None
+        ratio = estimates[cell, other] if other and other != cell else None
         other = None if other == cell else other
         log_ratios, interval = _compute_logs(ratio), seconds and seconds.interval
         return CellPoint(

@@ -34,14 +34,14 @@ def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> di
     """
     require_linux()
     duration, allowed, cpu_topology = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
-    pinned = choose(cpus, allowed, cpu_topology)
-    place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), cpu_topology)
+    pinned_cpus = choose(cpus, allowed, cpu_topology)
+    place = CpuPlace(pinned_cpus or tuple(sorted(allowed)), frozenset(allowed), cpu_topology)
     with hold_machine():
         diagnosis = measure_noise(place, duration, say)
     return {
         "score_percent": diagnosis.noise.score_percent,
         "grade": diagnosis.grade,
-        "sentence": diagnosis.headline(pinned=pinned is not None),
+        "sentence": diagnosis.headline(pinned=pinned_cpus is not None),
         "cpus": list(place.cpus),
         "seconds": diagnosis.period.seconds,
         "checks": [*map(_describe_check, diagnosis.checks)],
@@ -61,7 +61,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
     # other environments have no image for the device
-    locked = [
+    locks = [
         load_lock(project, environment, device)
         for environment in environments
         if typed and device in environment.devices and lock_file(project, environment, device).is_file()
@@ -73,7 +73,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
             cards = selection.select_gpus(gpu_names, host)
     except CannotRunHereError as error:  # the result of this check
         cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
-    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locked, gpu_names)]
+    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [
         prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),

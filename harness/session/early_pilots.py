@@ -116,12 +116,12 @@ class _MemoryStore:
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store all launches in a run's folder, and return them with the paths of their artifacts."""
-        stored: list[Launch] = []
+        stored_launches: list[Launch] = []
         for launch, artifacts in zip(self.launches, self._artifacts, strict=True):
             # each pilot was the first launch of its walk, and would overwrite the artifacts of another one
-            order = sum(other.group == launch.group for other in stored)
+            order = sum(other.group == launch.group for other in stored_launches)
             slot = LaunchSlot(launch.group, launch.round, launch.attempt, order, launch.role)
             paths = folder.write_artifacts(slot.folder, artifacts)
-            stored.append(replace(launch, order=order, artifacts=paths))
-            folder.append(stored[-1])
-        return stored
+            stored_launches.append(replace(launch, order=order, artifacts=paths))
+            folder.append(stored_launches[-1])
+        return stored_launches

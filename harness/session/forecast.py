@@ -173,7 +173,7 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> f
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
     """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
-    best: tuple[str, dict[Cell, _Times]] = "", {}
+    best_match: tuple[str, dict[Cell, _Times]] = "", {}
     cells = set(planned.cells)
     # the names of runs start with the time of their start
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
@@ -187,11 +187,11 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
                 times = _compute_times(folder.read_launches(run), cells)
         except UsageError:  # ignore corrupt runs
             continue
-        if len(times) > len(best[1]):
-            best = run.id, times
+        if len(times) > len(best_match[1]):
+            best_match = run.id, times
         if len(times) == len(cells):
             break
-    return best
+    return best_match
 
 
 def _compute_times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
@@ -201,4 +201,4 @@ def _compute_times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _
         counts = launch.role is not Role.PILOT or launch.only_observed
         if launch.cell in cells and launch.status is Status.OK and counts:
             by_cell[launch.cell].append(launch)
-    return {cell: _Times.median(of_cell) for cell, of_cell in by_cell.items()}
+    return {cell: _Times.median(cell_launches) for cell, cell_launches in by_cell.items()}

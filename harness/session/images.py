@@ -107,8 +107,8 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
     with ThreadPoolExecutor(_PARALLEL_LOCKS) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:
-            for (environment, chosen_device), changed in zip(targets, changes, strict=True):
-                is_changed, requirement = changed.result(), load_lock(project, environment, chosen_device)
+            for (environment, chosen_device), change in zip(targets, changes, strict=True):
+                is_changed, requirement = change.result(), load_lock(project, environment, chosen_device)
                 yield requirement, is_changed, describe_overrides(project, requirement)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -50,8 +50,8 @@ def list_issues() -> dict[str, str]:
 
 def list_families() -> list[str]:
     """Return the tags of scenarios with claims, except UPSTREAM."""
-    claimed = (table for table in _read_headers() if _filter_tables(table.get("claim")))
-    tags = (tag for table in claimed if isinstance(table.get("tags"), list) for tag in table["tags"])
+    claim_tables = (table for table in _read_headers() if _filter_tables(table.get("claim")))
+    tags = (tag for table in claim_tables if isinstance(table.get("tags"), list) for tag in table["tags"])
     return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
 
 

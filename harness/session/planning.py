@@ -103,8 +103,8 @@ class Planned:
     @property
     def needed(self) -> list[Requirement]:
         """The environments that at least one cell needs. Other environments aren't built."""
-        used = {name_on(cell.environment, cell.device, self.requirements) for cell in self.plan.cells}
-        return [requirement for name, requirement in self.requirements.items() if name in used]
+        used_names = {name_on(cell.environment, cell.device, self.requirements) for cell in self.plan.cells}
+        return [requirement for name, requirement in self.requirements.items() if name in used_names]
 
     @property
     def moved(self) -> dict[str, str]:
@@ -250,31 +250,33 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    by_name, (*typed, baseline), impossible = _resolve_requested(project, request, say, wait=wait)
-    scenarios, broken, scenario_names = _load_scenarios(project, request.scenarios)
+    by_name, (*typed, baseline), line_errors = _resolve_requested(project, request, say, wait=wait)
+    scenarios, scenario_errors, scenario_names = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
     selection = Selection(suite=suite, environments=typed or default, scenarios=scenario_names, axes=request.axes)
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
-    selection, catalog, refused = _drop_invalid(selection, catalog, broken)
+    selection, catalog, refused = _drop_invalid(selection, catalog, scenario_errors)
     catalog, limits = _add_axes(selection, catalog, limits, request, devices)
     device = devices[0]
-    claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
-    if claimed:
-        by_name, claimed, missing = _add_claimed_environments(by_name, claimed)
+    scenario_claims, unavailable_claims = _find_claims(request, selection, catalog), list[Unavailable]()
+    if scenario_claims:
+        by_name, scenario_claims, missing = _add_claimed_environments(by_name, scenario_claims)
         others = [claims.find_newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
-        claim_suite, absent = claims.make_suite(claimed, others, by_name, missing, device)
+        claim_suite, unavailable_claims = claims.make_suite(scenario_claims, others, by_name, missing, device)
         selection = Selection(suite=claim_suite.name, axes=request.axes)
-        scenarios = {scenario.name: scenario for scenario, _ in claimed}
+        scenarios = {scenario.name: scenario for scenario, _ in scenario_claims}
         catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={claim_suite.name: claim_suite})
-    selected, environments = select(selection, catalog, device) if not claimed or claim_suite.parts else ([], others)
+    selected_cells, environments = (
+        select(selection, catalog, device) if not scenario_claims or claim_suite.parts else ([], others)
+    )
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
     chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
-    cells, fallbacks = selected, list[StandIn]()
+    cells, fallbacks = selected_cells, list[StandIn]()
     # with both devices, each environment is compared with itself, so nothing replaces it on one of them
-    if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not claimed):
+    if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not scenario_claims):
         check_fallbacks(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
@@ -285,16 +287,16 @@ def plan(
             catalog.scenarios,
             by_name,
             cache(lambda name: load_lock(project, by_name[name], device)),
-            supply=_make_supply_check(request, project, claimed),
+            supply=_make_supply_check(request, project, scenario_claims),
             cards=cards,
             host=gpu_host,
             absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
         cells, environments = replace_cells(cells, fallbacks), replace_environments(environments, fallbacks)
         (baseline,) = replace_environments([baseline], fallbacks)
-    requirements = _load_locks(project, [by_name[name] for name in environments], devices, impossible, baseline)
-    runnable, unavailable = split(
-        [cell for cell in cells if cell.environment not in impossible],
+    requirements = _load_locks(project, [by_name[name] for name in environments], devices, line_errors, baseline)
+    runnable_cells, unavailable = split(
+        [cell for cell in cells if cell.environment not in line_errors],
         catalog.scenarios,
         requirements,
         by_name,
@@ -302,30 +304,33 @@ def plan(
         host=gpu_host,
         anyway=_find_forced_environments(request, typed, by_name, limits),
     )
-    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
-        runnable, lone_cells = _drop_lone_cells(runnable, selected, catalog.scenarios)
+    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not scenario_claims):
+        runnable_cells, lone_cells = _drop_lone_cells(runnable_cells, selected_cells, catalog.scenarios)
         unavailable += lone_cells
-    reference = _choose_reference(baseline, environments, runnable)
+    reference = _choose_reference(baseline, environments, runnable_cells)
     new_plan = Plan(
-        groups=group(runnable, catalog.scenarios, reference),
+        groups=group(runnable_cells, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*unavailable, *_list_cells_without_wheels(cells, impossible), *absent],
+        unavailable=[*unavailable, *_list_cells_without_wheels(cells, line_errors), *unavailable_claims],
         stand_ins=fallbacks,
         compiled=list_compiled(
-            (by_name[name] for name in {cell.environment: None for cell in runnable if cell.device is Device.GPU}),
+            (
+                by_name[name]
+                for name in {cell.environment: None for cell in runnable_cells if cell.device is Device.GPU}
+            ),
             cards,
             gpu_host,
         ),
     )
     if isinstance(request, Request):
-        new_plan = _add_lengths(new_plan, request, suites.get(suite), claimed)
+        new_plan = _add_lengths(new_plan, request, suites.get(suite), scenario_claims)
         new_plan = replace(
             new_plan,
             groups=[
-                _drop_useless_pilot(_fit_to_claims(planned_group, claimed, new_plan), new_plan)
+                _drop_useless_pilot(_fit_to_claims(planned_group, scenario_claims, new_plan), new_plan)
                 for planned_group in new_plan.groups
             ],
         )
@@ -370,10 +375,10 @@ def _find_forced_environments(
 
 
 def _drop_lone_cells(
-    cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
+    cells: Sequence[Cell], selected_cells: Sequence[Cell], scenarios: Mapping[str, Scenario]
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Return the cells that can be compared with another cell, and the other cells as unavailable."""
-    lone_cells = find_lone_cells(cells, selected, scenarios)
+    lone_cells = find_lone_cells(cells, selected_cells, scenarios)
     advice = "To measure this cell alone, pass -e {} -s {}{}."
     return [cell for cell in cells if cell not in lone_cells], [
         Unavailable(
@@ -386,7 +391,7 @@ def _drop_lone_cells(
 
 
 def _make_supply_check(
-    request: LaunchRequest, project: Project, claimed: Sequence[claims.ScenarioClaim]
+    request: LaunchRequest, project: Project, scenario_claims: Sequence[claims.ScenarioClaim]
 ) -> Callable[[Requirement], Supply]:
     """Return a function that checks whether this machine has the interpreter of an environment.
 
@@ -395,7 +400,7 @@ def _make_supply_check(
     is_divided = isinstance(request, Request) and (
         request.on or request.spread or request.shard or request.slots not in ("", "1")
     )
-    if claimed or is_divided:
+    if scenario_claims or is_divided:
         return lambda requirement: Supply.HERE
     return registry.choose_backend(request.backend, project.root).supply
 
@@ -407,23 +412,23 @@ def _resolve_requested(
 
     The last name is the baseline. It is empty if no baseline was requested.
     """
-    impossible: dict[str, HarnessError] = {}
+    line_errors: dict[str, HarnessError] = {}
     selection = sources.resolve_requested(
         project,
         load_environments(project),
         [*request.environments, request.reference],
-        impossible,
+        line_errors,
         backend=request.backend,
         repository=request.repository,
         say=say,
         lock=lambda: hold_machine(say if wait else None),
     )
-    return *selection, impossible
+    return *selection, line_errors
 
 
-def _list_cells_without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
+def _list_cells_without_wheels(cells: Sequence[Cell], line_errors: Mapping[str, HarnessError]) -> list[Unavailable]:
     """Return the cells of release lines that have no usable wheel, with the reasons."""
-    errors = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
+    errors = [(cell, line_errors[cell.environment]) for cell in cells if cell.environment in line_errors]
     return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
 
 
@@ -431,29 +436,29 @@ def _load_locks(
     project: Project,
     environments: Sequence[Environment],
     devices: Collection[Device],
-    impossible: dict[str, HarnessError],
+    line_errors: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
     """Return the environments with their locks on each device that they support, by name.
 
-    Errors of release lines are added to `impossible`. Such an error is raised if its line is the baseline (by default,
+    Errors of release lines are added to `line_errors`. Such an error is raised if its line is the baseline (by default,
     the first environment), or if all environments are impossible.
     """
     requirements: dict[str, Requirement] = {}
     for environment in environments:
-        if environment.name in impossible:
+        if environment.name in line_errors:
             continue
         try:
             requirements |= load_locks(project, environment, devices)
         except (UsageError, UnavailableError) as error:
             if not environment.line:
                 raise
-            impossible[environment.name] = error
+            line_errors[environment.name] = error
     baseline = reference or environments[0].name
-    if baseline in impossible:
-        raise impossible[baseline]
-    if impossible and impossible.keys() >= {entry.name for entry in environments}:
-        raise impossible[environments[0].name]
+    if baseline in line_errors:
+        raise line_errors[baseline]
+    if line_errors and line_errors.keys() >= {entry.name for entry in environments}:
+        raise line_errors[environments[0].name]
     return requirements
 
 
@@ -551,7 +556,9 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
     return by_name
 
 
-def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.ScenarioClaim]) -> Plan:
+def _add_lengths(
+    plan: Plan, request: Request, suite: Suite | None, scenario_claims: Sequence[claims.ScenarioClaim]
+) -> Plan:
     """Return the plan with its rounds, lengths and precision, from the request, or otherwise from the suite.
 
     Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
@@ -574,7 +581,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
     interleave = _choose_interleaving(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=get_length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
-    default_rounds = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
+    default_rounds = MOST_CLAIM_ROUNDS if scenario_claims else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
         rounds=request.rounds or (limiting_suite.rounds if limiting_suite else None) or default_rounds,
@@ -586,7 +593,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
-        claims=list(dict.fromkeys(str(claim.issue) for _, claim in claimed)),
+        claims=list(dict.fromkeys(str(claim.issue) for _, claim in scenario_claims)),
     )
 
 
@@ -600,7 +607,7 @@ def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
-def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim], plan: Plan) -> Group:
+def _fit_to_claims(planned_group: Group, scenario_claims: Sequence[claims.ScenarioClaim], plan: Plan) -> Group:
     """Return the group without a control and a pilot if its claims don't need them.
 
     The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
@@ -609,7 +616,7 @@ def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim]
     environments = {cell.environment for cell in planned_group.cells}
     own_claims = [
         claim
-        for scenario, claim in claimed
+        for scenario, claim in scenario_claims
         if not set(claims.list_cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
             planned_group.cells
         )
@@ -652,7 +659,7 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
 
 
 def _add_claimed_environments(
-    catalog: Mapping[str, Environment], claimed: Sequence[claims.ScenarioClaim]
+    catalog: Mapping[str, Environment], scenario_claims: Sequence[claims.ScenarioClaim]
 ) -> tuple[dict[str, Environment], list[claims.ScenarioClaim], dict[str, HarnessError]]:
     """Return the catalog with the environments of claims, the claims with the names in the catalog, and errors.
 
@@ -660,24 +667,24 @@ def _add_claimed_environments(
     """
     environments, missing = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
-    sides = [side for _, claim in claimed for side in (claim.worse, claim.better) if side]
+    sides = [side for _, claim in scenario_claims for side in (claim.worse, claim.better) if side]
     for text in dict.fromkeys(side.environment for side in sides):
         names[text] = text
         try:
             environments, (names[text],) = add_requested(environments, [text])
         except (UsageError, CannotRunHereError) as error:
             missing[text] = error
-    return environments, claims.rename_environments(claimed, names), missing
+    return environments, claims.rename_environments(scenario_claims, names), missing
 
 
-def _choose_reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
+def _choose_reference(typed: str, environments: Sequence[str], cells: Sequence[Cell]) -> str:
     """Return the requested baseline, otherwise the first environment in which some cell can run."""
     if typed and typed not in environments:
         raise UsageError(
             f"Unknown --reference {typed}: the environments of the run are {', '.join(environments)}.",
             "Use one of these.",
         )
-    usable_names = {cell.environment for cell in runnable}
+    usable_names = {cell.environment for cell in cells}
     return typed or next((name for name in environments if name in usable_names), environments[0])
 
 
@@ -703,7 +710,7 @@ def _choose_devices(request: LaunchRequest) -> list[Device]:
 def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     """Return the devices of the cells, and the limits of launches. Raises UsageError."""
     devices = _choose_devices(request)
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu_names = gpus.parse_requested(Device.GPU in devices, request.gpus)
     if isinstance(request, Request) and request.slots.isdecimal() and not (request.on or gpu_names):
         divide_machine(int(request.slots), os.sched_getaffinity(0))  # too many slots are an error in a dry run too
@@ -711,7 +718,7 @@ def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return devices, Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
-        memory_bytes=request.memory or installed * 4 // 5,
+        memory_bytes=request.memory or installed_bytes * 4 // 5,
         seconds=request.timeout or TIMEOUT,
         gpus=gpu_names,
         first_start_seconds=FIRST_START_TIMEOUT if gpu_names and not request.timeout else 0.0,
@@ -749,34 +756,34 @@ def _load_scenarios(
     The last value has the given names and globs, in which files are replaced by the names of their scenarios.
     """
     listing = find_scenarios(project, typed)
-    scenarios, broken, chosen = dict(listing.scenarios), dict(listing.broken), []
+    scenarios, errors, names = dict(listing.scenarios), dict(listing.broken), []
     paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
     for text in typed:
         if not text.endswith(".py"):
-            chosen.append(text)
+            names.append(text)
             continue
         path = Path(text).resolve()
-        existing = paths.setdefault(path.stem, path)
-        if existing != path:
-            raise UsageError(f"{text} has the name of the scenario {existing}.", "Rename the file.")
-        chosen.append(path.stem)
-        if path.stem not in scenarios and path.stem not in broken:
+        existing_path = paths.setdefault(path.stem, path)
+        if existing_path != path:
+            raise UsageError(f"{text} has the name of the scenario {existing_path}.", "Rename the file.")
+        names.append(path.stem)
+        if path.stem not in scenarios and path.stem not in errors:
             try:
                 scenarios[path.stem] = load_scenario(path)
             except FileError as error:
-                broken[path.stem] = error
-    return scenarios, broken, chosen
+                errors[path.stem] = error
+    return scenarios, errors, names
 
 
 def _drop_invalid(
-    selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
+    selection: Selection, catalog: Catalog, errors: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
     """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios.
 
     Raises FileError if all selected scenarios are invalid.
     """
-    selection, catalog, chosen = remove_broken(selection, catalog, broken)
-    refused = {name: broken[name] for name in chosen if name in broken}
-    if refused and len(refused) == len(chosen):
-        raise FileError(problem for error in refused.values() for problem in error.problems)
-    return selection, catalog, refused
+    selection, catalog, names = remove_broken(selection, catalog, errors)
+    selected_errors = {name: errors[name] for name in names if name in errors}
+    if selected_errors and len(selected_errors) == len(names):
+        raise FileError(problem for error in selected_errors.values() for problem in error.problems)
+    return selection, catalog, selected_errors

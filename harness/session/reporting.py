@@ -155,10 +155,10 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
         drawer()
     results = results or read(stored.path)
     if results.run.plan.profile_calls:
-        profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
+        profiles_by_launch = [(launch, stored.read_profiles(launch)) for launch in results.launches]
         from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
-        profile_report = profiles.ProfileReport(results.run, profiled)
+        profile_report = profiles.ProfileReport(results.run, profiles_by_launch)
         return Written(stored.write_reports(files.list_profile_files(profile_report), hint), profile_report.sections())
     all_sections = sections.build(results)
     return Written(
@@ -226,14 +226,14 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
         )
     if one.found.series.keys() & other.found.series.keys():
         return pair
-    common = len(one.found.cells.keys() & other.found.cells.keys())
+    count = len(one.found.cells.keys() & other.found.cells.keys())
     changed_scenarios = [
         difference.subject
         for difference in pair.differences
         if difference.part is Aspect.SCENARIO and difference.name == "axes"
     ]
     raise NothingSelectedError(
-        (f"Of {common} common cells, none has a result in both runs." if common else "The runs have no cell in common.")
+        (f"Of {count} common cells, none has a result in both runs." if count else "The runs have no cell in common.")
         + (f" The axes of {', '.join(changed_scenarios)} have changed." if changed_scenarios else ""),
         "For the reasons, see each run's report.md.",
     )

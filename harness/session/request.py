@@ -159,8 +159,8 @@ def read_share(text: str, option: str) -> float:
 
 def read_size(text: str, option: str) -> int:
     """Parse a size of at least one byte, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
-    plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
-    value = int(_parse_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
+    number_text = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
+    value = int(_parse_quantity(number_text, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
     if not value:
         raise UsageError(f"Invalid {option} {text!r}: expected more than 0.")
     return value
@@ -410,14 +410,14 @@ def options(kind: Any) -> dict[str, FieldOption]:
 
     A field without an `Option` has the option of the field with the same name in `Request`, if there is one.
     """
-    hints, shared = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
+    hints, shared_hints = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
     by_name = {}
     for name in (attribute.name for attribute in fields(kind)):
         hint = hints[name]
         if get_origin(hint) is Annotated:
             by_name[name] = FieldOption(name, *get_args(hint))
-        elif name in shared:
-            by_name[name] = FieldOption(name, hint, get_args(shared[name])[1])
+        elif name in shared_hints:
+            by_name[name] = FieldOption(name, hint, get_args(shared_hints[name])[1])
     return by_name
 
 

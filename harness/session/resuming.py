@@ -65,8 +65,8 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     another machine.
     """
     folder = RunFolder.open(path)
-    begun = folder.read_run()
-    if begun.merged:
+    stored_run = folder.read_run()
+    if stored_run.merged:
         raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
@@ -75,36 +75,37 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
             "Start your own run: harness matrix. To write the report of this run again: harness report "
             f"{shlex.quote(str(path))}",
         )
-    if begun.plan.profile_calls:
+    if stored_run.plan.profile_calls:
         raise UsageError(
             f"{path} has profiles instead of measurements, and can't be continued.",
             "To profile again, run: harness profile",
         )
     is_extended = rounds is not None or budget is not None
-    ledger = RoundLog(begun.plan, folder.read_launches(begun))
-    extended_run = _extend_plan(begun, ledger, path, rounds, budget) if is_extended else begun
-    end_sentence = _explain_end(begun, ledger, path) if extended_run == begun else ""
-    is_longer, begun = extended_run != begun, extended_run
-    project, limits = Project.find(), begun.plan.limits
-    devices = begun.plan.devices
+    ledger = RoundLog(stored_run.plan, folder.read_launches(stored_run))
+    extended_run = _extend_plan(stored_run, ledger, path, rounds, budget) if is_extended else stored_run
+    end_sentence = _explain_end(stored_run, ledger, path) if extended_run == stored_run else ""
+    is_longer, stored_run = extended_run != stored_run, extended_run
+    project, limits = Project.find(), stored_run.plan.limits
+    devices = stored_run.plan.devices
     requirements = {
         name: requirement
-        for environment in begun.environments
-        if environment.name in begun.pins or not environment.line
+        for environment in stored_run.environments
+        if environment.name in stored_run.pins or not environment.line
         for name, requirement in load_locks(project, environment, devices).items()
     }
-    scenarios = {scenario.name: scenario for scenario in begun.scenarios}
+    scenarios = {scenario.name: scenario for scenario in stored_run.scenarios}
     sources = JobMaker(project, scenarios, limits).hash_sources()
-    name = begun.backend.name
+    name = stored_run.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
     gpu_host = registry.find_gpu_host(name, project.root) if limits.gpus else CPU_ALONE
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    differences = host.find_differing(begun.host, read_machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
+    machine_facts = read_machine_facts(limits, cards, gpu_host, stored_run.plan.lock_clocks)
+    differences = host.find_differing(stored_run.host, machine_facts)
     if differences:
         changes = "; ".join(run_info.format_change(*difference) for difference in differences)
         raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
-    changed_scenarios = [scenario for scenario, digest in sources.items() if begun.sources.get(scenario) != digest]
+    changed_scenarios = [scenario for scenario, digest in sources.items() if stored_run.sources.get(scenario) != digest]
     if changed_scenarios:
         raise make_changed_error(path, f"the scenario {', '.join(changed_scenarios)}")
     request = Request(
@@ -115,18 +116,18 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     )
     planned = Planned(
         request=request,
-        suite=begun.suite,
+        suite=stored_run.suite,
         project=project,
-        plan=begun.plan,
-        environments=begun.environments,
+        plan=stored_run.plan,
+        environments=stored_run.environments,
         requirements=requirements,
         scenarios=scenarios,
-        reference=begun.reference,
+        reference=stored_run.reference,
         gpu_host=gpu_host,
         cards=cards,
         refused={},
     )
-    return Earlier(folder, begun, planned, is_longer, end_sentence)
+    return Earlier(folder, stored_run, planned, is_longer, end_sentence)
 
 
 def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
@@ -148,8 +149,9 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     seconds = None if budget is None else ledger.seconds() + budget
     # the requested budget is strict, unlike the budget of a suite
     plan = replace(run.plan, rounds=rounds or default_rounds, budget_seconds=seconds, budget_is_wish=False)
-    ended = {name for name, stop in run.stops.items() if stop.reason.is_final}
-    is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in counts.items() if name not in ended)
+    final_names = {name for name, stop in run.stops.items() if stop.reason.is_final}
+    open_counts = [count for name, count in counts.items() if name not in final_names]
+    is_enough = _has_ended(run) and all(count >= plan.rounds for count in open_counts)
     if plan == run.plan or is_enough:
         return run
     looks = [*run.looks, *([counts] if counts not in run.looks[-1:] else [])]

@@ -152,22 +152,22 @@ def run(
     any cell. Raises UsageError if the backend doesn't support the request.
     """
     observer = listener or Listener()
-    waiting = observer.say if wait else None
+    report_wait = observer.say if wait else None
     with ExitStack() as resources:
         if slots:
             # builds interfere with other slots, so they hold the machine's lock, and a failed build isn't repeated
             planned = drop_environments(planned, prepare(planned, observer, wait=wait))
-            slot = _take_slot(resources, slots if at is None else slots[at : at + 1], waiting)
+            slot = _take_slot(resources, slots if at is None else slots[at : at + 1], report_wait)
             planned = limit_to_slot(planned, slot, len(slots))
         else:
-            resources.enter_context(hold_machine(waiting))
+            resources.enter_context(hold_machine(report_wait))
         ready = _start_run(planned, command, observer, resources, max(1, len(slots)))
         return _execute_run(ready, observer, planned.refused)
 
 
-def _take_slot(resources: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
+def _take_slot(resources: ExitStack, slots: Sequence[Slot], report_wait: Callable[[str], object] | None) -> Slot:
     """Hold a free slot until `resources` are released. Keep this process on its CPUs, away from other slots."""
-    slot = slots[resources.enter_context(hold_slot([candidate.names for candidate in slots], waiting))]
+    slot = slots[resources.enter_context(hold_slot([candidate.names for candidate in slots], report_wait))]
     resources.enter_context(cpus.run_on_cpus(slot.cpus))
     return slot
 
@@ -206,13 +206,13 @@ def resume(
     """
     host.require_linux()
     observer = listener or Listener()
-    waiting = observer.say if wait else None
+    report_wait = observer.say if wait else None
     with ExitStack() as resources:
         slot = find_slot(folder)
         if slot:
-            _take_slot(resources, [slot], waiting)
+            _take_slot(resources, [slot], report_wait)
         else:
-            resources.enter_context(hold_machine(waiting))
+            resources.enter_context(hold_machine(report_wait))
         earlier_run = load_earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
         return (
             _report_again(earlier_run, observer)
@@ -267,8 +267,8 @@ def _start_run(
     try:
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, run_id, backend, jobs)
-        early = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
-        planned, preparation = _prepare_available(planned, backend, listener, early, replan=slots == 1)
+        early_pilots = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
+        planned, preparation = _prepare_available(planned, backend, listener, early_pilots, replan=slots == 1)
         planned.refuse_nothing()
         if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
             jobs = JobMaker(planned.project, planned.scenarios, limits)
@@ -302,7 +302,7 @@ def _start_run(
             slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else [],  # `_take_slot` keeps this process on them
         )
         folder.write_run(new_run, signed=True)
-        finished = pilots.store(folder)
+        finished_launches = pilots.store(folder)
     except BaseException:
         folder.discard()
         raise
@@ -312,21 +312,21 @@ def _start_run(
             "after it ends."
         )
     watch = gpus.choose_monitor(planned.cards)
-    return _ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished)
+    return _ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished_launches)
 
 
 def _prepare_available(
-    planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
+    planned: Planned, backend: RegisteredBackend, listener: Listener, early_pilots: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
     """Prepare the environments. Return the plan with those that are available here, and the preparation.
 
-    `early` is called with each available environment while others are being prepared. If `replan` is true, the next
-    environment in the suite's list replaces an unavailable fallback environment.
+    `early_pilots` is called with each available environment while others are being prepared. If `replan` is true, the
+    next environment in the suite's list replaces an unavailable fallback environment.
     """
     unavailable: dict[str, UnavailableError] = {}
     while True:
         try:
-            preparation = _prepare_environments(backend, planned.needed, listener, early)
+            preparation = _prepare_environments(backend, planned.needed, listener, early_pilots)
         except NothingPreparedError as error:
             error.advice = "\n".join(filter(None, [error.advice, _suggest_environments(planned, backend)]))
             raise
@@ -371,9 +371,9 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
         return f"This machine can create {joined(usable_names)}. Example: {shlex.join(command)}"
     if not candidates or not host.detect_container() or registry.is_contained(backend.name):
         return ""
-    newest = max(candidates, key=lambda environment: environment.release).python
-    names = [environment.name for environment in candidates if environment.python == newest]
-    return f"Use a container image with Python {newest}, such as python:{newest}-slim, for {joined(names)}."
+    python = max(candidates, key=lambda environment: environment.release).python
+    names = [environment.name for environment in candidates if environment.python == python]
+    return f"Use a container image with Python {python}, such as python:{python}-slim, for {joined(names)}."
 
 
 def _reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) -> _ReadyRun:
@@ -392,15 +392,15 @@ def _reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) 
     )
     listener.say(f"Backend: {reason}.")
     _announce_fallbacks(stored_run.plan, listener)
-    needed = [planned.requirements[name] for name in stored_run.images]
-    preparation = _prepare_environments(backend, needed, listener)
+    requirements = [planned.requirements[name] for name in stored_run.images]
+    preparation = _prepare_environments(backend, requirements, listener)
     if limits.gpus:
-        _try_gpus(backend, needed, listener)
+        _try_gpus(backend, requirements, listener)
     if stored_run.backend.priority:  # new launches get the same priority as earlier ones
         _give_priority(backend, limits, listener)
-    changed = [name for name, image in stored_run.images.items() if preparation.images.get(name) != image]
-    if changed:
-        raise make_changed_error(path, f"the image of {', '.join(changed)}")
+    changed_names = [name for name, image in stored_run.images.items() if preparation.images.get(name) != image]
+    if changed_names:
+        raise make_changed_error(path, f"the image of {', '.join(changed_names)}")
     watch = gpus.choose_monitor(cards)
     return _ReadyRun(
         earlier_run.folder, stored_run, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
@@ -439,26 +439,26 @@ def _run_launches(
 
     Return the run, its launches, and the error that ended the run early, or None.
     """
-    folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
+    folder, plan, backend, finished_launches = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths, pairs = partial(sizing.widths, ready.run), sizing.pairs(ready.run)
-    ended = ready.run
+    run_so_far = ready.run
     end: KeyboardInterrupt | CannotRunHereError | None = None
-    if finished is None:
-        _clean(backend, ended.id, listener)
+    if finished_launches is None:
+        _clean(backend, run_so_far.id, listener)
         folder.repair()
         if ready.is_longer:
-            folder.write_run(ended, signed=True)
-        finished = folder.read_launches(ended)
+            folder.write_run(run_so_far, signed=True)
+        finished_launches = folder.read_launches(run_so_far)
 
-    def watch(inner: Watch | None) -> Watch | None:
-        return partial(LaunchMonitor, {"slots": ended.slots}, inner) if ended.slots > 1 else inner
+    def watch(monitor: Watch | None) -> Watch | None:
+        return partial(LaunchMonitor, {"slots": run_so_far.slots}, monitor) if run_so_far.slots > 1 else monitor
 
     starts = cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keep_process_off(plan.limits.cpus):
             _run_first_starts(ready, listener)
-        with cpus.keep_process_off(plan.limits.cpus), listener.launching(ended) as walk_listener:
-            free_memory = ended.backend.memory_bytes if ended.backend.is_remote else host.read_free_memory()
+        with cpus.keep_process_off(plan.limits.cpus), listener.launching(run_so_far) as walk_listener:
+            free_memory = run_so_far.backend.memory_bytes if run_so_far.backend.is_remote else host.read_free_memory()
             executor = RunExecutor(
                 plan,
                 folder,
@@ -468,8 +468,8 @@ def _run_launches(
                 walk_listener,
                 widths,
                 watch(None),
-                HELD_SHARE * free_memory / ended.slots,
-                looks=sizing.looks(plan, ended.scenarios, ended.environments),
+                HELD_SHARE * free_memory / run_so_far.slots,
+                looks=sizing.looks(plan, run_so_far.scenarios, run_so_far.environments),
                 pairs=pairs,
                 starts=starts,
                 gpu_watch=watch(ready.watch),
@@ -477,21 +477,21 @@ def _run_launches(
             if plan.profile_calls:
                 executor.profile()
             else:
-                executor.run(finished)
+                executor.run(finished_launches)
     except (KeyboardInterrupt, CannotRunHereError) as error:
         if _is_second(error):
             raise
         end = error
-        _clean(backend, ended.id, listener)
-    launches = folder.read_launches(ended)
+        _clean(backend, run_so_far.id, listener)
+    launches = folder.read_launches(run_so_far)
     if not plan.profile_calls:
         limited_plan, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
         by_group = find_stops(limited_plan, RoundLog(limited_plan, launches), widths, interrupted=end is not None)
         complete_groups = {group.name for group in limited_plan.groups if group in plan.groups}
         stops = {name: _choose_stop(by_group.get(name), is_whole=name in complete_groups) for name in names}
-        ended = replace(ended, stops=stops)
-        folder.write_run(ended, signed=True)
-    return ended, launches, end
+        run_so_far = replace(run_so_far, stops=stops)
+        folder.write_run(run_so_far, signed=True)
+    return run_so_far, launches, end
 
 
 def _run_first_starts(ready: _ReadyRun, listener: Listener) -> None:
@@ -541,10 +541,10 @@ def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listene
 
 
 def _prepare_environments(
-    backend: Backend, needed: Sequence[Requirement], listener: Listener, early: Meanwhile | None = None
+    backend: Backend, needed: Sequence[Requirement], listener: Listener, early_pilots: Meanwhile | None = None
 ) -> Preparation:
     with listener.preparing() as progress:
-        return backend.prepare(list(needed), progress, early)
+        return backend.prepare(list(needed), progress, early_pilots)
 
 
 def _hold_gpus(resources: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:

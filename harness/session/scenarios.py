@@ -176,11 +176,11 @@ def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str]
 def describe(scenario: Scenario) -> dict[str, Any]:
     """Return a scenario as JSON values: its header, and the number of its cells in each environment."""
     project, header = Project.find(), asdict(scenario)
-    described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
-    described["environments"] = [
+    description = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
+    description["environments"] = [
         _count_available(project, scenario, environment) for environment in load_environments(project).values()
     ]
-    return described
+    return description
 
 
 def _count_available(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
@@ -195,12 +195,12 @@ def _count_available(project: Project, scenario: Scenario, environment: Environm
         Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
         for axes in scenario.combinations(scenario.axes)
     ]
-    available, unavailable = split(
+    available_cells, unavailable_cells = split(
         cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
     )
-    reasons = Counter((entry.reason, entry.advice) for entry in unavailable)
+    reasons = Counter((entry.reason, entry.advice) for entry in unavailable_cells)
     missing = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
-    return {**row, "cells": len(available), "not_available": missing}
+    return {**row, "cells": len(available_cells), "not_available": missing}
 
 
 def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:

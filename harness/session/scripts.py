@@ -68,14 +68,15 @@ def make_request(
         )
     asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
-    listed = {file.expanduser().absolute() for file in files}
-    found_files = [file for file in script_files.find_beside(path, text) if file not in listed]
+    listed_files = {file.expanduser().absolute() for file in files}
+    found_files = [file for file in script_files.find_beside(path, text) if file not in listed_files]
     if found_files:
-        shown = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
-        more_files = f" and {len(shown) - SHOWN_FILES} more" if len(shown) > SHOWN_FILES else ""
+        file_names = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
+        more_files = f" and {len(file_names) - SHOWN_FILES} more" if len(file_names) > SHOWN_FILES else ""
         sentences = [
             *sentences,
-            f"Launches also get these files from the script's folder: {', '.join(shown[:SHOWN_FILES])}{more_files}.",
+            f"Launches also get these files from the script's folder: {', '.join(file_names[:SHOWN_FILES])}"
+            f"{more_files}.",
         ]
     script = scripts.Script(
         path=path,
@@ -119,16 +120,16 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
-        unpinned = [file.unpinned for file in files if file.unpinned] or [
+        reasons = [file.unpinned for file in files if file.unpinned] or [
             "The package file doesn't contain TensorFlow."
         ]
-        raise UsageError(unpinned[0], "Pass a release too, such as -e tf2.15")
+        raise UsageError(reasons[0], "Pass a release too, such as -e tf2.15")
     catalog = load_environments(project)
     additions = [file for file in files if not file.tensorflow]
     bases = [text for base in bases for text in _match_names(base, catalog)] if additions else bases
-    expanded = [(base, "+", [*additions]) for base in bases]
-    expanded += [(file.tensorflow, ",", [file, *additions]) for file in files if file.tensorflow]
-    return [_add_packages(base, joint, packages, project) for base, joint, packages in expanded]
+    combinations = [(base, "+", [*additions]) for base in bases]
+    combinations += [(file.tensorflow, ",", [file, *additions]) for file in files if file.tensorflow]
+    return [_add_packages(base, separator, packages, project) for base, separator, packages in combinations]
 
 
 def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:

@@ -77,8 +77,8 @@ class _EnvironmentMaker:
     def make(self, spec: SourceSpec) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
         base = self._find_base(spec)
-        if (saved := _find_saved(spec, base)) is not None:
-            return saved
+        if (saved_environment := _find_saved(spec, base)) is not None:
+            return saved_environment
         if (path := sources.find_wheel(spec)) is not None:
             wheel = sources.keep_wheel(path, spec.package, base.python)
             digest = wheel.name.partition("/")[0]
@@ -145,8 +145,8 @@ class _EnvironmentMaker:
 
     def _make_version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
         """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
-        pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
-        return f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}"
+        pinned_version = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
+        return f"{pinned_version.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
     def _build(
         self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
@@ -184,12 +184,13 @@ def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
         return None
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.get_folder().glob(f"{base.name}-{spec.package}-*.json")]
-    saved = [
+    saved_environments = [
         environment
         for environment in map(adhoc.load_saved, names)
         if environment is not None and environment.asked == text
     ]
-    return next((environment for environment in saved if get_wheel_path(environment.wheel).is_file()), None)
+    usable = (environment for environment in saved_environments if get_wheel_path(environment.wheel).is_file())
+    return next(usable, None)
 
 
 def make_comparison_request(asked: Request, package: str, base: str, head: str = "") -> Request:
