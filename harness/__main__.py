@@ -8,7 +8,7 @@ def main() -> None:
     try:
         import signal  # noqa: PLC0415 - takes long enough to be interrupted
 
-        # until `interruptible` handles signals, Ctrl-C ends the process as `kill` does: without a traceback
+        # until `handle_signals` handles signals, Ctrl-C ends the process as `kill` does: without a traceback
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:

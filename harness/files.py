@@ -63,7 +63,7 @@ def _open_below(within: Path, path: Path) -> tuple[int, str]:
 
 
 def _explain_error(error: OSError, path: Path) -> OSError:
-    """Return the error of opening a file without following links. If a link is the cause, the error says so."""
+    """Return the error of opening a file without following links. If a link is the cause, the error names it."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return OSError(error.errno, "it is a link", str(path))
     if error.errno == errno.ENOTDIR and any(parent.is_symlink() for parent in path.parents):

@@ -104,7 +104,7 @@ class Posterior:
         return np.concatenate([[0.0], np.cumsum(self.shares)])
 
     def next_probes(self, count: int = 1) -> list[int]:
-        """Return the candidates that are most useful to measure next, the best first, without the ends."""
+        """Return the candidates that are most useful to measure next, the most useful first, without the ends."""
         probabilities = self.beyond()[1:-1]
         usefulness = probabilities * (1.0 - probabilities) * self.gains[1:-1]
         # a stable sort: of equal candidates, the middle one comes first, and then the earlier ones

@@ -35,7 +35,7 @@ _ROWS, _SKIPPED = 60, 5
 def build_sections(
     request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
 ) -> list[Section]:
-    """Return the report of a search in its current state. `package` is the changing package; empty for releases."""
+    """Return the report of a search in its current state. `package` is the searched package; empty for releases."""
     cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
@@ -89,12 +89,12 @@ def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
         return _format_found(change, location, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
-    likeliest = "not confirmed"
+    likeliest = "No direct comparison confirmed the change."
     if belief.likely_range != belief.likeliest:
-        likeliest = f"{first.text} to {last.text} has {100.0 * belief.share:.0f} %"
+        likeliest = f"The likeliest pair, {first.text} and {last.text}, has {100.0 * belief.share:.0f} %."
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     probability = f"posterior probability: {level(LEVEL)}"
-    return [f"{prefix}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
+    return [f"{prefix}narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
 
 
 def _format_found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
@@ -134,7 +134,7 @@ def _describe_exchange(entry: Exchange) -> str:
 
 
 def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
-    """Yield the packages that differ between the two candidates, and a link to the changes of each known one."""
+    """Yield the packages that differ between the two candidates, and links to the changes of known packages."""
     package_changes = list_differences(search, probe)
     if search.ends is None or len(package_changes) < 2:
         return
@@ -284,7 +284,7 @@ def _make_table(search: Search) -> Iterator[Block]:
         Column("message", lambda number: search.candidates[number].title, is_optional=True),
         Column("compared with the first end", format_compared),
         Column("scan, one round", format_scanned),
-        Column("change right before it", format_probability),
+        Column("probability of the change before it", format_probability),
     ]
     numbers = range(len(search.candidates))
     rows = [

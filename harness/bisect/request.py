@@ -29,7 +29,7 @@ class BisectRequest:
     """A cell, and the two ends (`good` and `bad`) between which releases or the versions of one package are searched.
 
     The ends are values of -e, or, with a `repository`, revisions. If they are empty, they come from the claim of the
-    issue, or from the catalog. With `fix`, the search is for the change back to good. `of` is the name of the quantity.
+    issue, or from the catalog. With `fix`, the search is for the fix. `of` is the name of the quantity.
     A scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches. If a
     plain script is measured, `script` contains its path, files and arguments as they are passed to `harness bisect`.
     Fields without an `Option` share the option of `Request`, or have none.

@@ -124,7 +124,7 @@ class Search:
 
 
 class EqualEndpointsError(HarnessError):
-    """The ends are equal, or it is unclear whether they differ. If it has no advice, more rounds may decide."""
+    """The ends are equal, or it is unclear whether they differ. If `advice` is empty, more rounds may decide."""
 
     exit = Exit.NOTHING_SELECTED
 

@@ -109,7 +109,7 @@ def main() -> None:
     if line is not None:
         from harness.cli.completion_server import complete_line  # noqa: PLC0415 - see there
 
-        # without a buffer, so that nothing is left to write at exit if the reader has ended
+        # unbuffered, so that no output is pending at exit if the reader has ended
         with suppress(BrokenPipeError):
             os.write(sys.stdout.fileno(), f"{complete_line(app, line)}\n".encode())
         return

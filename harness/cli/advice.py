@@ -52,7 +52,7 @@ class _WithExamples:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the arguments. For shell completion, values stay texts."""
+        """Parse the arguments. For shell completion, don't convert the values."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)  # type: ignore[misc]
         from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
@@ -61,7 +61,7 @@ class _WithExamples:
 
 
 class CommandGroup(_WithExamples, TyperGroup):
-    """A group of commands. Its error for an unknown command suggests the right one."""
+    """A group of commands whose error for an unknown command suggests the right command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first argument names. Raises UsageError for an unknown command.
@@ -92,12 +92,12 @@ class CommandGroup(_WithExamples, TyperGroup):
 
 
 class Command(_WithExamples, TyperCommand):
-    """A command. Its error for an unexpected argument suggests the option for it."""
+    """A command whose error for an unexpected argument suggests the right option."""
 
     allow_extra_args = True
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options, under the headings of their panels if there are many."""
+        """Write the arguments and options. If there are many, write them under the headings of their panels."""
         for heading, rows in self.list_options(ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -125,7 +125,7 @@ class Command(_WithExamples, TyperCommand):
         return {heading: rows for heading, rows in entries.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError for unexpected arguments, with the option that fits."""
+        """Parse the arguments. For an unexpected argument, raises UsageError with the right option."""
         remaining: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for param in self.params for flag in param.opts}

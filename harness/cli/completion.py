@@ -63,7 +63,7 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def complete_environments(incomplete: str) -> list[tuple[str, str]]:
-    """Return completions for the name of an environment, or for the packages of the environment after a plus."""
+    """Return completions for the name of an environment, or after a plus for the packages of the environment."""
     prefix, plus, _ = incomplete.rpartition("+")
     if plus:
         base = prefix.rpartition(",")[2].partition("+")[0]
@@ -95,7 +95,10 @@ def complete_families() -> list[str]:
 
 
 def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return `AXIS=` for each axis of the scenarios on the command line (or of all), and after `=`, its values."""
+    """Return `AXIS=` for each axis, or after `=` the values of the axis.
+
+    The axes are from the scenarios on the command line, or without them from all scenarios.
+    """
     from harness.session.request import split_names  # noqa: PLC0415 - only this completion needs it
 
     selected = split_names(context.params.get("scenarios") or (), "-s")
@@ -121,7 +124,7 @@ def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the folders of runs in `--results`, newest first, or the entries at the path in the word."""
+    """Return the folders of runs in `--results`, newest first. If the word is a path, return the entries there."""
     paths = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
     folders = [path.rstrip("/") for path in paths if Path(path, "run.json").is_file()]
     return [

@@ -1,4 +1,4 @@
-"""Returns completions to a shell. Only completion imports this module, so that every press of TAB is fast.
+"""Returns completions to a shell. Each press of TAB runs this module, so it must be fast.
 
 The output is the same for every shell: one line per completion of the last word, with a tab and a help text.
 """
@@ -25,9 +25,9 @@ def complete_line(app: typer.Typer, line: str) -> str:
 
 
 def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
-    """Parse arguments as a command's `parse_args` does, but leave values as texts.
+    """Parse arguments like a command's `parse_args`, but without converting the values.
 
-    Typer imports pydantic to convert values, which would be slow.
+    To convert values, typer imports pydantic, which is slow.
     """
     context.params, context.args, _ = command.make_parser(context).parse_args(words)
     return list(context.args)

@@ -101,7 +101,7 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
         if ended.interrupted:
             return Exit.INTERRUPTED
         decisions = confirming.decide_all(question, ended.results, options.margin)
-        # the search takes minutes, and a job can be killed during it
+        # before the search, which takes minutes, because a job can be killed during the search
         _store_decisions(decisions)
         worst_decision = max(
             (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
@@ -139,7 +139,7 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
 
 
 def _store_decisions(decisions: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
-    """Add decisions to the history. A decision with the result of a search replaces the one without it."""
+    """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
     with History.open(told=say) as history:
         for _, decision in decisions:
             if decision:
@@ -154,7 +154,7 @@ def _locate_change(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Search the wheels between the two versions of a decision. Return the fields of the decision with the result."""
+    """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
     if question.request.gpu:
         say("The wheels between the two versions are not searched, because a search runs only on the CPU.")
         return {}
@@ -197,7 +197,7 @@ def _profile_change(
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Profile the versions before and after the change. Return the fields of the decision with the result."""
+    """Profile the versions before and after the change. Return the result as fields of the decision."""
     request = ProfileRequest(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},

@@ -182,7 +182,7 @@ class LaunchCounter(WalkListener):
         return self._names.get(cell) or str(cell)
 
     def describe(self, launch: Launch) -> str:
-        """Describe the result of a launch. The error of an earlier cell isn't repeated."""
+        """Describe the result of a launch. If an earlier cell had the same error, name that cell instead."""
         name = self.name(launch.cell)
         first_name = self._errors.setdefault(launch.error, name) if launch.error else ""
         is_repeated = first_name not in ("", name)
@@ -222,7 +222,7 @@ class LaunchCounter(WalkListener):
         return self.done + self._count_remaining()
 
     def _count_remaining(self) -> int:
-        """Return the number of remaining launches, from the last estimate or, before the first one, from the budget.
+        """Return the number of remaining launches, from the last estimate, or from the budget without an estimate.
 
         The pilots, and the rounds that a suite always measures, are launched even if the budget is too small.
         """
@@ -395,7 +395,7 @@ class LiveLaunches(LaunchCounter):
         return lines
 
     def _format_values(self, cell: Cell, state: _Cell) -> tuple[str, str, str, str]:
-        """Return a cell's last time, its mean, the ratio and the number of rounds."""
+        """Return the last time of a cell, its mean, its ratio and its number of rounds, as texts."""
         base = self._bases.get(cell, cell)
         if not state.seconds:
             return state.last_result or "ok", "", "", "pilot"

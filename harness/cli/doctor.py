@@ -41,7 +41,7 @@ def doctor(  # noqa: PLR0917 - the command's options
 
     For each problem, it shows what to change.
     """
-    # first, so that an unknown name is reported at once
+    # first, so that an unknown name is reported immediately
     prerequisites = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
     noise = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
     document = {**noise, **prerequisites, "checks": [*noise["checks"], *prerequisites["checks"]]}

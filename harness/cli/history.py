@@ -558,7 +558,7 @@ def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
 
 
 def _read_today(today: str | None) -> datetime:
-    """Return the end of the day `today` in UTC, or without a day the current time. Raises UsageError."""
+    """Return the end of the day `today` in UTC, or the current time if it is empty. Raises UsageError."""
     if not today:
         return datetime.now(UTC)
     try:

@@ -29,7 +29,7 @@ Names = Annotated[
 ]
 OfDevice = Annotated[Device, typer.Option("--device", help="The device that the images are for.")]
 
-#: The columns of the list: a heading, and the row's key.
+#: The columns of the list: the heading of each column, and its key in a row.
 _COLUMNS = (
     ("name", "name"),
     ("TensorFlow", "tensorflow"),

@@ -56,7 +56,8 @@ def tell(text: object) -> None:
 def wrap_lines(text: str, stream: TextIO) -> str:
     """Wrap the lines of a text to the width of `stream`, if it is a terminal.
 
-    To be easy to copy, paths, commands at the end of a line, and lines that start with four spaces are never wrapped.
+    Paths, commands at the end of a line, and lines that start with four spaces are never wrapped, so that users can
+    copy them.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns

@@ -83,7 +83,7 @@ def of(
                 if _is_whole_number(field) and not parse:
                     parse = functools.partial(read_whole, least=field.option.least or 0)
                 if field.name in _TYPES and value is not None:
-                    value = str(value)  # a request has a plain text
+                    value = str(value)  # the request contains a plain text
                 if value not in (None, False):
                     values[field.name] = parse(value, field.flags[-1]) if parse else value
             command(kind(**values), **arguments)

@@ -79,7 +79,7 @@ def report(
 def show(
     written: "Written", results: "Results", *, tables: bool = True, only: Collection[str] = (), end: bool = True
 ) -> None:
-    """Print the tables of a report on stdout; with `only`, just the sections with these anchors.
+    """Print the tables of a report on stdout. With `only`, print just the sections with these anchors.
 
     Print the paths of the reports on stderr. With `end`, first print why the run ended early and how to continue it.
     """

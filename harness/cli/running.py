@@ -59,7 +59,7 @@ def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapp
 def _ask_for_trust(planned: session.Planned) -> session.Planned:
     """Return the plan, with --trust if the user agrees to run an untrusted script without a container.
 
-    The user is asked only on a terminal.
+    The question appears only on a terminal.
     """
     name, scripts = planned.request.backend, planned.untrusted
     if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
@@ -79,7 +79,7 @@ def _report_missing_shards(sentences: Sequence[str], code: Exit) -> Exit:
 def _measure_plan(
     planned: session.Planned, printer: "ProgressPrinter", *, wait: bool
 ) -> tuple[session.Ended, Sequence[str]]:
-    """Measure on the whole machine, in a slot or in shards. Return the run, and sentences about missing shards."""
+    """Measure a plan on the machine, in a slot or in shards. Return the run, and sentences about missing shards."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
         return session.run(planned, printer, command=command, wait=wait), ()

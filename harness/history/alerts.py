@@ -62,7 +62,7 @@ _HIDDEN_COMMENT = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert: one cause, as the content of an issue.
+    """An alert about one cause: the content of an issue.
 
     - `cause`: the key of the cause; `series`: short hashes of the affected time series
     - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
@@ -106,8 +106,8 @@ class Alert:
 class TrackedIssue:
     """An existing issue on GitHub about a regression alert.
 
-    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is GitHub's name for the
-    reason for closing.
+    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is the
+    reason for closing, in GitHub's words.
     """
 
     number: int

@@ -61,7 +61,7 @@ class ChangeCache:
     """Results of searches in this process and, if a file is given, in earlier processes."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Load the cache. A missing or corrupt file is an empty cache."""
+        """Load the cache. A missing or corrupt file counts as an empty cache."""
         self._path = path
         self._loaded: dict[str, CachedChanges] = {}
         self._used: dict[str, CachedChanges] = {}

@@ -60,7 +60,7 @@ _MAD = 1.4826
 #: The smallest standard deviation of a point, because clocks have a limited resolution.
 _RESOLUTION = 1e-6
 
-#: The largest lag-1 correlation that errors are inflated for, by a factor of 4.4. At 1, the factor would be infinite.
+#: The largest lag-1 correlation for which errors are inflated, by a factor of 4.4. At 1, the factor would be infinite.
 _MOST_CORRELATION = 0.9
 
 
@@ -179,7 +179,7 @@ def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
 def _make_grid(y: Floats, spread: Floats) -> Floats:
     """Return the grid of levels. It covers the medians of three successive points."""
     first, second, third = y[:-2], y[1:-1], y[2:]
-    medians = np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))  # their medians
+    medians = np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
     step = _compute_median(spread)
     low, high = float(medians.min()) - step, float(medians.max()) + step
     return np.linspace(low, high, min(_MOST_LEVELS, 2 + math.ceil(_LEVELS_PER_DEVIATION * (high - low) / step)))

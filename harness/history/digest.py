@@ -18,7 +18,7 @@ from harness.report.blocks import Block, Column, Section, Text, tabulate
 #: The number of days that a digest covers.
 DAYS = 7
 
-#: The numbers of further runs for which detectable changes are computed: the smallest possible number, and a week's.
+#: The numbers of further runs for which detectable changes are computed: the smallest possible number, and one week.
 NIGHTS = (FEWEST, DAYS)
 
 #: The largest number of lines in a table, so that the digest is about one page.

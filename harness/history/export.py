@@ -95,7 +95,7 @@ def _format_otava(series: Sequence[Series]) -> str:
 
 
 def _format_benchmark_action(series: Sequence[Series]) -> str:
-    """Return the newest run as `customSmallerIsBetter` of github-action-benchmark.
+    """Return the newest run in the format `customSmallerIsBetter` of github-action-benchmark.
 
     See report/formats/benchmark_action.py.
     """

@@ -86,7 +86,7 @@ _COLUMN_TYPES = (
 
 
 class History:
-    """The runs of a history, and their time series. `open` returns it. Notes and decisions can always be added."""
+    """The runs of a history, and their time series. To get one, use `open`. Notes and decisions can always be added."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -104,7 +104,7 @@ class History:
         """Open the history at a path or a DSN. The default is HARNESS_HISTORY, or the user's own file.
 
         - `writing`: whether runs will be added; `fresh`: whether the index will be rebuilt
-        - `told` receives a message if this must wait for another writer
+        - `told` receives a message if `open` must wait for another writer
 
         Changes are saved at the end of the block, and dropped if it raises an error. Raises CannotRunHereError if
         another writer doesn't finish, or if the database can't be reached. Raises UsageError for an index of another

@@ -102,7 +102,7 @@ def format_change(change: SeriesFinding | ChangePoint | Decision) -> str:
 
 
 def group_by_cause(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
-    """Group findings by cause. Causes that need attention come first, and then the latest ones."""
+    """Group findings by cause. Causes that need attention come first, and among equal states the newest causes."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for judged in sorted(series, key=rank):
         for finding in judged.findings:
@@ -131,7 +131,7 @@ def format_title(members: Sequence[SeriesFinding]) -> str:
 
 
 def describe_suspects(members: Sequence[SeriesFinding]) -> str:
-    """Describe the software changes at the time when series with one cause changed."""
+    """Describe the software changes at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
         return "No recorded fact changed before that run."

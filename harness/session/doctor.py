@@ -71,7 +71,7 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
         if gpu_names:
             gpu_names = selection.resolve_names(gpu_names, host, typed=bool(gpus))
             cards = selection.select_gpus(gpu_names, host)
-    except CannotRunHereError as error:  # the result of this check
+    except CannotRunHereError as error:  # the error is the result of the check
         cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
     checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch

@@ -35,7 +35,7 @@ class Pilots:
     def can_run_early(plan: Plan) -> bool:
         """Return whether pilots can run during builds.
 
-        They must wait if the plan has a fallback environment, because another one may still replace it.
+        They must wait if the plan has a fallback environment, because another environment may still replace it.
         """
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
@@ -43,7 +43,7 @@ class Pilots:
     def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
         """Launch the pilots of an environment as long as `is_making` returns True, and report the steps.
 
-        Raises the errors of launching.
+        Raises the errors of launches.
         """
         plan, start, earlier_count = self._planned.plan, monotonic(), len(self._memory_store.launches)
         executor = RunExecutor(

@@ -18,7 +18,7 @@ from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
 
-#: Assumed seconds of a launch if no earlier run has one of the same cell: before the warm-up (a container or process
+#: Assumed seconds of a launch if no earlier run launched the same cell: before the warm-up (a container or process
 #: starts, and imports TensorFlow), in the warm-up, and in the measurement.
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
@@ -172,10 +172,10 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> f
 
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
-    """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
+    """Return the id of the newest run that has most of the plan's cells, and the times of these cells."""
     best_match: tuple[str, dict[Cell, _Times]] = "", {}
     cells = set(planned.cells)
-    # the names of runs start with the time of their start
+    # the name of a run starts with its start time
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
     for path in paths[:RUNS]:
         folder = RunFolder(path.parent)

@@ -145,8 +145,8 @@ def run(
     other run measures on this machine at the same time. With `slots`, the run takes the first free slot, or the slot at
     index `at`, and other runs can measure in other slots.
 
-    A KeyboardInterrupt ends the run early, with the finished launches. A second one is raised. If Docker Engine stops
-    responding after the first launch, the run ends early too.
+    A KeyboardInterrupt ends the run early, with the finished launches. A second KeyboardInterrupt is raised. If Docker
+    Engine stops responding after the first launch, the run ends early too.
 
     Raises CannotRunHereError if another run measures on this machine and `wait` is false, or if this machine can't run
     any cell. Raises UsageError if the backend doesn't support the request.

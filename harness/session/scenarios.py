@@ -206,9 +206,9 @@ def _count_available(project: Project, scenario: Scenario, environment: Environm
 def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    With a plain script or notebook, the new scenario contains its code, and has its name by default. Raises UsageError
-    for an invalid or existing name, FileError for a script that isn't valid Python, and CannotRunHereError if the file
-    can't be written.
+    With a plain script or notebook, the new scenario contains the code of that file. By default, it also has the name
+    of the file. Raises UsageError for an invalid or existing name, FileError for a script that isn't valid Python, and
+    CannotRunHereError if the file can't be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()

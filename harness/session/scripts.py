@@ -143,7 +143,7 @@ def _add_packages(base: str, separator: str, files: Sequence[PackageFile], proje
     if any(file.depends_on_python for file in files):
         environments, (name,) = add_requested(catalog, [base])
         if name not in environments:
-            return base  # an unknown name has its own error later
+            return base  # an unknown name is reported later
         python = environments[name].python
     packages = [text for file in files for text in file.list_requirements(python)]
     if base in catalog:

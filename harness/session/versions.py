@@ -19,9 +19,10 @@ from harness.session.request import Request
 def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
     """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
-    Scenarios that are unchanged, or that exist on only one side, are left out. The second value are sentences about
-    them. Raises UsageError without a scenario, without a repository or for an unknown commit, FileError for an invalid
-    version of a file, CannotRunHereError without git, and NothingSelectedError if nothing is left.
+    Scenarios that are unchanged, or that exist on only one side, are left out. The second value contains sentences
+    about these scenarios. Raises UsageError without a scenario, without a repository or for an unknown commit,
+    FileError for an invalid version of a file, CannotRunHereError without git, and NothingSelectedError if nothing is
+    left.
     """
     if not asked.scenarios:
         raise UsageError(

@@ -363,7 +363,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     assert done.returncode == 0
     assert "14 cells in 7 groups" in done.stdout
     assert "1 control (" in done.stdout
-    assert "a pilot and 5 rounds: 89 launches; 2 cells not available." in done.stdout
+    assert "The run has a pilot and 5 rounds: 89 launches. 2 cells are not available." in done.stdout
     assert "The run takes about 7 min: assuming 3 s for the start of each launch, because results" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()

@@ -165,7 +165,7 @@ def test_new_writes_what_passes_the_check_and_can_be_selected(harness: Harness) 
     assert "scenarios/matrix_product.py is written" in done.stdout
     assert harness("scenarios", "check").stdout == "2 scenarios, no problem.\n"
     assert 'matrix_product: A "product" of \\ matrices' in harness("scenarios", "list").stdout
-    assert "8 cells not available" in harness("matrix", "-s", "matrix_product", "--dry-run").stdout
+    assert "8 cells are not available" in harness("matrix", "-s", "matrix_product", "--dry-run").stdout
 
 
 def test_new_writes_what_runs_by_hand(harness: Harness) -> None:
