@@ -104,7 +104,7 @@ def _measure(entry: Exchange, search: Search, budget: float, probe: Probe) -> Ex
     probe.say(f"Exchange of one package: {entry.text}, compared with {entry.base}.")
     run = looks.look(probe)
     if looks.result is None or search.pair is None:
-        return replace(entry, why_not=run.why_not(entry.text) or "no round has results of both")
+        return replace(entry, why_not=run.why_not(entry.text) or "no round has results of both environments")
     # the newer candidate gets the older version: the change is undone
     step = search.pair.step if (get_pair(search) or ("",))[0] == entry.base else -search.pair.step
     value, low, high = (end / step for end in (looks.result.step, *looks.result.steps))

@@ -283,7 +283,7 @@ def _make_table(search: Search) -> Iterator[Block]:
         Column("date", lambda number: search.candidates[number].date),
         Column("message", lambda number: search.candidates[number].title, is_optional=True),
         Column("compared with the first end", format_compared),
-        Column("scan, one round", format_scanned),
+        Column("scan (one round)", format_scanned),
         Column("probability of the change before it", format_probability),
     ]
     numbers = range(len(search.candidates))

@@ -119,7 +119,7 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
     note = start if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
         needed_time = _format_about(outlook.verdicts)
-        note = f"The budget ends before all {subject} have the rounds that a verdict needs: {needed_time}. "
+        note = f"The budget ends before all {subject} have the rounds that a verdict needs (after {needed_time}). "
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
         basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"

@@ -27,7 +27,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.complete_environments),
 ]
-OfDevice = Annotated[Device, typer.Option("--device", help="The device that the images are for.")]
+OfDevice = Annotated[Device, typer.Option("--device", help="Select the images for this device.")]
 
 #: The columns of the list: the heading of each column, and its key in a row.
 _COLUMNS = (
@@ -74,7 +74,7 @@ def lock(
 def build(
     names: Names = None,
     device: OfDevice = Device.CPU,
-    push: Annotated[bool, typer.Option("--push", help="Push the images to the registry in REGISTRY.")] = False,
+    push: Annotated[bool, typer.Option("--push", help="Push the images to the registry that REGISTRY names.")] = False,
     jobs: Annotated[
         str | None,
         typer.Option(metavar="N", help="The number of images to build in parallel. Default: the number of CPUs."),

@@ -22,8 +22,8 @@ def matrix(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if an environment is slower than the baseline, or with --base if --head is slower than "
-            "--base. Exit with 1 if a cell failed.",
+            help="Exit with 5 if an environment is slower than the baseline. With --base, exit with 5 if --head is "
+            "slower. Exit with 1 if a cell failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="The git commit to compare with --head: of the scenario files, or of the package of --package.",
+            help="The git commit of the scenario files, or of --package, to compare with --head.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",

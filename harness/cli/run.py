@@ -64,7 +64,8 @@ def run(
         typer.Option(
             "--with",
             metavar="PATH",
-            help="Copy this file or folder, at the same path relative to the script. A launch can't read other files.",
+            help="Copy this file or folder to the launches, at the same path relative to the script. A launch can't "
+            "read other files.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,

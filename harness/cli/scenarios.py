@@ -113,7 +113,7 @@ def new(
     name = new_file.path.stem
     is_below = new_file.path.is_relative_to(Path.cwd())
     path_text = str(new_file.path.relative_to(Path.cwd()) if is_below else new_file.path)
-    typer.echo(f"{path_text} is written.")
+    typer.echo(f"Created {path_text}.")
     typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else path_text}")
     typer.echo(
         f"run it:       {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {path_text} (needs TensorFlow)"

@@ -387,7 +387,7 @@ def _plan_step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueSt
         if opened < MOST_NEW:
             return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
         return IssueStep(
-            IssueAction.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
+            IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
         )
     if issue.closed:
         return _plan_for_closed(alert, issue)

@@ -139,8 +139,18 @@ def _format_openmetrics(series: Sequence[Series]) -> str:
             "The time of a cell relative to its baseline.",
             lambda point: _convert_log(point.log_ratio),
         ),
-        ("harness_ratio_low", "", f"The lower end of its {percent} interval.", lambda point: _convert_log(point.low)),
-        ("harness_ratio_high", "", f"The upper end of its {percent} interval.", lambda point: _convert_log(point.high)),
+        (
+            "harness_ratio_low",
+            "",
+            f"The lower end of the {percent} interval of the ratio.",
+            lambda point: _convert_log(point.low),
+        ),
+        (
+            "harness_ratio_high",
+            "",
+            f"The upper end of the {percent} interval of the ratio.",
+            lambda point: _convert_log(point.high),
+        ),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []

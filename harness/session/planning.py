@@ -158,7 +158,7 @@ class Planned:
                 else []
             ),
             *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
-            *([f"The launches show whether {unknown} runs on the GPU: its GPU code isn't known."] if unknown else []),
+            *([f"The GPU code of {unknown} isn't known. The launches show whether it can run."] if unknown else []),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()

@@ -126,7 +126,8 @@ def read_whole(text: str, option: str, *, least: int = 0) -> int:
     """Parse a whole number of at least `least`, such as `5`. Raises UsageError."""
     if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
         raise UsageError(
-            f"Invalid {option} {text!r}: expected a whole number from {least} up.", f"Example: {option} {max(least, 5)}"
+            f"Invalid {option} {text!r}: expected a whole number of at least {least}.",
+            f"Example: {option} {max(least, 5)}",
         )
     return int(text)
 
@@ -261,13 +262,13 @@ class LaunchRequest:
     """
 
     suite: Annotated[
-        str, Option(f"A named selection of cells; {DEFAULT_SUITE} unless -s is given.", metavar="NAME")
+        str, Option(f"A named selection of cells. Default: {DEFAULT_SUITE}, unless -s is passed.", metavar="NAME")
     ] = ""
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*; the first is the baseline. Default: the suite's; with --gpu, "
-            "other environments replace those that the GPU can't run.",
+            "Environments or globs, such as tf1.14,tf2.*. The first one is the baseline. Default: the environments of "
+            "the suite. With --gpu, other environments replace the ones that the GPU can't run.",
             ("-e", "--environment"),
             split_names,
             metavar="NAME,...",
@@ -279,7 +280,7 @@ class LaunchRequest:
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(
-            "Values of an axis, or globs, such as mode=graph,eager; cpus=1,2 are numbers of CPU cores.",
+            "Values of an axis, or globs, such as mode=graph,eager. The axis cpus sets the CPU cores: cpus=1,2.",
             ("-a", "--axis"),
             lambda typed, _: parse_axes(typed),
             metavar="AXIS=VALUE,...",
@@ -325,7 +326,7 @@ class LaunchRequest:
     cpus: Annotated[
         str,
         Option(
-            "Cores of each launch: a count, `all`, or a list such as 0,2-3.",
+            "The cores of each launch: a count, `all`, or a list such as 0,2-3.",
             shown="1, or all with --gpu",
             metavar="0,2-3",
             panel=OptionPanel.MACHINE,
@@ -346,7 +347,7 @@ class LaunchRequest:
     memory: Annotated[
         int | None,
         Option(
-            "Memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
+            "The memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
             read=read_size,
             text="{}b".format,
             metavar="8g",
@@ -581,8 +582,9 @@ class Request(LaunchRequest):
     slots: Annotated[
         str,
         Option(
-            "Measure in several slots of the machine at once. Each slot has its own cores, and one of --gpus. With "
-            "`auto`, as many slots as `harness fleet check` found safe. With --shard, measure it in a free slot.",
+            "Measure in several slots of the machine at once. Each slot has its own cores, and one of --gpus. "
+            "`auto` uses as many slots as `harness fleet check` found safe. With --shard, measure the shard in a free "
+            "slot.",
             read=read_slots,
             metavar="N",
             panel=OptionPanel.MACHINE,

@@ -81,7 +81,8 @@ def test_a_plan_of_claims_says_when_all_have_the_rounds_of_a_verdict(claiming: H
     )
     short = claiming(*asked, "--budget", "20s").stdout
     assert (
-        "The budget ends before all claims have the rounds that a verdict needs: 45 s. The run takes at most" in short
+        "The budget ends before all claims have the rounds that a verdict needs (after 45 s). The run takes at most"
+        in short
     )
     told = json.loads(claiming(*asked, "--json").stdout)
     assert round(told["outlook"]["verdicts"], 1) == 44.4

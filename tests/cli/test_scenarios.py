@@ -350,7 +350,7 @@ def test_a_skeleton_is_written_from_a_plain_script_and_is_named_after_it(harness
     (harness.root / "my-script.py").write_text("import math\n# harness: step\nx = math.sqrt(2.0)\n")
     made = harness("scenarios", "new", "--from", "my-script.py")
     assert made.returncode == 0, made.stderr
-    assert "scenarios/my_script.py is written." in made.stdout
+    assert "Created scenarios/my_script.py." in made.stdout
     assert harness("scenarios", "check", "my_script").returncode == 0
     wrong = harness("scenarios", "new", "other", "--from", "absent.py")
     assert (wrong.returncode, "absent.py cannot be read" in wrong.stderr) == (2, True)
