@@ -110,8 +110,8 @@ def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = ""
         )
     if package not in TENSORFLOW:
         return MovingPackage(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
-    others = text.partition(",")[2] if "==" in text else ""
-    base = f",{others}" if others else ""
+    other_packages = text.partition(",")[2] if "==" in text else ""
+    base = f",{other_packages}" if other_packages else ""
     if package in NIGHTLIES and "keras-nightly" not in base and (held or "keras-nightly" in pins):
         base += f",keras-nightly=={held or pins['keras-nightly']}"
     return MovingPackage(package, base, version)
@@ -197,12 +197,13 @@ def list_commits(repository: Path, environment: str, package: str, good: str, ba
     for commit in [base, *git.get_output(revisions).split()]:
         output = git.get_output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
         date, parents, title = [*output.split("\n", 2), "", ""][:3]
-        merged = 0
+        merged_count = 0
         if " " in parents:
-            first = parents.split()[0]
-            merged = int(git.get_output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
+            first_parent = parents.split()[0]
+            process = git.run_git(root, "rev-list", "--count", "--no-merges", f"{first_parent}..{commit}")
+            merged_count = int(git.get_output(process))
         candidates.append(
-            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged)
+            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged_count)
         )
     return candidates, is_fix
 

@@ -77,8 +77,8 @@ def resolve_ends(request: BisectRequest) -> BisectRequest:
 
 def _find_better_release(claim: Claim) -> str:
     """Return the environment of the claim's better side; empty if both sides have the same environment."""
-    better = claim.better.environment if claim.better else ""
-    return better if better != claim.worse.environment else ""
+    better_environment = claim.better.environment if claim.better else ""
+    return better_environment if better_environment != claim.worse.environment else ""
 
 
 def _has_axes(scenario: Scenario, claim: Claim, axes: Mapping[str, str]) -> bool:

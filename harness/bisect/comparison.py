@@ -141,28 +141,28 @@ class ProbeRun:
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
         """
-        cell, other, index = self._cell(text), self._cell(fixed), self.results.found
-        if cell is None or other is None or not self.differences(text, fixed):
+        cell, fixed_cell, index = self._cell(text), self._cell(fixed), self.results.found
+        if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
         if self.of == GROWTH:
-            return self._compare_growth(text, fixed, index.pythons(cell.environment, other.environment))
-        (result,) = compare([(cell, other)], index, margin)
-        (estimate,) = ratios([(cell, other)], index, LOOK_ALPHA)
+            return self._compare_growth(text, fixed, index.pythons(cell.environment, fixed_cell.environment))
+        (result,) = compare([(cell, fixed_cell)], index, margin)
+        (estimate,) = ratios([(cell, fixed_cell)], index, LOOK_ALPHA)
         if result is None:
             return None
         ratio = estimate or result.ratio
         bias = math.exp(result.bias.distance if result.bias else 0.0)
         # a table has no verdict if the work differs or the control is biased, but a search uses the interval
         remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
-        verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
+        verb, noun = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(
             value=ratio.value,
             low=ratio.interval.low / bias if ratio.interval else 0.0,
             high=ratio.interval.high * bias if ratio.interval else math.inf,
             rounds=ratio.rounds,
             floor=math.log1p(margin),
-            what=f"{text} {verb} ×{format_number(ratio.value)} the {what} of {fixed}",
+            what=f"{text} {verb} ×{format_number(ratio.value)} the {noun} of {fixed}",
             remark=result.verdict if result.verdict is Verdict.DIFFERENT_WORK else remark,
             pythons=result.pythons,
         )

@@ -46,8 +46,8 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
             "Start your own search: harness bisect",
         )
     try:
-        stored = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
-        request = BisectRequest(**{**stored, "results": Path(stored["results"])})
+        fields = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
+        request = BisectRequest(**{**fields, "results": Path(fields["results"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is corrupt: {error}.") from None
     return replace(request, budget=budget) if budget else request

@@ -116,8 +116,8 @@ class Posterior:
         """Return the number of rounds for the next probe. See `CLEAR` and `MOST_ROUNDS`."""
         if self.step == 0.0:
             return MOST_ROUNDS
-        needed = (CLEAR * self.spread / abs(self.step)) ** 2
-        return max(1, min(MOST_ROUNDS, math.ceil(needed)))
+        needed_rounds = (CLEAR * self.spread / abs(self.step)) ** 2
+        return max(1, min(MOST_ROUNDS, math.ceil(needed_rounds)))
 
 
 def posterior(

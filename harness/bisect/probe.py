@@ -77,8 +77,8 @@ class Probe:
         Raises the errors of session.plan and session.run, and KeyboardInterrupt if the run was interrupted.
         """
         key = (kind, list(texts), rounds)
-        if stored := self.log.next(key):
-            return self._add(session.read(self.folder / stored["run"]), stored["names"])
+        if stored_step := self.log.next(key):
+            return self._add(session.read(self.folder / stored_step["run"]), stored_step["names"])
         names = {text: self._load_requirement(text).environment.name for text in texts}
         request = self._request
         planned = session.plan(
@@ -103,13 +103,13 @@ class Probe:
         plan = replace(planned.plan, piloted=request.of not in UNPILOTED)
         if not with_control:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
-        ended = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
-        if ended.broken_off:
-            raise ended.broken_off
-        if ended.interrupted:
+        ended_run = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
+        if ended_run.broken_off:
+            raise ended_run.broken_off
+        if ended_run.interrupted:
             raise KeyboardInterrupt
-        self.log.append(key, run=ended.folder.name, names=names)
-        return self._add(ended.results, names)
+        self.log.append(key, run=ended_run.folder.name, names=names)
+        return self._add(ended_run.results, names)
 
     def remove_leftovers(self) -> None:
         """Remove the leftovers of killed runs of this search. Their steps are measured again."""
@@ -177,10 +177,10 @@ class Probe:
     def _build(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         if text not in self._reasons:
             key = ("why not", text)
-            stored = self.log.next(key)
-            reason = stored["why"] if stored else self._build_now(text, lock)
+            stored_step = self.log.next(key)
+            reason = stored_step["why"] if stored_step else self._build_now(text, lock)
             self._reasons[text] = reason
-            if reason and not stored and "does not answer" not in reason:
+            if reason and not stored_step and "does not answer" not in reason:
                 self.log.append(key, why=reason)
         return self._reasons[text]
 
@@ -203,8 +203,8 @@ class Probe:
                     preparation = backend.prepare([requirement], progress)
             except CannotRunHereError as error:
                 return _shorten(error)
-        missing = preparation.unavailable.get(requirement.environment.name)
-        return _shorten(missing) if missing else ""
+        unavailable = preparation.unavailable.get(requirement.environment.name)
+        return _shorten(unavailable) if unavailable else ""
 
     def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
         run = ProbeRun.of_quantity(results, names, self._request.of)

@@ -172,18 +172,19 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
 
 def _list_other_findings(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
-    others = [change for change in search.changes if change.pair != search.found]
-    if others:
-        yield (f"The scan, with one round of each version, shows other changes too: {search.format_changes(others)}.")
+    other_changes = [change for change in search.changes if change.pair != search.found]
+    if other_changes:
+        changes = search.format_changes(other_changes)
+        yield f"The scan, with one round of each version, shows other changes too: {changes}."
     if search.pair and search.pair.pythons:
         yield (
             f"The two versions run on different versions of Python ({' and '.join(search.pair.pythons)}), which can "
             "change the speed."
         )
-    skipped = [f"{search.text(number)} ({reason})" for number, reason in sorted(search.unknown.items())]
-    if skipped:
-        more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
-        yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
+    skipped_texts = [f"{search.text(number)} ({reason})" for number, reason in sorted(search.unknown.items())]
+    if skipped_texts:
+        more_text = f"; and {len(skipped_texts) - _SKIPPED} more" if len(skipped_texts) > _SKIPPED else ""
+        yield f"Skipped: {'; '.join(skipped_texts[:_SKIPPED])}{more_text}."
 
 
 def _describe_cost(search: Search, probe: Probe) -> str:
@@ -203,8 +204,8 @@ def _suggest_next(
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
         yield Code(make_resume_command(request, probe.folder), where=REPORT)
-    elif skipped := sum(search.found[0] < number < search.found[1] for number in search.unknown):
-        sentence = f"{counted(skipped, 'version')} between them cannot be measured on this machine."
+    elif skipped_count := sum(search.found[0] < number < search.found[1] for number in search.unknown):
+        sentence = f"{counted(skipped_count, 'version')} between them cannot be measured on this machine."
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _suggest_merged_search(request, search.candidates[search.found[1]])
@@ -296,5 +297,5 @@ def _make_table(search: Search) -> Iterator[Block]:
         or shares.get(number, 0.0) >= 0.005
     ]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
-    if omitted := len(numbers) - len(rows[:_ROWS]):
-        yield Text(f"{omitted} more candidates are not listed.", where=FILES)
+    if omitted_count := len(numbers) - len(rows[:_ROWS]):
+        yield Text(f"{omitted_count} more candidates are not listed.", where=FILES)

@@ -149,8 +149,8 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
     good, bad = request.good, request.bad
     pins = {text: probe.pins(text) for text in (good, bad)}
     key = ("kept", "candidates")
-    if stored := probe.log.next(key):
-        candidates = [Candidate(**row) for row in stored["value"]]
+    if stored_step := probe.log.next(key):
+        candidates = [Candidate(**row) for row in stored_step["value"]]
     else:
         candidates, notice = find_versions_between(good, bad, package, pins, probe.python(bad))
         if notice:
@@ -163,8 +163,8 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
 
 def _make_commit_search(request: BisectRequest, probe: Probe) -> Search:
     key = ("kept", "commits")
-    if stored := probe.log.next(key):
-        candidates, is_fix = [Candidate(**row) for row in stored["value"]], stored["is_fix"]
+    if stored_step := probe.log.next(key):
+        candidates, is_fix = [Candidate(**row) for row in stored_step["value"]], stored_step["is_fix"]
     else:
         names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
         environment, folder = request.environment or names[-1], Path(request.repository).expanduser()

@@ -77,9 +77,9 @@ app = typer.Typer(
 )
 
 
-def _show_version(requested: bool) -> None:
+def _show_version(is_requested: bool) -> None:
     """Print the versions and facts about this machine for a bug report. This opens no network connection."""
-    if not requested:
+    if not is_requested:
         return
     from harness.machine import host  # noqa: PLC0415 - only --version needs it here
 

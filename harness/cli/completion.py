@@ -101,8 +101,8 @@ def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, st
     """
     from harness.session.request import split_names  # noqa: PLC0415 - only this completion needs it
 
-    selected = split_names(context.params.get("scenarios") or (), "-s")
-    values = session.names.list_axes(selected, context.params.get("suite") or "")
+    scenario_names = split_names(context.params.get("scenarios") or (), "-s")
+    values = session.names.list_axes(scenario_names, context.params.get("suite") or "")
     axis, separator, partial = incomplete.partition("=")
     if not separator:
         return [(f"{name}=", ", ".join(values[name])) for name in values]

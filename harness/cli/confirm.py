@@ -93,14 +93,14 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
             planned = session.plan(question.request)
             say(f"Measuring both sides of {counted(len(group), 'change')} since {first_run}: {cell}")
             with handle_signals(printer.announce_stop):
-                ended = session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
+                ended_run = session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
             say(f"Not confirmed: {cell} since {first_run}. {error}")
             is_undecided = True
             continue
-        if ended.interrupted:
+        if ended_run.interrupted:
             return Exit.INTERRUPTED
-        decisions = confirming.decide_all(question, ended.results, options.margin)
+        decisions = confirming.decide_all(question, ended_run.results, options.margin)
         # before the search, which takes minutes, because a job can be killed during the search
         _store_decisions(decisions)
         worst_decision = max(
@@ -123,13 +123,13 @@ def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Pat
         for finding, decision in decisions:
             if decision is None:
                 is_undecided = True
-                has_failed = any(launch.status is not Status.OK for launch in ended.results.launches)
+                has_failed = any(launch.status is not Status.OK for launch in ended_run.results.launches)
                 failure = "because launches failed. Its report shows the reasons."
                 cause = failure if has_failed else "yet. Increase --rounds."
                 name = escape(finding.key.cell)
-                tell(f"Still suspected: {name}. The run in {ended.folder} has no clear verdict {cause}")
+                tell(f"Still suspected: {name}. The run in {ended_run.folder} has no clear verdict {cause}")
                 continue
-            tell(_describe_decision(finding, decision, ended.folder))
+            tell(_describe_decision(finding, decision, ended_run.folder))
             is_slower |= decision.confirmed and decision.ratio > 1.0
         if is_stopped:
             return Exit.INTERRUPTED
@@ -210,14 +210,14 @@ def _profile_change(
     try:
         say(f"Profiling {joined(list(decision.sides))}")
         with handle_signals(printer.announce_stop):
-            ended = session.run(session.plan(request), printer, command=request.command(), wait=wait)
-        if ended.interrupted:
+            ended_run = session.run(session.plan(request), printer, command=request.command(), wait=wait)
+        if ended_run.interrupted:
             raise KeyboardInterrupt
-        functions = confirming.find_changed_functions(ended.folder, ended.results, decision.sides)
+        functions = confirming.find_changed_functions(ended_run.folder, ended_run.results, decision.sides)
     except HarnessError as error:
         say(f"The change was confirmed, but its profile could not be measured. {error}")
         return {}
-    return {"profile": ended.folder.name, "functions": functions} if functions else {}
+    return {"profile": ended_run.folder.name, "functions": functions} if functions else {}
 
 
 def _make_place_key(finding: SeriesFinding) -> str:

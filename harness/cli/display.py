@@ -237,11 +237,11 @@ class LaunchCounter(WalkListener):
 
     def _compute_means(self) -> tuple[float, float]:
         """Return the mean seconds of pilots and of other launches; 0 before the first launch has ended."""
-        pilots, others = self._seconds[True], self._seconds[False]
-        if not pilots and not others:
+        pilot_seconds, other_seconds = self._seconds[True], self._seconds[False]
+        if not pilot_seconds and not other_seconds:
             return 0.0, 0.0
-        pilot = statistics.fmean(pilots or others)
-        return pilot, statistics.fmean(others) if others else pilot + self._extra_seconds
+        pilot = statistics.fmean(pilot_seconds or other_seconds)
+        return pilot, statistics.fmean(other_seconds) if other_seconds else pilot + self._extra_seconds
 
     def format_time_left(self) -> str:
         """Format the time left, estimated from the launches so far; empty before the first launch has ended."""
@@ -342,13 +342,13 @@ class LiveLaunches(LaunchCounter):
     def _add(self, launch: Launch) -> None:
         """Add a launch to the row of its cell."""
         cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
-        (judged,) = apply_clock(self._measured, [launch])
-        cell.last_result = "" if judged.status is Status.OK else judged.status.value
-        if judged.samples:
-            cell.last_result = cell.last_result or format_step(judged.mean, self._measured)
+        (measured_launch,) = apply_clock(self._measured, [launch])
+        cell.last_result = "" if measured_launch.status is Status.OK else measured_launch.status.value
+        if measured_launch.samples:
+            cell.last_result = cell.last_result or format_step(measured_launch.mean, self._measured)
             if launch.round:
                 # a new dict, because another thread may be drawing the old one
-                cell.seconds = {**cell.seconds, launch.round: judged.mean}
+                cell.seconds = {**cell.seconds, launch.round: measured_launch.mean}
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Store the expected numbers of launches and rounds."""

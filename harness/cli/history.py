@@ -280,11 +280,11 @@ def alarm(
         )
     unplanned: set[str] = set()
     if file:
-        planned = file.select(night)
-        unplanned = {*file.machines} - {*planned.machines}
+        selected_file = file.select(night)
+        unplanned = {*file.machines} - {*selected_file.machines}
         errors = read_failures(failures) if failures else {}
-        idle_machines = find_idle_machines(failures, planned.nights) if failures else set()
-        measuring = [machine for machine in planned.machines if machine not in idle_machines]
+        idle_machines = find_idle_machines(failures, selected_file.nights) if failures else set()
+        measuring = [machine for machine in selected_file.machines if machine not in idle_machines]
         confirmed_alerts = [*find_overdue(measuring, runs, errors, now, str(nightly)), *confirmed_alerts]
     file_name = str(nightly) if nightly else ""
     steps = alerts.plan_steps(confirmed_alerts, existing_issues, file=file_name, unplanned=unplanned)
@@ -567,8 +567,8 @@ def _read_today(today: str | None) -> datetime:
         raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None
 
 
-def _format_minute(started: str) -> str:
-    return started[:16].replace("T", " ")
+def _format_minute(timestamp: str) -> str:
+    return timestamp[:16].replace("T", " ")
 
 
 def _make_document(series: "Series") -> dict[str, Any]:

@@ -206,8 +206,8 @@ class ProgressPrinter(session.Listener):
             return "Stopping: the run hasn't started yet." if count == 1 else ""
         if count == 1 and self._is_launching:
             self._was_launching = True
-            finished = "Stopping: ending the running launches and reporting the finished ones."
-            return f"{finished} To skip the report, press Ctrl-C again."
+            sentence = "Stopping: ending the running launches and reporting the finished ones."
+            return f"{sentence} To skip the report, press Ctrl-C again."
         folder = shlex.quote(self._run.folder)
         message = f"Stopping without a report. The launches are saved. To write the report: harness report {folder}"
         if self._was_launching:

@@ -179,14 +179,14 @@ def _make_alert(
     by_key: Mapping[Key, Series],
     summary: Callable[[str], Summary | None],
 ) -> Alert:
-    worst_finding, *others = sorted(members, key=lambda finding: -finding.ratio)
+    worst_finding, *other_findings = sorted(members, key=lambda finding: -finding.ratio)
     start = min(finding.started for finding in members)
     machine = by_key[worst_finding.key].points[-1].origin.machine or worst_finding.key.machine
     changes = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
     confirmation = max(
         (finding.decision for finding in members if finding.decision), key=lambda decision: decision.when
     )
-    count_note = f" and {len(others)} more" if others else ""
+    count_note = f" and {len(other_findings)} more" if other_findings else ""
     key, day = worst_finding.key, start[:10]
     title = f"Slower since {day}: {key.scenario} in {key.environment}{count_note}, on {machine}"
     lines = [
@@ -198,7 +198,7 @@ def _make_alert(
         *(
             f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
             f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
-            for finding in (worst_finding, *others)
+            for finding in (worst_finding, *other_findings)
         ),
         "",
         "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
@@ -382,9 +382,9 @@ def _close_issue(issue: TrackedIssue) -> IssueStep:
     return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
-def _plan_step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
+def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
     if issue is None:
-        if opened < MOST_NEW:
+        if opened_count < MOST_NEW:
             return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
         return IssueStep(
             IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
@@ -438,12 +438,12 @@ def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _shorten_body(text: str, most: int) -> str:
-    """Return the text, cut at the end of a line if it has more than `most` characters."""
-    if len(text) <= most:
+def _shorten_body(text: str, limit: int) -> str:
+    """Return the text, cut at the end of a line if it has more than `limit` characters."""
+    if len(text) <= limit:
         return text
     ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."
-    return text[: most - len(ending)].rsplit("\n", 1)[0] + ending
+    return text[: limit - len(ending)].rsplit("\n", 1)[0] + ending
 
 
 def read_issues(path: Path) -> list[TrackedIssue]:

@@ -62,12 +62,12 @@ def find_start(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = 
     if asked in by_id:
         return by_id[asked]
     try:
-        when = phrases.parse_time(asked)
+        moment = phrases.parse_time(asked)
     except ValueError:
         raise UsageError(
             f"{asked!r} is neither a run of the history nor a date.", "To list the runs: harness history list"
         ) from None
-    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < when), None)
+    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < moment), None)
 
 
 def render(
@@ -151,8 +151,8 @@ def build_sections(
     return [section for section in all_sections if section.blocks]
 
 
-def _format_title(since: HistoryEntry | None) -> str:
-    return f"History: since the run of {phrases.format_day(since.started)}" if since else "History: all runs"
+def _format_title(start_run: HistoryEntry | None) -> str:
+    return f"History: since the run of {phrases.format_day(start_run.started)}" if start_run else "History: all runs"
 
 
 def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) -> Iterator[Block]:
@@ -216,11 +216,11 @@ def _find_boundaries(
     ]
     if len(items) > LISTED_BOUNDARIES:
         items[LISTED_BOUNDARIES:] = [f"and {len(items) - LISTED_BOUNDARIES:,} more"]
-    first = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
+    start = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
     items += [
         f"Note of {phrases.format_day(note.when)}: {note.text}"
         for note in notes
-        if first and phrases.parse_time(note.when) >= first
+        if start and phrases.parse_time(note.when) >= start
     ]
     if items:
         yield Items(items)

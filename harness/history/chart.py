@@ -91,7 +91,7 @@ def _make_ratio_plot(along: Along) -> Specification:
     def y(field: str) -> Specification:
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
-    x, at = _make_horizontal(along, "start"), _make_horizontal(along, "at")
+    x, position = _make_horizontal(along, "start"), _make_horizontal(along, "at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
     color = _encode_by("moved", {"slower": VERMILION, "faster": BLUE})
@@ -104,22 +104,22 @@ def _make_ratio_plot(along: Along) -> Specification:
         "layer": [
             _make_layer("zone", "levels", "rect", {}, **level, **interval),
             _make_layer("level", "levels", "rule", {"strokeDash": [2, 3]}, **level, y=y("level")),
-            _make_flags("breaks", at, y("low"), tick=4),
-            _make_flags("notes", at, y("low"), tick=20),
-            _make_layer("band", "points", "area", {}, x=at, **interval, **_SEGMENTS),
+            _make_flags("breaks", position, y("low"), tick=4),
+            _make_flags("notes", position, y("low"), tick=20),
+            _make_layer("band", "points", "area", {}, x=position, **interval, **_SEGMENTS),
             {
                 **_make_layer(
-                    "course", "points", "line", {}, x={**at, "axis": _make_axis(along)}, y=y("ratio"), **_SEGMENTS
+                    "course", "points", "line", {}, x={**position, "axis": _make_axis(along)}, y=y("ratio"), **_SEGMENTS
                 ),
                 "params": [_make_zoom(), _make_brush()],
             },
-            _make_dots("dots", x=at, y=y("ratio")),
+            _make_dots("dots", x=position, y=y("ratio")),
             _make_layer(
                 "change",
                 "changes",
                 "rule",
                 {"strokeWidth": 2.5},
-                x=at,
+                x=position,
                 y=y("before"),
                 y2={"field": "after"},
                 color=color,
@@ -130,7 +130,7 @@ def _make_ratio_plot(along: Along) -> Specification:
                 "point",
                 # the offset moves the tip of the triangle to the level
                 {"filled": True, "opacity": 1, "size": 110, "yOffset": {"expr": "datum.moved === 'slower' ? 5 : -5"}},
-                x=at,
+                x=position,
                 y=y("after"),
                 color=color,
                 shape=tip,
@@ -145,11 +145,11 @@ def _make_ratio_plot(along: Along) -> Specification:
                     "align": {"expr": f"{has_room} ? 'right' : 'left'"},
                     "dx": {"expr": f"{has_room} ? -10 : 10"},
                 },
-                x=at,
+                x=position,
                 y=y("middle"),
                 text={"field": "size"},
             ),
-            _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=at, y=y("ratio")),
+            _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=position, y=y("ratio")),
         ],
     }
 
@@ -178,18 +178,18 @@ def _make_layer(name: str, data: str, mark: str, style: Mapping[str, Any], **enc
     return {"name": name, "data": {"name": data}, "mark": mark_style, "encoding": encoding}
 
 
-def _make_points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
-    """Return marks for the runs for which the expression `shown` is true."""
+def _make_points(name: str, condition: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+    """Return marks for the runs for which the expression `condition` is true."""
     mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
-    transform = [{"filter": shown}]
+    transform = [{"filter": condition}]
     return {"name": name, "data": {"name": "points"}, "transform": transform, "mark": mark, "encoding": encoding}
 
 
 def _make_dots(name: str, **encoding: Any) -> Specification:
     # only dots are filtered, because Vega draws a whole line again for each point that is removed from it
-    shown = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
+    condition = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
     style = {"filled": True, "size": {"expr": "visible > 100 ? 14 : 40"}, "strokeWidth": 0}
-    return _make_points(name, shown, style, **encoding)
+    return _make_points(name, condition, style, **encoding)
 
 
 def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:

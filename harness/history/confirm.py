@@ -167,10 +167,12 @@ def _make_request_fields(key: Key) -> dict[str, Any]:
     }
 
 
-def _explain_equal_sides(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
+def _explain_equal_sides(
+    finding: SeriesFinding, old_software: SeriesSoftware, new_software: SeriesSoftware
+) -> UsageError:
     """Return the error for a change whose two sides would be the same software today."""
     advice = "To annotate the change: harness history note"
-    if one.image != other.image:
+    if old_software.image != new_software.image:
         return UsageError(
             f"{finding.key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier "
             "image can't be restored, because images are built from lock files.",
@@ -218,9 +220,9 @@ def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, resu
 
     base, head = BEFORE_AND_AFTER
     axes = dict(key.axes)
-    old, new = confirmation.sides
+    old_side, new_side = confirmation.sides
     before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if confirmation.is_file else (axes, axes)
-    terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
+    terms = [(seconds(new_side, after), 1.0), (seconds(old_side, before), -1.0)]
     # the baseline's cell may have other axis values; then it isn't part of this run
     if confirmation.is_file and key.reference != key.environment:
         reference = confirmation.reference or key.reference
@@ -234,9 +236,9 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
 
     The list is empty if a side has no profile.
     """
-    stored = RunFolder.open(folder)
+    run_folder = RunFolder.open(folder)
     profiles = {
-        launch.cell.environment: stored.read_profiles(launch)
+        launch.cell.environment: run_folder.read_profiles(launch)
         for launch in results.launches
         if launch.status is Status.OK
     }

@@ -354,8 +354,8 @@ def _wait_for_lock(name: str, find_holder: Callable[[], str], report: Callable[[
         time.sleep(_POLL_SECONDS)
 
 
-def _make_damaged_error(path: Path, why: str) -> DamagedError:
-    error = DamagedError(path, why)
+def _make_damaged_error(path: Path, reason: str) -> DamagedError:
+    error = DamagedError(path, reason)
     error.advice = "The history is only an index. To rebuild it: harness history rebuild"
     return error
 

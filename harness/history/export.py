@@ -28,7 +28,7 @@ def write_folder(history: History, folder: Path) -> int:
     Raises CannotRunHereError if the folder can't be written.
     """
     try:
-        written = sum(summary.write(stored, folder) for stored in history.summaries())
+        written_count = sum(summary.write(run_summary, folder) for run_summary in history.summaries())
         for name, records in (("notes", history.notes()), ("decisions", history.decisions())):
             lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in records)
             if lines:
@@ -37,7 +37,7 @@ def write_folder(history: History, folder: Path) -> int:
         raise CannotRunHereError(
             f"{folder} cannot be written: {error.strerror}.", "Choose another folder with --git."
         ) from None
-    return written
+    return written_count
 
 
 def find_summaries(folder: Path) -> list[Path]:
@@ -77,8 +77,8 @@ def _format_otava(series: Sequence[Series]) -> str:
         {point.run: format_plain(_get_ratio(point), 6) for point in one_series.points if point.log_ratio is not None}
         for one_series in compared
     ]
-    first = compared[0].points if compared else []
-    complete_points = [point for point in first if all(point.run in column for column in columns)]
+    first_points = compared[0].points if compared else []
+    complete_points = [point for point in first_points if all(point.run in column for column in columns)]
     if not complete_points:
         raise NothingSelectedError(
             "No run has a ratio in every series, and otava accepts no gaps.",
@@ -178,21 +178,21 @@ def _format_labels(series: Series) -> str:
         **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
     }
     # escape control characters, because a terminal would execute them; OpenMetrics itself escapes only line feeds
-    escaped = {
+    escaped_labels = {
         name: re.sub(r'([\\"])', r"\\\1", escape(value, keep="\n")).replace("\n", r"\n")
         for name, value in labels.items()
         if value
     }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped.items()) + "}"
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped_labels.items()) + "}"
 
 
 def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Return the points of each machine's newest run that have a ratio, with their series."""
     newest_runs: dict[str, tuple[str, str]] = {}
     for one_series in series:
-        last = one_series.points[-1]
+        newest_point = one_series.points[-1]
         machine = one_series.key.machine
-        newest_runs[machine] = max(newest_runs.get(machine, ("", "")), (last.started, last.run))
+        newest_runs[machine] = max(newest_runs.get(machine, ("", "")), (newest_point.started, newest_point.run))
     newest = [
         (member, point)
         for member in series

@@ -255,9 +255,9 @@ class History:
         selected_keys = {
             number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})
         }
-        where = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
-        values = [list(selected_keys)] if where else []
-        texts = {number: row for number, *row in self._database.rows(_TEXT_QUERY.format(where=where), values)}
+        condition = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
+        values = [list(selected_keys)] if condition else []
+        texts = {number: row for number, *row in self._database.rows(_TEXT_QUERY.format(where=condition), values)}
         origins: dict[Row, dict[int, Origin]] = {}
         runs = {
             number: (run, started, tuple(facts), origins.setdefault(tuple(facts), {}))
@@ -265,7 +265,7 @@ class History:
         }
         points: dict[int, list[SeriesPoint]] = {number: [] for number in selected_keys}
         with pause_garbage_collection():
-            point_rows = self._database.rows(_POINT_QUERY.format(where=where), values * 2)
+            point_rows = self._database.rows(_POINT_QUERY.format(where=condition), values * 2)
             for number, run_number, text_number, *numbers in point_rows:
                 run, started, run_facts, by_text = runs[run_number]
                 status, *text_facts, reason = texts[text_number]
@@ -343,14 +343,14 @@ def parse_decision(document: object, where: object) -> Decision:
     return _parse(Decision, document, where)
 
 
-def _parse(kind: type[Record], document: object, where: object) -> Record:
+def _parse(kind: type[Record], document: object, source: object) -> Record:
     from pydantic import ValidationError
 
     try:
         value: Record = _make_adapters()[kind].validate_python(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DamagedError(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        first_error = error.errors(include_url=False)[0]
+        raise DamagedError(source, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}") from None
     return value
 
 

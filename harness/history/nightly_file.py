@@ -201,8 +201,8 @@ def _check_runner(labels: Any, place: str) -> Any:
 
 
 def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
-    since = ["since"] if kind is RuleKind.ACCEPT else []
-    table.allow("series", "reason", "until", "machine", *since)
+    extra_keys = ["since"] if kind is RuleKind.ACCEPT else []
+    table.allow("series", "reason", "until", "machine", *extra_keys)
     reason = table.text("reason").strip()
     if not reason:
         raise UsageError(
@@ -210,7 +210,7 @@ def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
         )
     return SuppressionRule(
         kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
-        table.day("since").isoformat() if since else "",
+        table.day("since").isoformat() if extra_keys else "",
     )  # fmt: skip
 
 
@@ -282,9 +282,9 @@ class _Table:
             yield _Table(entry, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
 
 
-def _refuse_repeated(names: Iterable[str], what: str) -> None:
+def _refuse_repeated(names: Iterable[str], message: str) -> None:
     earlier_names: set[str] = set()
     for name in names:
         if name in earlier_names:
-            raise UsageError(f"{what}: {name!r}.", "Rename one of them.")
+            raise UsageError(f"{message}: {name!r}.", "Rename one of them.")
         earlier_names.add(name)

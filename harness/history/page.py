@@ -118,7 +118,8 @@ def render(
     page_series, length = limit_series(series)
     causes = phrases.group_by_cause(series)
     names = phrases.make_names([judged.series.key for judged in series], entries)
-    first, vega, last = assets.make_script(assets.FIRST), assets.make_vega_script(cache), assets.make_script(SCRIPTS)
+    first_script, last_script = assets.make_script(assets.FIRST), assets.make_script(SCRIPTS)
+    vega_script = assets.make_vega_script(cache)
     jinja = make_environment(_escape_text)
     filters: Mapping[str, Callable[..., Any]] = {
         "trusted": Markup,
@@ -136,11 +137,11 @@ def render(
         words=json.dumps(WORDS),
         data=_dump_data(_make_data(page_series, names, notes, margin, length)),
         charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
-        policy=assets.make_policy([first, vega, last]),
+        policy=assets.make_policy([first_script, vega_script, last_script]),
         style=assets.read_files(STYLES),
-        first=first,
-        vega=vega,
-        last=last,
+        first=first_script,
+        vega=vega_script,
+        last=last_script,
     )
 
 
@@ -188,13 +189,13 @@ def _describe_left_out(
         yield f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
-def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, shown: set[Key]) -> CauseItem:
+def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, page_keys: set[Key]) -> CauseItem:
     """Return the item for the findings with one cause."""
     first = members[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
         state_note = f", {finding.state.value}" if finding.state is not first.state else ""
-        anchor = make_anchor(finding.key) if finding.key in shown else ""
+        anchor = make_anchor(finding.key) if finding.key in page_keys else ""
         decision_note = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
         description = f": {phrases.format_change(finding)}{state_note}{decision_note}"
         return SeriesLink(anchor, names.texts[finding.key], description)
@@ -233,11 +234,11 @@ def _make_data(
 
 def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[str, int], length: int) -> SeriesData:
     key, all_points, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
-    omitted = max(0, len(all_points) - length)
-    points = all_points[omitted:]
+    skipped = max(0, len(all_points) - length)
+    points = all_points[skipped:]
     intervals = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
-    breaks = [boundary for boundary in judged.breaks if boundary.index > omitted]
-    changes = [change for change in judged.changes if change.index > omitted]
+    breaks = [boundary for boundary in judged.breaks if boundary.index > skipped]
+    changes = [change for change in judged.changes if change.index > skipped]
     return SeriesData(
         anchor=make_anchor(key),
         name=escape_terminal(names.texts[key]),
@@ -248,24 +249,24 @@ def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[
         up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in intervals],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[
-            (index - omitted, kind, escape_terminal(words))
-            for index, kind, words in _list_point_facts(judged, breaks, omitted)
+            (index - skipped, kind, escape_terminal(words))
+            for index, kind, words in _list_point_facts(judged, breaks, skipped)
         ],
         changes=[
-            (change.index - omitted, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
+            (change.index - skipped, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
             for change in changes
         ],
         levels=[
-            (start - omitted, end - omitted, _round_log(level))
+            (start - skipped, end - skipped, _round_log(level))
             for start, end, level in _list_levels(
-                all_points, omitted, [boundary.index for boundary in breaks if boundary.is_cut], changes
+                all_points, skipped, [boundary.index for boundary in breaks if boundary.is_cut], changes
             )
         ],
         state=str(phrases.ORDER.index(finding.state) if finding else len(phrases.ORDER)),
         since=places.get(finding.since) if finding else None,
         size=_round_log(math.log(finding.ratio)) if finding else None,
         told=escape_terminal(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
-        left=omitted,
+        left=skipped,
     )
 
 
@@ -305,9 +306,9 @@ def _round_log(value: float) -> int:
     return round(value * LOG)
 
 
-def _convert_to_seconds(started: str) -> int:
+def _convert_to_seconds(timestamp: str) -> int:
     """Return seconds since 1970."""
-    return round(phrases.parse_time(started).timestamp())
+    return round(phrases.parse_time(timestamp).timestamp())
 
 
 def _dump_data(data: Mapping[str, Any]) -> str:

@@ -76,14 +76,14 @@ def _list_facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
 
 def format_day(started: str) -> str:
     """Return the day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
-    when = parse_time(started)
-    return f"{when.day} {when:%b %Y}"
+    moment = parse_time(started)
+    return f"{moment.day} {moment:%b %Y}"
 
 
 def parse_time(started: str) -> datetime:
     """Parse a time in ISO 8601. The default time zone is UTC."""
-    when = datetime.fromisoformat(started)
-    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(started)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def describe_direction(finding: SeriesFinding) -> str:
@@ -117,14 +117,14 @@ def format_title(members: Sequence[SeriesFinding]) -> str:
 
     It counts the series in the same state as the first one. The others are listed below the title.
     """
-    first = members[0]
-    same_state = [finding for finding in members if finding.state is first.state]
+    first_finding = members[0]
+    same_state = [finding for finding in members if finding.state is first_finding.state]
     directions = {describe_direction(finding) for finding in same_state}
     direction = directions.pop() if len(directions) == 1 else "different"
-    start = f"since the run of {format_day(first.started)}"
-    match first.state:
+    start = f"since the run of {format_day(first_finding.started)}"
+    match first_finding.state:
         case State.CONFIRMED | State.SUSPECTED:
-            return f"{first.state.value.capitalize()}: {_count_series(len(same_state))} {direction} {start}"
+            return f"{first_finding.state.value.capitalize()}: {_count_series(len(same_state))} {direction} {start}"
         case State.REFUTED:
             return f"Refuted: {_count_series(len(same_state))} did not become {direction} {start}"
     return f"Watched: {_count_series(len(same_state))} may be {direction} {start}"

@@ -113,8 +113,8 @@ def _find_changes(
     places = [index for index in segment if points[index].log_ratio is not None]
     values = [points[index].log_ratio or 0.0 for index in places]
     errors = [compute_standard_error(points[index]) for index in places]
-    cached = cache.find_changes(values, errors, options)
-    significant, tentative = cached.sure, cached.maybe
+    cached_changes = cache.find_changes(values, errors, options)
+    significant, tentative = cached_changes.sure, cached_changes.maybe
     # only the last tentative change counts, because its level continues until today
     watched_changes = [
         change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)

@@ -182,8 +182,8 @@ def _name_series(environments: Sequence[Environment]) -> dict[str, str]:
 
 def _find_reason(cell: Cell, results: Results) -> str:
     """Return the reason why a cell has no result, on one line; empty if the run recorded no reason."""
-    if missing := results.found.unavailable.get(cell):
-        text = missing.reason
+    if unavailable := results.found.unavailable.get(cell):
+        text = unavailable.reason
     else:
         launch = results.found.culprit(cell)
         text = launch.error if launch else ""
@@ -194,10 +194,10 @@ def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     """Return the baseline cell of each cell, including cells that were not available."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
-    planned = {group.name: group.cells for group in run.plan.groups}
+    cells_by_group = {group.name: group.cells for group in run.plan.groups}
     for cell in cells:
         if cell not in references and cell.scenario in scenarios:
-            cells_of_group = planned.get(name_group(cell, scenarios[cell.scenario]), ())
+            cells_of_group = cells_by_group.get(name_group(cell, scenarios[cell.scenario]), ())
             if cell not in cells_of_group and (reference := find_control([*cells_of_group, cell], run.reference)):
                 references[cell] = reference
     return references
@@ -206,14 +206,16 @@ def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
 def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
     run, lookup = results.run, results.found
     references = _find_references(run, lookup.cells)
-    pairs = {(cell, other) for cell, other in references.items() if cell != other}
-    ordered = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
-    estimates: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
+    pairs = {(cell, baseline) for cell, baseline in references.items() if cell != baseline}
+    cell_pairs = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
+    estimates: Mapping[tuple[Cell, Cell], Estimate | None] = dict(
+        zip(cell_pairs, ratios(cell_pairs, lookup), strict=True)
+    )
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
-        other = references.get(cell)
-        ratio = estimates[cell, other] if other and other != cell else None
-        other = None if other == cell else other
+        baseline = references.get(cell)
+        ratio = estimates[cell, baseline] if baseline and baseline != cell else None
+        baseline = None if baseline == cell else baseline
         log_ratios, interval = _compute_logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,
@@ -222,8 +224,8 @@ def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> l
             axes=dict(cell.anywhere.axes),
             environment=series.get(cell.environment, cell.environment),
             status=status,
-            reference=series.get(other.environment, other.environment) if other else "",
-            against=_list_baseline_axes(cell, other) if other else {},
+            reference=series.get(baseline.environment, baseline.environment) if baseline else "",
+            against=_list_baseline_axes(cell, baseline) if baseline else {},
             ratio=log_ratios[0],
             low=log_ratios[1],
             high=log_ratios[2],
@@ -240,10 +242,10 @@ def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> l
     return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
-def _list_baseline_axes(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return the axes of the baseline `other` of a cell, and its device if that differs from the cell's."""
-    device = {DEVICE: other.device.value} if other.device is not cell.device else {}
-    return {**other.anywhere.axes, **device}
+def _list_baseline_axes(cell: Cell, baseline: Cell) -> dict[str, str]:
+    """Return the axes of a cell's baseline, and the device of the baseline if it differs from the cell's device."""
+    device = {DEVICE: baseline.device.value} if baseline.device is not cell.device else {}
+    return {**baseline.anywhere.axes, **device}
 
 
 def _compute_logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:

@@ -104,18 +104,18 @@ class _Times:
 
 def estimate_duration(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
-    missing: list[Requirement] | None
-    unasked, missing, name, makes = "", None, planned.request.backend, ""
+    unprepared: list[Requirement] | None
+    unasked, unprepared, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
-        missing = backend.unprepared(planned.needed)
+        unprepared = backend.unprepared(planned.needed)
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
     basis, earlier_times = _find_earlier_times(planned, name)
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
-    unknown = sum(cell not in earlier_times for cell in planned.cells)
+    unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
     verdicts = _estimate_seconds(
         replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots
@@ -127,26 +127,26 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,
-        unknown=unknown,
+        unknown=unknown_count,
         makes=makes,
-        unprepared=None if missing is None else [requirement.name for requirement in missing],
+        unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
         verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
-        download_bytes=_count_bytes(missing or ()),
+        download_bytes=_count_bytes(unprepared or ()),
     )
 
 
-def _count_bytes(missing: Sequence[Requirement]) -> int:
+def _count_bytes(requirements: Sequence[Requirement]) -> int:
     """Return the assumed size of the downloads for environments. NVIDIA's libraries of one version count once."""
     libraries = dict[object, int]()
-    for requirement in missing:
+    for requirement in requirements:
         environment, pins = requirement.environment, requirement.lock.pins
         if requirement.device is Device.GPU:
             packages = frozenset(pin for pin in pins.items() if pin[0].startswith("nvidia-"))
             source = environment.gpu_image or environment.cuda_image or packages
             libraries[source] = NVIDIA_IMAGE if environment.gpu_image else CUDA
-    return sum(PACKAGES[requirement.device] for requirement in missing) + sum(libraries.values())
+    return sum(PACKAGES[requirement.device] for requirement in requirements) + sum(libraries.values())
 
 
 def _count_slots(planned: Planned) -> int:

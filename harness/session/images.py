@@ -25,8 +25,8 @@ _PARALLEL_LOCKS = 2
 def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
-    environments, selected = resolve_requested(project, load_environments(project), names or ["*"])
-    return project, [environments[name] for name in resolve(selected, list(environments), "environment")]
+    environments, selection = resolve_requested(project, load_environments(project), names or ["*"])
+    return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 
 def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
@@ -103,7 +103,7 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
     none).
     """
     project, environments = select_environments(names)
-    targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]
+    targets = [(entry, kind) for entry in environments for kind in entry.devices if device in (None, kind)]
     with ThreadPoolExecutor(_PARALLEL_LOCKS) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:

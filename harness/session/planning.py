@@ -140,7 +140,7 @@ class Planned:
         slow_starts, partly_compiled = find_first_starts(self.plan), join_names(Support.PARTLY)
         lazy_names = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
         names_at_start, lazy = joined(slow_starts), joined([name for name in lazy_names if name not in slow_starts])
-        unknown, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
+        unread_names, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *(
                 [f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."]
@@ -158,7 +158,11 @@ class Planned:
                 else []
             ),
             *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
-            *([f"The GPU code of {unknown} isn't known. The launches show whether it can run."] if unknown else []),
+            *(
+                [f"The GPU code of {unread_names} isn't known. The launches show whether it runs on the GPU."]
+                if unread_names
+                else []
+            ),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()
@@ -250,30 +254,32 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    by_name, (*typed, baseline), line_errors = _resolve_requested(project, request, say, wait=wait)
+    by_name, (*requested_names, baseline), line_errors = _resolve_requested(project, request, say, wait=wait)
     scenarios, scenario_errors, scenario_names = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
-    selection = Selection(suite=suite, environments=typed or default, scenarios=scenario_names, axes=request.axes)
+    selection = Selection(
+        suite=suite, environments=requested_names or default, scenarios=scenario_names, axes=request.axes
+    )
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
-    selection, catalog, refused = _drop_invalid(selection, catalog, scenario_errors)
+    selection, catalog, refused_scenarios = _drop_invalid(selection, catalog, scenario_errors)
     catalog, limits = _add_axes(selection, catalog, limits, request, devices)
     device = devices[0]
     scenario_claims, unavailable_claims = _find_claims(request, selection, catalog), list[Unavailable]()
     if scenario_claims:
-        by_name, scenario_claims, missing = _add_claimed_environments(by_name, scenario_claims)
-        others = [claims.find_newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
-        claim_suite, unavailable_claims = claims.make_suite(scenario_claims, others, by_name, missing, device)
+        by_name, scenario_claims, claim_errors = _add_claimed_environments(by_name, scenario_claims)
+        other_names = [claims.find_newest(by_name), *resolve(requested_names, list(by_name), ENVIRONMENT)]
+        claim_suite, unavailable_claims = claims.make_suite(scenario_claims, other_names, by_name, claim_errors, device)
         selection = Selection(suite=claim_suite.name, axes=request.axes)
         scenarios = {scenario.name: scenario for scenario, _ in scenario_claims}
         catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={claim_suite.name: claim_suite})
     selected_cells, environments = (
-        select(selection, catalog, device) if not scenario_claims or claim_suite.parts else ([], others)
+        select(selection, catalog, device) if not scenario_claims or claim_suite.parts else ([], other_names)
     )
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
-    chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
+    chosen_suite = None if requested_names else suites.get(suite or DEFAULT_SUITE)
     cells, fallbacks = selected_cells, list[StandIn]()
     # with both devices, each environment is compared with itself, so nothing replaces it on one of them
     if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not scenario_claims):
@@ -302,7 +308,7 @@ def plan(
         by_name,
         cards=cards,
         host=gpu_host,
-        anyway=_find_forced_environments(request, typed, by_name, limits),
+        anyway=_find_forced_environments(request, requested_names, by_name, limits),
     )
     if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not scenario_claims):
         runnable_cells, lone_cells = _drop_lone_cells(runnable_cells, selected_cells, catalog.scenarios)
@@ -352,7 +358,7 @@ def plan(
             reference=reference,
             gpu_host=gpu_host,
             cards=cards,
-            refused=refused,
+            refused=refused_scenarios,
         ),
         lacking or {},
     )
@@ -360,18 +366,18 @@ def plan(
 
 
 def _find_forced_environments(
-    request: Request | ProfileRequest, typed: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
+    request: Request | ProfileRequest, names: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
 ) -> list[str]:
     """Return the requested environments that are launched even if the GPU can't run them. Raises UsageError."""
     if not isinstance(request, Request) or not request.try_anyway:
         return []
-    if not limits.gpus or not typed:
+    if not limits.gpus or not names:
         raise UsageError(
             "--try-anyway launches requested environments on a GPU, but this run has "
             f"{'no requested environments' if limits.gpus else 'no GPU'}.",
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
-    return resolve(typed, list(catalog), ENVIRONMENT)
+    return resolve(names, list(catalog), ENVIRONMENT)
 
 
 def _drop_lone_cells(
@@ -665,7 +671,7 @@ def _add_claimed_environments(
 
     The errors are about environments that couldn't be created. Claims about other environments are still measured.
     """
-    environments, missing = dict(catalog), dict[str, HarnessError]()
+    environments, errors = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
     sides = [side for _, claim in scenario_claims for side in (claim.worse, claim.better) if side]
     for text in dict.fromkeys(side.environment for side in sides):
@@ -673,19 +679,19 @@ def _add_claimed_environments(
         try:
             environments, (names[text],) = add_requested(environments, [text])
         except (UsageError, CannotRunHereError) as error:
-            missing[text] = error
-    return environments, claims.rename_environments(scenario_claims, names), missing
+            errors[text] = error
+    return environments, claims.rename_environments(scenario_claims, names), errors
 
 
-def _choose_reference(typed: str, environments: Sequence[str], cells: Sequence[Cell]) -> str:
+def _choose_reference(requested: str, environments: Sequence[str], cells: Sequence[Cell]) -> str:
     """Return the requested baseline, otherwise the first environment in which some cell can run."""
-    if typed and typed not in environments:
+    if requested and requested not in environments:
         raise UsageError(
-            f"Unknown --reference {typed}: the environments of the run are {', '.join(environments)}.",
+            f"Unknown --reference {requested}: the environments of the run are {', '.join(environments)}.",
             "Use one of these.",
         )
     usable_names = {cell.environment for cell in cells}
-    return typed or next((name for name in environments if name in usable_names), environments[0])
+    return requested or next((name for name in environments if name in usable_names), environments[0])
 
 
 def _choose_devices(request: LaunchRequest) -> list[Device]:
@@ -749,16 +755,16 @@ def add_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scenar
 
 
 def _load_scenarios(
-    project: Project, typed: Sequence[str]
+    project: Project, texts: Sequence[str]
 ) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
     """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
 
     The last value has the given names and globs, in which files are replaced by the names of their scenarios.
     """
-    listing = find_scenarios(project, typed)
+    listing = find_scenarios(project, texts)
     scenarios, errors, names = dict(listing.scenarios), dict(listing.broken), []
     paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
-    for text in typed:
+    for text in texts:
         if not text.endswith(".py"):
             names.append(text)
             continue

@@ -51,11 +51,11 @@ class Written:
 
 def read(folder: Path | str) -> Results:
     """Read a stored run. Raises UsageError if the folder has no run, or if the run is corrupt."""
-    stored = RunFolder.open(folder)
+    run_folder = RunFolder.open(folder)
     with pause_garbage_collection():
-        run = stored.read_run()
-        launches = stored.read_launches(run)
-        if stored.is_torn:  # a missing result may be in the incomplete line
+        run = run_folder.read_run()
+        launches = run_folder.read_launches(run)
+        if run_folder.is_torn:  # a missing result may be in the incomplete line
             run = replace(run, stops={name: _drop_budget_reason(stop) for name, stop in run.stops.items()})
         return load_results(run, launches)
 
@@ -87,8 +87,8 @@ def find_raised_errors(results: Results) -> list[RaisedError]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
-    for missing in results.missing:
-        cell, launch = missing.cells[0], results.found.culprit(missing.cells[0])
+    for missing_cells in results.missing:
+        cell, launch = missing_cells.cells[0], results.found.culprit(missing_cells.cells[0])
         if launch is None or launch.status is not Status.FAILED:
             continue
         traceback = launch.stderr.rpartition("Traceback (most recent call last):")[2]
@@ -149,20 +149,21 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
     """
     # if this is called at the end of a run, resuming the run also writes the report
     hint = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
-    stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
+    run_folder = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # start the chart renderer now: it starts while the launches are read
     with suppress(DrawingError):
         drawer()
-    results = results or read(stored.path)
+    results = results or read(run_folder.path)
     if results.run.plan.profile_calls:
-        profiles_by_launch = [(launch, stored.read_profiles(launch)) for launch in results.launches]
+        profiles_by_launch = [(launch, run_folder.read_profiles(launch)) for launch in results.launches]
         from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
         profile_report = profiles.ProfileReport(results.run, profiles_by_launch)
-        return Written(stored.write_reports(files.list_profile_files(profile_report), hint), profile_report.sections())
+        profile_files = files.list_profile_files(profile_report)
+        return Written(run_folder.write_reports(profile_files, hint), profile_report.sections())
     all_sections = sections.build(results)
     return Written(
-        stored.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), hint),
+        run_folder.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), hint),
         all_sections,
     )
 

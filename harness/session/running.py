@@ -227,8 +227,8 @@ def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
     with hold_run(earlier_run.folder):
         earlier_run.folder.repair()  # the process may have been killed while it wrote the reports
         results = load_results(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
-        written = report(earlier_run.folder, results)
-    return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
+        reports = report(earlier_run.folder, results)
+    return Ended(earlier_run.folder.path, results, reports, interrupted=False, refused={})
 
 
 def make_run_id(now: datetime) -> str:
@@ -413,16 +413,16 @@ def _announce_fallbacks(plan: Plan, listener: Listener) -> None:
         listener.say(sentence)
 
 
-def _execute_run(ready: _ReadyRun, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
+def _execute_run(ready: _ReadyRun, listener: Listener, refused_scenarios: Mapping[str, FileError]) -> Ended:
     """Run the missing launches of a run, and write the reports."""
     folder = ready.folder
     with hold_run(folder):
-        ended, launches, end = _run_launches(ready, listener)
-        results = load_results(ended, launches)
-        written = report(folder, results)
+        ended_run, launches, end = _run_launches(ready, listener)
+        results = load_results(ended_run, launches)
+        reports = report(folder, results)
     if isinstance(end, CannotRunHereError):
-        return Ended(folder.path, results, written, interrupted=False, refused=refused, broken_off=end)
-    return Ended(folder.path, results, written, interrupted=end is not None, refused=refused)
+        return Ended(folder.path, results, reports, interrupted=False, refused=refused_scenarios, broken_off=end)
+    return Ended(folder.path, results, reports, interrupted=end is not None, refused=refused_scenarios)
 
 
 @contextmanager
@@ -528,8 +528,8 @@ def _is_second(interruption: BaseException) -> bool:
     return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
 
 
-def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
-    for sentence in backend.try_gpus([requirement for requirement in needed if requirement.device is Device.GPU]):
+def _try_gpus(backend: RegisteredBackend, requirements: Sequence[Requirement], listener: Listener) -> None:
+    for sentence in backend.try_gpus([requirement for requirement in requirements if requirement.device is Device.GPU]):
         listener.say(sentence)
 
 
@@ -541,10 +541,10 @@ def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listene
 
 
 def _prepare_environments(
-    backend: Backend, needed: Sequence[Requirement], listener: Listener, early_pilots: Meanwhile | None = None
+    backend: Backend, requirements: Sequence[Requirement], listener: Listener, early_pilots: Meanwhile | None = None
 ) -> Preparation:
     with listener.preparing() as progress:
-        return backend.prepare(list(needed), progress, early_pilots)
+        return backend.prepare(list(requirements), progress, early_pilots)
 
 
 def _hold_gpus(resources: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:

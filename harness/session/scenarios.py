@@ -98,9 +98,9 @@ def check(typed: Sequence[str]) -> int:
             names.append(path.stem)
         else:
             other_paths.append(path)
-    chosen = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
-    problems = [problem for name in chosen if name in listing.broken for problem in listing.broken[name].problems]
-    valid_scenarios = [listing.scenarios[name] for name in chosen if name in listing.scenarios]
+    stems = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
+    problems = [problem for name in stems if name in listing.broken for problem in listing.broken[name].problems]
+    valid_scenarios = [listing.scenarios[name] for name in stems if name in listing.scenarios]
     for path in dict.fromkeys(other_paths):
         try:
             valid_scenarios.append(load_scenario(path))
@@ -109,7 +109,7 @@ def check(typed: Sequence[str]) -> int:
     problems += [
         *_find_syntax_errors(valid_scenarios),
         *_check_claims(project, valid_scenarios),
-        *_check_suites(project, listing, chosen if typed else None),
+        *_check_suites(project, listing, stems if typed else None),
     ]
     if problems:
         raise FileError(problems)
@@ -199,8 +199,8 @@ def _count_available(project: Project, scenario: Scenario, environment: Environm
         cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
     )
     reasons = Counter((entry.reason, entry.advice) for entry in unavailable_cells)
-    missing = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
-    return {**row, "cells": len(available_cells), "not_available": missing}
+    reason_rows = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
+    return {**row, "cells": len(available_cells), "not_available": reason_rows}
 
 
 def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
