@@ -42,23 +42,23 @@ class LookResult:
     @property
     def step(self) -> float:
         """Return the step on the scale of the search: the log of the ratio, or the difference."""
-        return self._scale(self.value)
+        return self._convert_to_scale(self.value)
 
     @property
     def steps(self) -> tuple[float, float]:
         """Return the ends of the interval of the step."""
-        return self._scale(self.low), self._scale(self.high)
+        return self._convert_to_scale(self.low), self._convert_to_scale(self.high)
 
     @property
     def is_step(self) -> bool:
         """Return whether the results establish a difference: the interval excludes 0, and the step exceeds `floor`."""
-        excludes_none = self._scale(self.low) > 0.0 or self._scale(self.high) < 0.0
+        excludes_none = self._convert_to_scale(self.low) > 0.0 or self._convert_to_scale(self.high) < 0.0
         return excludes_none and abs(self.step) > self.floor
 
     @property
     def is_same(self) -> bool:
         """Return whether the results establish equality: the whole interval is within `floor`."""
-        return -self.floor < self._scale(self.low) and self._scale(self.high) < self.floor
+        return -self.floor < self._convert_to_scale(self.low) and self._convert_to_scale(self.high) < self.floor
 
     @property
     def is_clear(self) -> bool:
@@ -79,7 +79,7 @@ class LookResult:
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
         return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
 
-    def _scale(self, value: float) -> float:
+    def _convert_to_scale(self, value: float) -> float:
         if not self.is_ratio:
             return value
         return math.log(value) if value > 0.0 else -math.inf
@@ -110,7 +110,7 @@ class ProbeRun:
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
-        cell, index = self._cell(text), self.results.found
+        cell, index = self._find_cell(text), self.results.found
         if cell is None:
             return {}
         return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
@@ -127,7 +127,7 @@ class ProbeRun:
         """Return why an environment has no value; empty if it has one."""
         if self.values(text):
             return ""
-        cell, index = self._cell(text), self.results.found
+        cell, index = self._find_cell(text), self.results.found
         if cell is None:
             return "it was not measured"
         if cell in index.unavailable:
@@ -141,7 +141,7 @@ class ProbeRun:
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
         """
-        cell, fixed_cell, index = self._cell(text), self._cell(fixed), self.results.found
+        cell, fixed_cell, index = self._find_cell(text), self._find_cell(fixed), self.results.found
         if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
@@ -179,7 +179,7 @@ class ProbeRun:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
         return find_commit(self.launches, self.names.get(text, ""))
 
-    def _cell(self, text: str) -> Cell | None:
+    def _find_cell(self, text: str) -> Cell | None:
         name = self.names.get(text)
         return next((cell for cell in self.results.found.cells if cell.environment == name), None)
 

@@ -56,7 +56,7 @@ def exchange(search: Search, budget: float, probe: Probe) -> list[Exchange]:
     exchanges: list[Exchange] = []
     for package in EXCHANGED_PACKAGES if len(list_differences(search, probe)) > 1 else ():
         for entry in _list_exchanges(search, package, probe):
-            exchanges.append(_measure(entry, search, budget, probe))
+            exchanges.append(_measure_exchange(entry, search, budget, probe))
             if exchanges[-1].result:
                 break
         if exchanges and exchanges[-1].moves:
@@ -95,7 +95,7 @@ def _list_exchanges(search: Search, package: str, probe: Probe) -> list[Exchange
     ]
 
 
-def _measure(entry: Exchange, search: Search, budget: float, probe: Probe) -> Exchange:
+def _measure_exchange(entry: Exchange, search: Search, budget: float, probe: Probe) -> Exchange:
     looks = Looks("exchange", (entry.base, entry.text))
     if probe.spent + looks.seconds(probe) > budget:
         return replace(entry, why_not="the budget is spent")

@@ -78,7 +78,7 @@ class Probe:
         """
         key = (kind, list(texts), rounds)
         if stored_step := self.log.next(key):
-            return self._add(session.read(self.folder / stored_step["run"]), stored_step["names"])
+            return self._record_run(session.read(self.folder / stored_step["run"]), stored_step["names"])
         names = {text: self._load_requirement(text).environment.name for text in texts}
         request = self._request
         planned = session.plan(
@@ -109,7 +109,7 @@ class Probe:
         if ended_run.interrupted:
             raise KeyboardInterrupt
         self.log.append(key, run=ended_run.folder.name, names=names)
-        return self._add(ended_run.results, names)
+        return self._record_run(ended_run.results, names)
 
     def remove_leftovers(self) -> None:
         """Remove the leftovers of killed runs of this search. Their steps are measured again."""
@@ -132,13 +132,13 @@ class Probe:
         """Start to build environments in the background. Does nothing on a machine with too few CPUs."""
         for text in texts if self._pool else ():
             if self._pool and text not in self._builds:
-                self._builds[text] = self._pool.submit(self._build, text, nullcontext)
+                self._builds[text] = self._pool.submit(self._build_environment, text, nullcontext)
 
     def why_not(self, text: str) -> str:
         """Build an environment unless it was built before. Return the reason if that fails, otherwise an empty text."""
         if text in self._builds:
             return self._builds[text].result()
-        return self._build(text, lambda: hold_machine(self._listener.say if self._wait else None))
+        return self._build_environment(text, lambda: hold_machine(self._listener.say if self._wait else None))
 
     def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
         """Return the estimated time of a measurement in seconds, from the earlier launches."""
@@ -174,7 +174,7 @@ class Probe:
         resolve([name], list(environments), "environment")
         return load_lock(self._project, environments[name], Device.CPU)
 
-    def _build(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
+    def _build_environment(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         if text not in self._reasons:
             key = ("why not", text)
             stored_step = self.log.next(key)
@@ -206,7 +206,7 @@ class Probe:
         unavailable = preparation.unavailable.get(requirement.environment.name)
         return _shorten(unavailable) if unavailable else ""
 
-    def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
+    def _record_run(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
         run = ProbeRun.of_quantity(results, names, self._request.of)
         self.runs.append(results.run.id)
         self._measured.append(run)

@@ -49,7 +49,7 @@ def build_sections(
     blocks: list[Block] = [
         *(Text(sentence, where=REPORT) for sentence in _format_answer(request, search)),
         Items(details, where=REPORT),
-        *_suggest_next(request, search, package, probe, exchanges),
+        *_suggest_next_search(request, search, package, probe, exchanges),
         Text(f"Measured: the {_describe_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
     if search.ends:
@@ -87,7 +87,7 @@ def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     change = f"{prefix}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
     location = f"between {first.text} and {last.text}{dates}"
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
-        return _format_found(change, location, belief.share, search, search.pair.clause)
+        return _format_found_pair(change, location, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
     likeliest = "No direct comparison confirmed the change."
     if belief.likely_range != belief.likeliest:
@@ -97,7 +97,7 @@ def _format_answer(request: BisectRequest, search: Search) -> list[str]:
     return [f"{prefix}narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
 
 
-def _format_found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
+def _format_found_pair(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
     """Return the answer of a search that ended at one pair, or at one commit."""
     posterior = f"posterior probability of {100.0 * share:.1f} %"
     is_confirmed = search.ended is SearchEnd.CONFIRMED
@@ -193,7 +193,7 @@ def _describe_cost(search: Search, probe: Probe) -> str:
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
 
-def _suggest_next(
+def _suggest_next_search(
     request: BisectRequest, search: Search, package: str, probe: Probe, exchanges: Sequence[Exchange]
 ) -> Iterator[Block]:
     """Yield advice for a better answer."""

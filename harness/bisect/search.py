@@ -170,7 +170,7 @@ def scan(search: Search, probe: Probe) -> None:
     run = probe.measure("scan", texts, 1)
     for number, text in enumerate(texts):
         if reason := run.why_not(text):
-            _skip(search, number, reason, probe)
+            _skip_candidate(search, number, reason, probe)
     numbers = [number for number in range(len(texts)) if number not in search.unknown]
     if not numbers:
         raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
@@ -191,11 +191,11 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     """
     for number, candidate in enumerate(search.candidates):
         if candidate.unknown and number not in search.unknown and not search.is_end(number):
-            _skip(search, number, candidate.unknown, probe)
+            _skip_candidate(search, number, candidate.unknown, probe)
     ends = _verify_ends(search, budget, probe)
     if _split_search(search, probe):
         ends = _verify_ends(search, budget, probe)
-    _use_scan(search)
+    _add_scan_rounds(search)
     looks = {(search.low, search.high): ends}
     while search.ended is None:
         belief = search.posterior
@@ -244,7 +244,7 @@ def _is_built(search: Search, number: int, probe: Probe) -> bool:
     """Build a candidate. If that isn't possible, skip it and return False."""
     reason = "" if search.is_end(number) else probe.why_not(search.text(number))
     if reason:
-        _skip(search, number, reason, probe)
+        _skip_candidate(search, number, reason, probe)
     return not reason
 
 
@@ -257,12 +257,12 @@ def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Pro
                     f"{search.text(number)} cannot be measured: {reason}.",
                     "Pass a different version or commit to --good or --bad.",
                 )
-            _skip(search, number, reason, probe)
+            _skip_candidate(search, number, reason, probe)
             return
     search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
 
 
-def _skip(search: Search, number: int, reason: str, probe: Probe) -> None:
+def _skip_candidate(search: Search, number: int, reason: str, probe: Probe) -> None:
     search.unknown[number] = reason
     probe.say(f"{search.text(number)} is skipped: {reason}.")
 
@@ -336,7 +336,7 @@ def _split_search(search: Search, probe: Probe) -> bool:
     return True
 
 
-def _use_scan(search: Search) -> None:
+def _add_scan_rounds(search: Search) -> None:
     """Use the rounds of the scan for the posterior."""
     values = search.scanned
     numbers = [number for number in values if search.low < number <= search.high] if search.low in values else []

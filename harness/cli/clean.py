@@ -42,7 +42,7 @@ def clean(
         *first_parts, last_part = removals
         typer.echo(f"Removed {', '.join(first_parts)} and {last_part}." if first_parts else f"Removed {last_part}.")
         if run:
-            _discard(Path(run))
+            _discard_run(Path(run))
         unlocked_count = 0 if run else clocks.unlock()
     if unlocked_count:
         typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")
@@ -53,7 +53,7 @@ def clean(
         )
 
 
-def _discard(folder: Path) -> None:
+def _discard_run(folder: Path) -> None:
     """Remove the folder of a run that was killed before its first launch."""
     if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
         typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

@@ -335,11 +335,11 @@ class LiveLaunches(LaunchCounter):
         """Add a finished launch to the table, and print a line if it has no result."""
         super().end(launch)
         if launch.role in (Role.PILOT, Role.MEASURE):
-            self._add(launch)
+            self._add_to_row(launch)
         if launch.status is not Status.OK:
             self.tell(f"{self.name(launch.cell)}: {self.describe(launch)}")
 
-    def _add(self, launch: Launch) -> None:
+    def _add_to_row(self, launch: Launch) -> None:
         """Add a launch to the row of its cell."""
         cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
         (measured_launch,) = apply_clock(self._measured, [launch])

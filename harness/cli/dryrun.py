@@ -115,19 +115,19 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
         assumption += f", because {planned.request.results} doesn't contain an earlier run of {subject_cells}"
         basis = f"{basis}, and {assumption}" if basis else assumption
     subject = "claims" if plan.claims else "comparisons"
-    start = f"After about {_format_about(outlook.verdicts)}, all {subject} have the rounds that a verdict needs. "
+    start = f"After about {_format_rounded(outlook.verdicts)}, all {subject} have the rounds that a verdict needs. "
     note = start if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        needed_time = _format_about(outlook.verdicts)
+        needed_time = _format_rounded(outlook.verdicts)
         note = f"The budget ends before all {subject} have the rounds that a verdict needs (after {needed_time}). "
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
         basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
         at_most = "at least "
-    return f"{note}The run takes {at_most}about {_format_about(outlook.seconds)}: {basis}."
+    return f"{note}The run takes {at_most}about {_format_rounded(outlook.seconds)}: {basis}."
 
 
-def _format_about(seconds: float) -> str:
+def _format_rounded(seconds: float) -> str:
     """Format a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
@@ -142,7 +142,7 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
-    size, time = outlook.download_bytes / 1e9, _format_about(outlook.download_seconds)
+    size, time = outlook.download_bytes / 1e9, _format_rounded(outlook.download_seconds)
     return (
         f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
         f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."

@@ -122,9 +122,9 @@ def show(
         typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_format_head(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
+            tell("\n".join([_format_name(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
     else:
-        rows = [(_format_head(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
+        rows = [(_format_name(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
         tell("\n".join(format_columns(rows)))
 
 
@@ -378,7 +378,7 @@ def rebuild(
     paths = _find_run_folders(results) if results.is_dir() or not source else []
     paths += exported.find_summaries(source) if source else []
     left_out: list[Path] = []
-    summaries = list(_read(paths, left_out))
+    summaries = list(_load_summaries(paths, left_out))
     run_ids = {summary.run for summary in summaries}
     with ExitStack() as stack:
         # no other process can add a run between reading the old index and writing the new one
@@ -470,7 +470,7 @@ def _find_run_folders(results: Path) -> list[Path]:
     return folders
 
 
-def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
+def _load_summaries(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
     """Yield the summaries of runs. For an invalid run, print the error and append its folder to `left_out`."""
     from harness.history import summary  # noqa: PLC0415 - `harness --help` needs none of it
 
@@ -489,7 +489,7 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
     left_out: list[Path] = []
     read_count = added_count = 0
     for start in range(0, len(paths), _BATCH_SIZE):
-        summaries = list(_read(paths[start : start + _BATCH_SIZE], left_out))
+        summaries = list(_load_summaries(paths[start : start + _BATCH_SIZE], left_out))
         with History.open(writing=True, told=say) as history:
             read_count, added_count = read_count + len(summaries), added_count + len(history.add_all(summaries))
             location, runs = history.name, history.runs()
@@ -520,7 +520,7 @@ def _exit_if_left_out(left_out: Sequence[Path]) -> None:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-def _format_head(series: "Series") -> str:
+def _format_name(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
     return escape(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")

@@ -27,7 +27,7 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.complete_environments),
 ]
-OfDevice = Annotated[Device, typer.Option("--device", help="Select the images for this device.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="Select the images for this device.")]
 
 #: The columns of the list: the heading of each column, and its key in a row.
 _COLUMNS = (
@@ -73,7 +73,7 @@ def lock(
 @app.command()
 def build(
     names: Names = None,
-    device: OfDevice = Device.CPU,
+    device: DeviceOption = Device.CPU,
     push: Annotated[bool, typer.Option("--push", help="Push the images to the registry that REGISTRY names.")] = False,
     jobs: Annotated[
         str | None,
@@ -104,7 +104,7 @@ def build(
 @app.command()
 def verify(
     names: Names = None,
-    device: OfDevice = Device.CPU,
+    device: DeviceOption = Device.CPU,
     sbom: Annotated[
         Path | None,
         typer.Option(
@@ -126,13 +126,13 @@ def verify(
             typer.echo(f"{requirement.environment.name}: {line}")
         if sbom:
             path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
-            _write(path, backend.make_sbom(requirement, verification))
+            _write_file(path, backend.make_sbom(requirement, verification))
             typer.echo(f"{requirement.environment.name}: {path}")
     if not are_correct:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Write a file, and create its folder if necessary. Raises CannotRunHereError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def _write(path: Path, text: str) -> None:
 def pack(
     folder: Annotated[Path, typer.Argument(help="Output folder. Files already in it aren't downloaded again.")],
     names: Names = None,
-    device: OfDevice = Device.CPU,
+    device: DeviceOption = Device.CPU,
     no_images: Annotated[
         bool,
         typer.Option(

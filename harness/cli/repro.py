@@ -88,7 +88,7 @@ def repro(
     is_list = issues == ["list"]
     selection = library.select([] if is_list else issues or [], family, every=every or (is_list and not family))
     if is_list:
-        _list(library, selection, json=json)
+        _print_issues(library, selection, json=json)
         return
     nightly_wheel = "" if every or no_nightly else upstream.find_nightly(request, say)
     repro_request = upstream.request(request, selection, nightly_wheel)
@@ -99,7 +99,7 @@ def repro(
     raise typer.Exit(running.repro(repro_request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _list(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
+def _print_issues(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
     if json:
         typer.echo(library.document(issues), nl=False)
         return

@@ -132,7 +132,7 @@ def _list_lines(scenario: "Scenario", description: Mapping[str, Any]) -> Iterato
     ]
     yield from format_columns([fact for fact in facts if fact[1]])
     yield from _list_section(
-        "axes", format_columns([(axis, _describe_values(scenario, axis)) for axis in scenario.axes])
+        "axes", format_columns([(axis, _describe_axis_values(scenario, axis)) for axis in scenario.axes])
     )
     yield from _list_section("settings that -a can select", format_columns(_list_settings(scenario)))
     yield from _list_section("excluded combinations", map(_format_axes, scenario.exclude))
@@ -154,7 +154,7 @@ def _list_lines(scenario: "Scenario", description: Mapping[str, Any]) -> Iterato
     yield from _list_rows(description["environments"], description["cells"])
 
 
-def _describe_values(scenario: "Scenario", axis: str) -> str:
+def _describe_axis_values(scenario: "Scenario", axis: str) -> str:
     values_text = ", ".join(value or "unset" for value in scenario.axes[axis])
     sweep = scenario.sweeps.get(axis)
     if sweep:

@@ -65,7 +65,7 @@ class ChangeCache:
         self._path = path
         self._loaded: dict[str, CachedChanges] = {}
         self._used: dict[str, CachedChanges] = {}
-        self._has_new = False
+        self._has_new_results = False
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
                 document = parse_json(read(path))
@@ -83,13 +83,13 @@ class ChangeCache:
         cached = self._used.get(name) or self._loaded.get(name)
         if cached is None:
             cached = search(values, errors, options)
-            self._has_new = True
+            self._has_new_results = True
         self._used[name] = cached
         return cached
 
     def save(self) -> None:
         """Save new results. If they can't be saved, the series will be searched again."""
-        if self._path and self._has_new:
+        if self._path and self._has_new_results:
             # the most recently used entries are last
             unused_changes = {name: cached for name, cached in self._loaded.items() if name not in self._used}
             newest = list({**unused_changes, **self._used}.items())[-MOST:]
@@ -97,7 +97,7 @@ class ChangeCache:
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._path, json.dumps(document, separators=(",", ":")).encode())
-            self._has_new = False
+            self._has_new_results = False
 
 
 def _load_changes(rows: Any) -> list[ChangePoint]:

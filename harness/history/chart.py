@@ -85,17 +85,17 @@ def _make_specification(along: Along) -> Specification:
 def _make_ratio_plot(along: Along) -> Specification:
     """Return the upper plot: levels, segment boundaries, notes, ratios with their intervals, and changes."""
     scale = {"type": "log", **_make_domain("low", "high")}
-    axis = _make_vertical(_RATIO, _RATIO_TICKS)
+    axis = _make_y_axis(_RATIO, _RATIO_TICKS)
     axis["gridOpacity"] = {"condition": {"test": _IS_BETWEEN, "value": 0}, "value": 1}
 
     def y(field: str) -> Specification:
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
-    x, position = _make_horizontal(along, "start"), _make_horizontal(along, "at")
+    x, position = _make_x_channel(along, "start"), _make_x_channel(along, "at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
-    color = _encode_by("moved", {"slower": VERMILION, "faster": BLUE})
-    tip = _encode_by("moved", {"slower": "triangle-up", "faster": "triangle-down"})
+    color = _encode_nominal("moved", {"slower": VERMILION, "faster": BLUE})
+    tip = _encode_nominal("moved", {"slower": "triangle-up", "faster": "triangle-down"})
     has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
     return {
         "height": RATIOS,
@@ -109,7 +109,13 @@ def _make_ratio_plot(along: Along) -> Specification:
             _make_layer("band", "points", "area", {}, x=position, **interval, **_SEGMENTS),
             {
                 **_make_layer(
-                    "course", "points", "line", {}, x={**position, "axis": _make_axis(along)}, y=y("ratio"), **_SEGMENTS
+                    "course",
+                    "points",
+                    "line",
+                    {},
+                    x={**position, "axis": _make_x_axis(along)},
+                    y=y("ratio"),
+                    **_SEGMENTS,
                 ),
                 "params": [_make_zoom(), _make_brush()],
             },
@@ -156,9 +162,9 @@ def _make_ratio_plot(along: Along) -> Specification:
 
 def _make_time_plot(along: Along) -> Specification:
     """Return the lower plot: the time per step."""
-    x = {**_make_horizontal(along, "at"), "axis": _make_axis(along)}
+    x = {**_make_x_channel(along, "at"), "axis": _make_x_axis(along)}
     y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_make_domain("least", "most")}}
-    y["axis"] = _make_vertical(_SECONDS, _TIME_TICKS)
+    y["axis"] = _make_y_axis(_SECONDS, _TIME_TICKS)
     return {
         "height": TIMES,
         "title": {"text": TITLE, "color": FAINT, "fontSize": 13, "fontWeight": "normal", "offset": 8},
@@ -209,7 +215,7 @@ def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specifica
         "grid": False,
         "domain": False,
     }
-    dash = _encode_by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
+    dash = _encode_nominal("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
     # without a vertical field in two layers with an axis, Vega-Lite's chart would be invalid
     ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
     vertical = {"y": y, "y2": {"field": "high"}}
@@ -220,7 +226,7 @@ def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specifica
 # Channels.
 
 
-def _encode_by(field: str, values: Mapping[str, Any]) -> Specification:
+def _encode_nominal(field: str, values: Mapping[str, Any]) -> Specification:
     scale = {"domain": list(values), "range": list(values.values())}
     return {"field": field, "type": "nominal", "scale": scale, "legend": None}
 
@@ -230,18 +236,18 @@ def _make_domain(first: str, last: str) -> Specification:
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 
-def _make_horizontal(along: Along, field: str) -> Specification:
+def _make_x_channel(along: Along, field: str) -> Specification:
     is_date = along == "date"
     scale = {**({"type": "utc"} if is_date else {"zero": False}), **_make_domain("from", "to")}
     return {"field": field, "type": "temporal" if is_date else "quantitative", "scale": scale, "axis": None}
 
 
-def _make_axis(along: Along) -> Specification:
+def _make_x_axis(along: Along) -> Specification:
     label = {"labelExpr": _DATE} if along == "date" else {"labelExpr": _RUN, "tickMinStep": 1}
     return {"title": None, "grid": False, "labelFontSize": FONT, "labelSeparation": 8, "tickCount": _TICKS, **label}
 
 
-def _make_vertical(label: str, ticks: int) -> Specification:
+def _make_y_axis(label: str, ticks: int) -> Specification:
     """Return a vertical axis. All vertical axes have the same width."""
     width = {"minExtent": LEFT, "maxExtent": LEFT}
     no_lines = {"title": None, "domain": False, "ticks": False}

@@ -109,12 +109,12 @@ def _format_benchmark_action(series: Sequence[Series]) -> str:
                 "value": _get_ratio(point),
                 **(
                     {"range": " to ".join(format_plain(math.exp(end), 4) for end in ends)}
-                    if (ends := _get_ends(point))
+                    if (ends := _get_interval(point))
                     else {}
                 ),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
             }
-            for one_series, point in _find_newest(series)
+            for one_series, point in _find_newest_points(series)
         ]
     )
 
@@ -123,8 +123,8 @@ def _format_bencher(series: Sequence[Series]) -> str:
     """Return the newest run in Bencher's format: https://bencher.dev/docs/reference/bencher-metric-format/."""
     with_machine = len({one_series.key.machine for one_series in series}) > 1
     metrics = {}
-    for newest_series, point in _find_newest(series):
-        ends = zip(("lower_value", "upper_value"), map(math.exp, _get_ends(point)), strict=False)
+    for newest_series, point in _find_newest_points(series):
+        ends = zip(("lower_value", "upper_value"), map(math.exp, _get_interval(point)), strict=False)
         metrics[_format_name(newest_series, with_machine)] = {"ratio": {"value": _get_ratio(point), **dict(ends)}}
     return dump_json(metrics)
 
@@ -137,19 +137,19 @@ def _format_openmetrics(series: Sequence[Series]) -> str:
             "harness_ratio",
             "",
             "The time of a cell relative to its baseline.",
-            lambda point: _convert_log(point.log_ratio),
+            lambda point: _convert_from_log(point.log_ratio),
         ),
         (
             "harness_ratio_low",
             "",
             f"The lower end of the {percent} interval of the ratio.",
-            lambda point: _convert_log(point.low),
+            lambda point: _convert_from_log(point.low),
         ),
         (
             "harness_ratio_high",
             "",
             f"The upper end of the {percent} interval of the ratio.",
-            lambda point: _convert_log(point.high),
+            lambda point: _convert_from_log(point.high),
         ),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
@@ -186,7 +186,7 @@ def _format_labels(series: Series) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped_labels.items()) + "}"
 
 
-def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
+def _find_newest_points(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Return the points of each machine's newest run that have a ratio, with their series."""
     newest_runs: dict[str, tuple[str, str]] = {}
     for one_series in series:
@@ -216,12 +216,12 @@ def _get_ratio(point: SeriesPoint) -> float:
     return math.exp(point.log_ratio)
 
 
-def _get_ends(point: SeriesPoint) -> tuple[float, ...]:
+def _get_interval(point: SeriesPoint) -> tuple[float, ...]:
     """Return the ends of the interval on the log scale; empty if the point has no interval."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 
-def _convert_log(log: float | None) -> float | None:
+def _convert_from_log(log: float | None) -> float | None:
     return None if log is None else math.exp(log)
 
 

@@ -335,15 +335,15 @@ def _create_tables(database: Database) -> None:
 
 def parse_note(document: object, where: object) -> Note:
     """Return a note from its JSON value. Raises DamagedError, which contains `where`, the source of the value."""
-    return _parse(Note, document, where)
+    return _parse_document(Note, document, where)
 
 
 def parse_decision(document: object, where: object) -> Decision:
     """Return a decision from its JSON value. Raises DamagedError, which contains `where`, the source of the value."""
-    return _parse(Decision, document, where)
+    return _parse_document(Decision, document, where)
 
 
-def _parse(kind: type[Record], document: object, source: object) -> Record:
+def _parse_document(kind: type[Record], document: object, source: object) -> Record:
     from pydantic import ValidationError
 
     try:

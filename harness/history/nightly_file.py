@@ -133,12 +133,12 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
     try:
-        return _read(_Table(document, "the file"))
+        return _parse_file(_Table(document, "the file"))
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.advice) from None
 
 
-def _read(table: "_Table") -> NightlyFile:
+def _parse_file(table: "_Table") -> NightlyFile:
     table.allow(_RUNS_KEY, "accept", "mute", "registry", "wait-minutes")
     nights = [_parse_plan(entry) for entry in table.tables(_RUNS_KEY)]
     names = [night.name for night in nights]

@@ -69,7 +69,7 @@ def summarize(results: Results) -> Summary:
         machines=measurers,
         software={
             f"{series[environment.name]}{second}": SeriesSoftware(
-                _hash(run.pins.get(name, {})),
+                _hash_json(run.pins.get(name, {})),
                 run.images.get(name, ""),
                 pins,
                 environment.exact,
@@ -283,7 +283,7 @@ def _identify_machine(run: Run) -> Measurer:
     cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)
     facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if is_remote else [cpu, cores]
     return Measurer(
-        machine=run.machine or Machine(f"h-{_hash(facts)[:8]}"),
+        machine=run.machine or Machine(f"h-{_hash_json(facts)[:8]}"),
         cpu="" if is_remote else cpu,
         cores=run.backend.cpus if is_remote else int(cores),
         system=run.backend.system if is_remote else str(host.get("system", "")),
@@ -301,6 +301,6 @@ def _describe_driver(run: Run) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
-def _hash(value: object) -> str:
+def _hash_json(value: object) -> str:
     """Return the first characters of the SHA-256 of a JSON value. The order of keys doesn't matter."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGITS]

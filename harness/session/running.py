@@ -444,7 +444,7 @@ def _run_launches(
     run_so_far = ready.run
     end: KeyboardInterrupt | CannotRunHereError | None = None
     if finished_launches is None:
-        _clean(backend, run_so_far.id, listener)
+        _remove_leftovers(backend, run_so_far.id, listener)
         folder.repair()
         if ready.is_longer:
             folder.write_run(run_so_far, signed=True)
@@ -479,10 +479,10 @@ def _run_launches(
             else:
                 executor.run(finished_launches)
     except (KeyboardInterrupt, CannotRunHereError) as error:
-        if _is_second(error):
+        if _is_second_interruption(error):
             raise
         end = error
-        _clean(backend, run_so_far.id, listener)
+        _remove_leftovers(backend, run_so_far.id, listener)
     launches = folder.read_launches(run_so_far)
     if not plan.profile_calls:
         limited_plan, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
@@ -514,7 +514,7 @@ def _choose_stop(stop: Stop | None, *, is_whole: bool) -> Stop:
     return stop if is_whole or stop.reason is not StopReason.ROUNDS else replace(stop, reason=StopReason.BUDGET)
 
 
-def _clean(backend: Backend, run: str, listener: Listener) -> None:
+def _remove_leftovers(backend: Backend, run: str, listener: Listener) -> None:
     """Remove the leftovers of launches. Only report errors, so that the results are still stored."""
     try:
         backend.clean(run)
@@ -522,10 +522,10 @@ def _clean(backend: Backend, run: str, listener: Listener) -> None:
         listener.say(f"{error}\nTo remove leftovers of the launches: harness clean {run}")
 
 
-def _is_second(interruption: BaseException) -> bool:
+def _is_second_interruption(interruption: BaseException) -> bool:
     """Return whether the interruption came while another one was being handled."""
     earlier = interruption.__context__
-    return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
+    return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second_interruption(earlier))
 
 
 def _try_gpus(backend: RegisteredBackend, requirements: Sequence[Requirement], listener: Listener) -> None:

@@ -233,7 +233,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
     title = title or (script.name if script else name.replace("_", " ").capitalize())
-    text = _make_from_script(name, title, script, project) if script else _render_skeleton(name, title)
+    text = _make_skeleton_from_script(name, title, script, project) if script else _render_skeleton(name, title)
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -250,7 +250,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
     return NewScenario(path, is_found, "" if target_folder in own_folders else shlex.quote(str(project.scenarios)))
 
 
-def _make_from_script(name: str, title: str, path: Path, project: Project) -> str:
+def _make_skeleton_from_script(name: str, title: str, path: Path, project: Project) -> str:
     file, text, _ = scripts.read(path)
     scripts.check(scripts.Script(path=path, name=file, text=text), project)
     return skeleton.make_skeleton(name, text, title)

@@ -76,8 +76,8 @@ class _EnvironmentMaker:
 
     def make(self, spec: SourceSpec) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
-        base = self._find_base(spec)
-        if (saved_environment := _find_saved(spec, base)) is not None:
+        base = self._find_base_environment(spec)
+        if (saved_environment := _find_saved_environment(spec, base)) is not None:
             return saved_environment
         if (path := sources.find_wheel(spec)) is not None:
             wheel = sources.keep_wheel(path, spec.package, base.python)
@@ -89,7 +89,7 @@ class _EnvironmentMaker:
             wheel = self._get_wheel(spec, base, source)
             return sources.make_environment(base, spec.package, wheel, (source.short, source.long), source.description)
 
-    def _find_base(self, spec: SourceSpec) -> Environment:
+    def _find_base_environment(self, spec: SourceSpec) -> Environment:
         if spec.base:
             environments, (name,) = adhoc.add_requested(self.known, [spec.base])
             if name not in environments:
@@ -124,7 +124,7 @@ class _EnvironmentMaker:
         with self.lock():
             if self.say:
                 self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
-            wheel = self._build(spec, base, source, instant, backend)
+            wheel = self._build_wheel(spec, base, source, instant, backend)
         with suppress(OSError):
             write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
         return wheel
@@ -148,7 +148,7 @@ class _EnvironmentMaker:
         pinned_version = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
         return f"{pinned_version.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
-    def _build(
+    def _build_wheel(
         self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
         with TemporaryDirectory() as temporary_folder:
@@ -177,7 +177,7 @@ class _EnvironmentMaker:
             return sources.keep_wheel(wheel_paths[0], spec.package, base.python)
 
 
-def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
+def _find_saved_environment(spec: SourceSpec, base: Environment) -> Environment | None:
     """Return the environment that was created from this source earlier, if the spec has its id; otherwise None."""
     match = _SAVED_ID.fullmatch(spec.place)
     if match is None:
