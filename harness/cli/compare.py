@@ -40,7 +40,7 @@ def compare(
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:
-    """Compare two runs, and show which cells became faster or slower.
+    """Compare two runs: show which cells became faster or slower.
 
     It also shows other differences between the runs.
     """

@@ -63,7 +63,7 @@ def lock(
     names: Names = None,
     device: Annotated[Device | None, typer.Option(help="Lock for this device only. Default: for both devices.")] = None,
 ) -> None:
-    """Write lock files with package versions from the date of each release."""
+    """Write lock files with package versions from each release's date."""
     for requirement, is_changed, override_text in session.images.lock(names, device):
         override_note = f" ({override_text})" if override_text else ""
         state = "written" if is_changed else "unchanged"
