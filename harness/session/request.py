@@ -267,8 +267,8 @@ class LaunchRequest:
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*. The first one is the baseline. Default: the environments of "
-            "the suite. With --gpu, other environments replace the ones that the GPU can't run.",
+            "Environments or globs, such as tf1.14,tf2.*. The first one is the baseline. Default: the suite's "
+            "environments. With --gpu, others replace the suite's environments that the GPU can't run.",
             ("-e", "--environment"),
             split_names,
             metavar="NAME,...",
@@ -280,7 +280,7 @@ class LaunchRequest:
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(
-            "Values of an axis, or globs, such as mode=graph,eager. The axis cpus sets the CPU cores: cpus=1,2.",
+            "Values of an axis, or globs, such as mode=graph,eager. The axis cpus sets the number of cores: cpus=1,2.",
             ("-a", "--axis"),
             lambda typed, _: parse_axes(typed),
             metavar="AXIS=VALUE,...",
