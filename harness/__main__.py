@@ -8,15 +8,15 @@ def main() -> None:
     try:
         import signal  # noqa: PLC0415 - takes long enough to be interrupted
 
-        # until `interruptible` handles signals, Ctrl-C ends the process as `kill` does: without a traceback
+        # until `handle_signals` handles signals, Ctrl-C ends the process as `kill` does: without a traceback
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
             signal.signal(signal.SIGINT, signal.SIG_DFL)
     except KeyboardInterrupt:
         sys.exit(130)  # Exit.INTERRUPTED
     if sys.platform == "win32":
         print(
-            "harness: The harness needs Linux, and this computer runs Windows.\n"
-            "Use WSL 2: every command works in its Linux, and Docker Desktop can run the containers.",
+            "harness: harness needs Linux, but this computer runs Windows.\n"
+            "Use WSL 2: every command works there, and Docker Desktop can run the containers.",
             file=sys.stderr,
         )
         sys.exit(4)  # Exit.CANNOT_RUN_HERE

@@ -53,17 +53,17 @@ def _open_below(within: Path, path: Path) -> tuple[int, str]:
     handle = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     for part in folders:
         try:
-            inner = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
+            inner_handle = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=handle)
         except OSError as error:
             raise _explain_error(error, within / path) from None
         finally:
             os.close(handle)
-        handle = inner
+        handle = inner_handle
     return handle, name
 
 
 def _explain_error(error: OSError, path: Path) -> OSError:
-    """Return the error of opening a file without following links; it names the link if a link is the cause."""
+    """Return the error of opening a file without following links. If a link is the cause, the error names it."""
     if error.errno in (errno.ELOOP, errno.EMLINK):
         return OSError(error.errno, "it is a link", str(path))
     if error.errno == errno.ENOTDIR and any(parent.is_symlink() for parent in path.parents):
@@ -77,8 +77,8 @@ def read(path: Path, *, within: Path | None = None, most: int = MOST) -> bytes:
         size = os.fstat(file.fileno()).st_size
         # `file.read(n)` allocates n bytes, so request the file's size first, and then more if the file grew
         data = file.read(size + 1) if size <= most else b""
-        while len(data) <= most and (more := file.read(CHUNK)):
-            data += more
+        while len(data) <= most and (chunk := file.read(CHUNK)):
+            data += chunk
     if size > most or len(data) > most:
         raise OSError(errno.EFBIG, f"it is larger than {most >> 20:,} MiB", str(path))
     return data
@@ -109,7 +109,7 @@ def replace_file(path: Path) -> Iterator[Path]:
     doesn't change. Creates the folder if it is missing. Raises OSError.
     """
     make_folder(path.parent)
-    part = _part(path)
+    part = _make_part_path(path)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path)))
     try:
         yield part
@@ -130,7 +130,7 @@ def create_file(path: Path) -> Iterator[Path]:
     OSError.
     """
     make_folder(path.parent)
-    part = _part(path)
+    part = _make_part_path(path)
     try:
         yield part
         part.chmod(part.stat().st_mode & choose_mode(path))
@@ -144,7 +144,7 @@ def create_file(path: Path) -> Iterator[Path]:
         part.unlink(missing_ok=True)
 
 
-def _part(path: Path) -> Path:
+def _make_part_path(path: Path) -> Path:
     # Nobody can guess this name and create a link there. O_EXCL doesn't follow links. Names have at most 255 bytes.
     return path.with_name(f".{path.name[:60]}.{secrets.token_hex(4)}.part")
 
@@ -179,14 +179,14 @@ def append(path: Path, line: bytes, *, within: Path | None = None) -> None:
     """
     handle = open_regular_file(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, within=within)
     try:
-        before = os.fstat(handle).st_size
+        old_size = os.fstat(handle).st_size
         try:
             with os.fdopen(handle, "ab", closefd=False) as file:
                 file.write(line + b"\n")
                 file.flush()
                 os.fsync(handle)
         except OSError as error:
-            os.ftruncate(handle, before)
+            os.ftruncate(handle, old_size)
             error.filename = error.filename or str(path)
             raise
     finally:
@@ -205,21 +205,21 @@ def choose_mode(path: Path) -> int:
 
 def make_folder(path: Path) -> None:
     """Make a folder and its parents; only the user can access the data folder and folders in it. Raises OSError."""
-    private = get_data_dir()
+    data_folder = get_data_dir()
     for folder in [*reversed(path.parents), path]:
-        if folder.is_relative_to(private):
+        if folder.is_relative_to(data_folder):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path.mkdir(parents=True, exist_ok=True)
     # earlier versions created the default folder without this mode; a folder that the user chose may be shared
-    if path == private and "HARNESS_DATA_DIR" not in os.environ and stat.S_IMODE(path.stat().st_mode) & 0o077:
+    if path == data_folder and "HARNESS_DATA_DIR" not in os.environ and stat.S_IMODE(path.stat().st_mode) & 0o077:
         path.chmod(0o700)
 
 
 def get_cache_dir() -> Path:
     """Return `HARNESS_CACHE_DIR`, or the user's cache folder for harness."""
-    named = os.environ.get("HARNESS_CACHE_DIR")
-    if named:
-        return Path(named)
+    override = os.environ.get("HARNESS_CACHE_DIR")
+    if override:
+        return Path(override)
     import platformdirs
 
     return platformdirs.user_cache_path("harness")
@@ -232,9 +232,9 @@ def get_wheel_path(name: str) -> Path:
 
 def get_data_dir() -> Path:
     """Return the folder for data that can't be recreated: `HARNESS_DATA_DIR`, or the user's data folder for harness."""
-    named = os.environ.get("HARNESS_DATA_DIR")
-    if named:
-        return Path(named)
+    override = os.environ.get("HARNESS_DATA_DIR")
+    if override:
+        return Path(override)
     import platformdirs
 
     return platformdirs.user_data_path("harness")

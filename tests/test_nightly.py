@@ -353,7 +353,7 @@ def test_an_expression_without_a_value_is_refused(plan):
 
 def test_a_night_that_is_not_in_the_file_is_refused(plan):
     done, _ = plan(NIGHTS, NIGHT="gpu")
-    assert "Unknown nightly run 'gpu'. The file has: cpu." in done.stderr
+    assert "Unknown nightly run 'gpu'. The nightly runs in the file: cpu." in done.stderr
 
 
 @pytest.mark.parametrize(

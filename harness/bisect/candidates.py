@@ -43,9 +43,9 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class MovingPackage:
-    """The package that changes in a search, as it is at one end of the search.
+    """The package that changes in a search, with its `version` at one end of the search.
 
-    `version` is its version there, and `base` is the value of -e without the package.
+    `base` is the value of -e at this end, without the package.
     """
 
     package: str
@@ -60,22 +60,22 @@ class MovingPackage:
 
 
 def list_releases(known: Mapping[str, Environment], *ends: str) -> list[Candidate]:
-    """Return one environment per release from the first to the last of the `ends`, sorted by version.
+    """Return one environment per release, sorted by version, from the lowest to the highest release of the `ends`.
 
     `ends` are names in `known`. Environments with requirements of the user, or with an image that has its own
     TensorFlow, are included only if they are in `ends`.
     """
-    chosen: dict[str, Environment] = {}
+    by_release: dict[str, Environment] = {}
     for environment in known.values():
         if not environment.asked and not environment.gpu_image:
-            chosen.setdefault(environment.tensorflow, environment)
+            by_release.setdefault(environment.tensorflow, environment)
     # an end replaces another environment of its release
-    chosen |= {known[name].tensorflow: known[name] for name in reversed(ends)}
+    by_release |= {known[name].tensorflow: known[name] for name in reversed(ends)}
     bounds = sorted(_parse_version(known[name]) for name in ends)
-    inside = [release for release in chosen.values() if bounds[0] <= _parse_version(release) <= bounds[-1]]
+    releases = [release for release in by_release.values() if bounds[0] <= _parse_version(release) <= bounds[-1]]
     return [
         Candidate(release.asked or release.name, release.released, release.tensorflow)
-        for release in sorted(inside, key=_parse_version)
+        for release in sorted(releases, key=_parse_version)
     ]
 
 
@@ -90,12 +90,12 @@ def find_moved_package(good: str, bad: str) -> str:
     parts = [dict(_PIN.findall(text)) for text in (good, bad)]
     if parts[0].keys() != parts[1].keys() or _PIN.sub("", good) != _PIN.sub("", bad):
         return ""
-    differ = [name for name, version in parts[0].items() if parts[1][name] != version]
-    return differ[0] if len(differ) == 1 else ""
+    changed_names = [name for name, version in parts[0].items() if parts[1][name] != version]
+    return changed_names[0] if len(changed_names) == 1 else ""
 
 
 def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = "") -> MovingPackage:
-    """Return the package that changes, as it is in the environment `text`. `pins` are the versions in its lock file.
+    """Return the package that changes, with its version in the environment `text`. `pins` are the versions in its lock.
 
     A nightly TensorFlow keeps its keras-nightly, at the version `held` if one is given. Raises UsageError if the
     environment doesn't contain the package.
@@ -110,8 +110,8 @@ def find_moving(text: str, package: str, pins: Mapping[str, str], held: str = ""
         )
     if package not in TENSORFLOW:
         return MovingPackage(package, re.sub(rf"[+,]{re.escape(package)}==[^,+]+", "", text), version)
-    others = text.partition(",")[2] if "==" in text else ""
-    base = f",{others}" if others else ""
+    other_packages = text.partition(",")[2] if "==" in text else ""
+    base = f",{other_packages}" if other_packages else ""
     if package in NIGHTLIES and "keras-nightly" not in base and (held or "keras-nightly" in pins):
         base += f",keras-nightly=={held or pins['keras-nightly']}"
     return MovingPackage(package, base, version)
@@ -124,15 +124,18 @@ def find_versions_between(
 
     `pins` are the versions in the lock files of both environments. All other packages have the versions of `bad`.
     """
-    held = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
-    first, last = (find_moving(text, package, pins[text], held) for text in (good, bad))
+    held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
+    first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
     if package not in TENSORFLOW:
         return list_package_versions(replace(first, base=last.base), last, python)
     candidates, notice = list_package_versions(first, last, python)
     # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}
-    named = {version: text for version, text in ends.items() if "==" not in text}
-    return [replace(candidate, text=named.get(candidate.version, candidate.text)) for candidate in candidates], notice
+    release_names = {version: text for version, text in ends.items() if "==" not in text}
+    candidates = [
+        replace(candidate, text=release_names.get(candidate.version, candidate.text)) for candidate in candidates
+    ]
+    return candidates, notice
 
 
 def list_package_versions(first: MovingPackage, last: MovingPackage, python: str) -> tuple[list[Candidate], str]:
@@ -150,12 +153,12 @@ def list_package_versions(first: MovingPackage, last: MovingPackage, python: str
             "Pass environments with different versions.",
         )
     low, high = sorted(map(Version, (first.version, last.version)))
-    listed, notice = _fetch_versions(first.package)
-    inside = {Version(row.version): row for row in listed if low <= Version(row.version) <= high}
+    rows, notice = _fetch_versions(first.package)
+    by_version = {Version(row.version): row for row in rows if low <= Version(row.version) <= high}
     for end in (low, high):
-        inside.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
+        by_version.setdefault(end, index.IndexedVersion(str(end), None, "", ()))
     candidates = []
-    for version, entry in sorted(inside.items(), key=lambda item: item[0]):
+    for version, entry in sorted(by_version.items(), key=lambda item: item[0]):
         reason = ""
         if version not in (low, high):
             if entry.yanked:
@@ -189,29 +192,30 @@ def list_commits(repository: Path, environment: str, package: str, good: str, ba
         )
     is_fix = base == ends[1]
     last = ends[0] if is_fix else ends[1]
-    listed = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
+    revisions = git.run_git(root, "rev-list", "--first-parent", "--reverse", f"{base}..{last}")
     candidates = []
-    for commit in [base, *git.get_output(listed).split()]:
-        shown = git.get_output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
-        date, parents, title = [*shown.split("\n", 2), "", ""][:3]
-        merged = 0
+    for commit in [base, *git.get_output(revisions).split()]:
+        output = git.get_output(git.run_git(root, "show", "--no-patch", "--format=%cs%n%p%n%s", commit))
+        date, parents, title = [*output.split("\n", 2), "", ""][:3]
+        merged_count = 0
         if " " in parents:
-            first = parents.split()[0]
-            merged = int(git.get_output(git.run_git(root, "rev-list", "--count", "--no-merges", f"{first}..{commit}")))
+            first_parent = parents.split()[0]
+            process = git.run_git(root, "rev-list", "--count", "--no-merges", f"{first_parent}..{commit}")
+            merged_count = int(git.get_output(process))
         candidates.append(
-            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged)
+            Candidate(f"{environment}+{package}@{commit[:12]}", date, commit[:12], title=title, merged=merged_count)
         )
     return candidates, is_fix
 
 
 def _fetch_versions(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
     """Return the versions in the index, or the saved list of versions and a notice if the index doesn't answer."""
-    cache = get_cache_dir() / "versions" / f"{package}.json"
+    cache_path = get_cache_dir() / "versions" / f"{package}.json"
     try:
         entries = index.list_versions(package)
     except CannotRunHereError as error:
         with suppress(OSError, ValueError, TypeError, LookupError):
-            return [_parse_row(row) for row in parse_json(read_text(cache))], (
+            return [_parse_row(row) for row in parse_json(read_text(cache_path))], (
                 f"The package index doesn't answer. The search uses the versions of {package} that were listed earlier."
             )
         raise CannotRunHereError(
@@ -222,7 +226,7 @@ def _fetch_versions(package: str) -> tuple[Sequence[index.IndexedVersion], str]:
         rows = [
             {**asdict(entry), "uploaded": entry.uploaded.isoformat() if entry.uploaded else None} for entry in entries
         ]
-        write_atomically(cache, json.dumps(rows))
+        write_atomically(cache_path, json.dumps(rows))
     return entries, ""
 
 

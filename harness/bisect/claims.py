@@ -34,24 +34,24 @@ def complete(request: BisectRequest) -> BisectRequest:
     pairs = [
         (candidate, claim) for candidate in find_scenarios(project).scenarios.values() for claim in candidate.claims
     ]
-    of_issue = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
-    if not of_issue:
+    issue_claims = [(scenario, claim) for scenario, claim in pairs if claim.issue == issue]
+    if not issue_claims:
         raise make_unknown_error(issue, [claim.issue for _, claim in pairs])
-    matching = [
+    matching_claims = [
         (scenario, claim)
-        for scenario, claim in of_issue
+        for scenario, claim in issue_claims
         if request.scenario in ("", scenario.name) and _has_axes(scenario, claim, request.axes)
     ]
-    if not matching:
+    if not matching_claims:
         raise UsageError(f"No claim of {issue} matches the scenario and the axes.", "Omit -s and -a.")
-    scenario, claim = max(matching, key=lambda pair: bool(_find_better_release(pair[1])))
-    good, through = _find_better_release(claim), ""
+    scenario, claim = max(matching_claims, key=lambda pair: bool(_find_better_release(pair[1])))
+    good, last_name = _find_better_release(claim), ""
     if not request.package:
         if request.fix:
             name = f"tf{'.'.join(claim.fixed.split('.')[:2])}"
             good = name if claim.fixed and name in environments else ""
         elif not request.bad:
-            through = [environment.name for environment in environments.values() if not environment.gpu_image][-1]
+            last_name = [environment.name for environment in environments.values() if not environment.gpu_image][-1]
     return replace(
         request,
         issue=issue.short,
@@ -60,7 +60,7 @@ def complete(request: BisectRequest) -> BisectRequest:
         of=claim.of,
         good=request.good or good,
         bad=request.bad or claim.worse.environment,
-        through=through or request.through,
+        through=last_name or request.through,
     )
 
 
@@ -77,8 +77,8 @@ def resolve_ends(request: BisectRequest) -> BisectRequest:
 
 def _find_better_release(claim: Claim) -> str:
     """Return the environment of the claim's better side; empty if both sides have the same environment."""
-    better = claim.better.environment if claim.better else ""
-    return better if better != claim.worse.environment else ""
+    better_environment = claim.better.environment if claim.better else ""
+    return better_environment if better_environment != claim.worse.environment else ""
 
 
 def _has_axes(scenario: Scenario, claim: Claim, axes: Mapping[str, str]) -> bool:

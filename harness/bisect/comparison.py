@@ -24,7 +24,7 @@ class LookResult:
     """A comparison of the newer of two environments with the older one.
 
     `value`, `low` and `high` are the ratio with its interval, or, if not `is_ratio`, the difference in bytes per call.
-    `what` is a clause that states the value. `floor` is the largest difference that isn't reported, on the scale of the
+    `what` is a clause with the value. `floor` is the largest difference that isn't reported, on the scale of the
     search. `remark` replaces the verdict, for example if the work differs. `pythons` are the Python versions if they
     differ.
     """
@@ -42,23 +42,23 @@ class LookResult:
     @property
     def step(self) -> float:
         """Return the step on the scale of the search: the log of the ratio, or the difference."""
-        return self._scale(self.value)
+        return self._convert_to_scale(self.value)
 
     @property
     def steps(self) -> tuple[float, float]:
         """Return the ends of the interval of the step."""
-        return self._scale(self.low), self._scale(self.high)
+        return self._convert_to_scale(self.low), self._convert_to_scale(self.high)
 
     @property
     def is_step(self) -> bool:
-        """Return whether the difference is established: the interval excludes 0, and the value is beyond `floor`."""
-        excludes_none = self._scale(self.low) > 0.0 or self._scale(self.high) < 0.0
+        """Return whether the results establish a difference: the interval excludes 0, and the step exceeds `floor`."""
+        excludes_none = self._convert_to_scale(self.low) > 0.0 or self._convert_to_scale(self.high) < 0.0
         return excludes_none and abs(self.step) > self.floor
 
     @property
     def is_same(self) -> bool:
-        """Return whether equality is established: the whole interval is within `floor`."""
-        return -self.floor < self._scale(self.low) and self._scale(self.high) < self.floor
+        """Return whether the results establish equality: the whole interval is within `floor`."""
+        return -self.floor < self._convert_to_scale(self.low) and self._convert_to_scale(self.high) < self.floor
 
     @property
     def is_clear(self) -> bool:
@@ -74,12 +74,12 @@ class LookResult:
     def clause(self) -> str:
         """Return the comparison as text: `tf2.1 takes ×17.6 the time of tf2.0 (16.3 to 18.9, 3 rounds: slower)`."""
         low, high = (format_number(end) if self.is_ratio else f"{end:+,.0f}" for end in (self.low, self.high))
-        less, more = ("faster", "slower") if self.is_ratio else ("less", "more")
-        direction = more if self.step > 0.0 else less
+        decrease, increase = ("faster", "slower") if self.is_ratio else ("less", "more")
+        direction = increase if self.step > 0.0 else decrease
         verdict = direction if self.is_step else "same" if self.is_same else "unclear"
         return f"{self.what} ({low} to {high}, {counted(self.rounds, 'round')}: {self.remark or verdict})"
 
-    def _scale(self, value: float) -> float:
+    def _convert_to_scale(self, value: float) -> float:
         if not self.is_ratio:
             return value
         return math.log(value) if value > 0.0 else -math.inf
@@ -110,24 +110,24 @@ class ProbeRun:
 
     def values(self, text: str) -> Mapping[int, float]:
         """Return the quantity's value in each round of an environment, in the quantity's unit."""
-        cell, index = self._cell(text), self.results.found
+        cell, index = self._find_cell(text), self.results.found
         if cell is None:
             return {}
         return growths(index.numbers.get(cell, ())) if self.of == GROWTH else index.series.get(cell, {})
 
     def differences(self, text: str, fixed: str) -> list[float]:
-        """Return log(value(text) / value(fixed)), or for memory growth the difference, for each round with both."""
-        probes, others = self.values(text), self.values(fixed)
-        both = sorted(probes.keys() & others.keys())
+        """Return log(value(text) / value(fixed)) for each round with both values; for memory growth, the difference."""
+        probe_values, fixed_values = self.values(text), self.values(fixed)
+        common_rounds = sorted(probe_values.keys() & fixed_values.keys())
         if self.of == GROWTH:
-            return [probes[number] - others[number] for number in both]
-        return [math.log(probes[number] / others[number]) for number in both]
+            return [probe_values[number] - fixed_values[number] for number in common_rounds]
+        return [math.log(probe_values[number] / fixed_values[number]) for number in common_rounds]
 
     def why_not(self, text: str) -> str:
         """Return why an environment has no value; empty if it has one."""
         if self.values(text):
             return ""
-        cell, index = self._cell(text), self.results.found
+        cell, index = self._find_cell(text), self.results.found
         if cell is None:
             return "it was not measured"
         if cell in index.unavailable:
@@ -136,50 +136,50 @@ class ProbeRun:
         return (launch.error or launch.status.value).rstrip(".") if launch else f"{self.of} was not recorded"
 
     def compare(self, text: str, fixed: str) -> LookResult | None:
-        """Compare an environment with another. Returns None if no round has both.
+        """Compare an environment with another one. Return None if no round has both.
 
         The interval of a ratio has the level 1 - `LOOK_ALPHA`. If the A/A control is biased, the interval is widened by
         the bias.
         """
-        cell, other, index = self._cell(text), self._cell(fixed), self.results.found
-        if cell is None or other is None or not self.differences(text, fixed):
+        cell, fixed_cell, index = self._find_cell(text), self._find_cell(fixed), self.results.found
+        if cell is None or fixed_cell is None or not self.differences(text, fixed):
             return None
         margin = self.results.run.plan.margin
         if self.of == GROWTH:
-            return self._compare_growth(text, fixed, index.pythons(cell.environment, other.environment))
-        (compared,) = compare([(cell, other)], index, margin)
-        (estimate,) = ratios([(cell, other)], index, LOOK_ALPHA)
-        if compared is None:
+            return self._compare_growth(text, fixed, index.pythons(cell.environment, fixed_cell.environment))
+        (result,) = compare([(cell, fixed_cell)], index, margin)
+        (estimate,) = ratios([(cell, fixed_cell)], index, LOOK_ALPHA)
+        if result is None:
             return None
-        ratio = estimate or compared.ratio
-        bias = math.exp(compared.bias.distance if compared.bias else 0.0)
+        ratio = estimate or result.ratio
+        bias = math.exp(result.bias.distance if result.bias else 0.0)
         # a table has no verdict if the work differs or the control is biased, but a search uses the interval
-        remark = "the two launches of the control cell differ" if compared.withheld is Withheld.CONTROL else ""
-        verb, what = ("takes", "time") if self.of == STEP else ("has", self.of)
+        remark = "the two launches of the control cell differ" if result.withheld is Withheld.CONTROL else ""
+        verb, noun = ("takes", "time") if self.of == STEP else ("has", self.of)
         return LookResult(
             value=ratio.value,
             low=ratio.interval.low / bias if ratio.interval else 0.0,
             high=ratio.interval.high * bias if ratio.interval else math.inf,
             rounds=ratio.rounds,
             floor=math.log1p(margin),
-            what=f"{text} {verb} ×{format_number(ratio.value)} the {what} of {fixed}",
-            remark=compared.verdict if compared.verdict is Verdict.DIFFERENT_WORK else remark,
-            pythons=compared.pythons,
+            what=f"{text} {verb} ×{format_number(ratio.value)} the {noun} of {fixed}",
+            remark=result.verdict if result.verdict is Verdict.DIFFERENT_WORK else remark,
+            pythons=result.pythons,
         )
 
     def after(self, earlier: "ProbeRun") -> "ProbeRun":
         """Return the rounds of both runs as one run, the earlier rounds first."""
         last_round = max((launch.round for launch in earlier.launches), default=0)
-        later = [
+        later_launches = [
             replace(launch, round=launch.round + last_round) if launch.round else launch for launch in self.launches
         ]
-        return replace(self, results=Results(self.results.run, [*earlier.launches, *later]))
+        return replace(self, results=Results(self.results.run, [*earlier.launches, *later_launches]))
 
     def build(self, text: str) -> str:
         """Return the commit of an environment's TensorFlow, in the format of `git describe`; empty if unknown."""
         return find_commit(self.launches, self.names.get(text, ""))
 
-    def _cell(self, text: str) -> Cell | None:
+    def _find_cell(self, text: str) -> Cell | None:
         name = self.names.get(text)
         return next((cell for cell in self.results.found.cells if cell.environment == name), None)
 
@@ -188,7 +188,7 @@ class ProbeRun:
         if difference is None or difference.interval is None:
             return None
         calls = min((calls_looked_at(launch) for launch in self.launches if launch.memory), default=1.0)
-        more = "more" if difference.value > 0 else "fewer"
+        comparative = "more" if difference.value > 0 else "fewer"
         return LookResult(
             value=difference.value,
             low=difference.interval.low,
@@ -196,7 +196,7 @@ class ProbeRun:
             rounds=difference.rounds,
             # the allocator takes memory in pieces, so a difference of one piece isn't reported
             floor=PIECE / max(calls, 1.0),
-            what=f"{text} retains {abs(difference.value):,.0f} {more} bytes per call than {fixed}",
+            what=f"{text} retains {abs(difference.value):,.0f} {comparative} bytes per call than {fixed}",
             is_ratio=False,
             pythons=pythons,
         )

@@ -1,6 +1,6 @@
 """Exchanges packages between the two candidates that a search found, to find the package that causes the change.
 
-A release also brings newer versions of other packages. So one package is exchanged, and the others stay the same:
+A release also brings newer versions of other packages. So one package is exchanged, and all others stay the same:
 `tf2.15+keras==3.0.5` is TensorFlow 2.15 with the Keras of the newer release.
 """
 
@@ -13,18 +13,18 @@ from harness.bisect.search import Looks, Search
 from harness.model.environment import differences
 
 #: Packages other than TensorFlow that can change the time of a step, in the order in which they are exchanged.
-EXCHANGED = ("keras", "keras-nightly", "tf-keras", "numpy")
+EXCHANGED_PACKAGES = ("keras", "keras-nightly", "tf-keras", "numpy")
 
 #: A package makes the difference if its exchange accounts for at least this share of the change, on the search's scale.
-MOST = 0.5
+DECISIVE_SHARE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
     """The environment `text`: the candidate `base` with the other candidate's version of a package.
 
-    `result` compares `text` with `base`. It is None if they were not measured, for the reason `why_not`. `shares` are
-    the share of the change that the exchange accounts for, and the limits of its interval.
+    `result` compares `text` with `base`. If they were not measured, it is None, and `why_not` is the reason. `shares`
+    are the share of the change that the exchange accounts for, and the limits of its interval.
     """
 
     package: str
@@ -36,15 +36,15 @@ class Exchange:
 
     @property
     def moves(self) -> bool:
-        """Return whether it is established that the package makes the difference."""
-        return self.result is not None and self.result.is_step and self.shares[0] >= MOST
+        """Return whether the results establish that the package makes the difference."""
+        return self.result is not None and self.result.is_step and self.shares[0] >= DECISIVE_SHARE
 
     @property
     def role(self) -> str:
         """Return `makes the difference`, `doesn't make the difference` or `may or may not make the difference`."""
         if self.moves:
             return "makes the difference"
-        verb = "doesn't make" if max(self.shares) < MOST else "may or may not make"
+        verb = "doesn't make" if max(self.shares) < DECISIVE_SHARE else "may or may not make"
         return f"{verb} the difference"
 
 
@@ -54,9 +54,9 @@ def exchange(search: Search, budget: float, probe: Probe) -> list[Exchange]:
     A package is moved into the older candidate or, if that isn't possible, into the newer one.
     """
     exchanges: list[Exchange] = []
-    for package in EXCHANGED if len(list_differences(search, probe)) > 1 else ():
+    for package in EXCHANGED_PACKAGES if len(list_differences(search, probe)) > 1 else ():
         for entry in _list_exchanges(search, package, probe):
-            exchanges.append(_measure(entry, search, budget, probe))
+            exchanges.append(_measure_exchange(entry, search, budget, probe))
             if exchanges[-1].result:
                 break
         if exchanges and exchanges[-1].moves:
@@ -65,7 +65,7 @@ def exchange(search: Search, budget: float, probe: Probe) -> list[Exchange]:
 
 
 def get_pair(search: Search) -> tuple[str, str] | None:
-    """Return the values of -e of the two candidates, the older first; None without an answer, or for commits."""
+    """Return the values of -e of the two candidates, the older first; None if nothing was found, or for commits."""
     if search.found is None or search.candidates[search.found[1]].title:
         return None
     return search.text(search.found[0]), search.text(search.found[1])
@@ -80,22 +80,22 @@ def list_differences(search: Search, probe: Probe) -> list[str]:
 def find_versions(search: Search, package: str, probe: Probe) -> tuple[str, str] | None:
     """Return the versions of a package in the two candidates; None if they are equal, or if one is missing."""
     pair = get_pair(search)
-    old, new = (probe.pins(text).get(package, "") for text in pair) if pair else ("", "")
-    return (old, new) if old and new and old != new else None
+    older, newer = (probe.pins(text).get(package, "") for text in pair) if pair else ("", "")
+    return (older, newer) if older and newer and older != newer else None
 
 
 def _list_exchanges(search: Search, package: str, probe: Probe) -> list[Exchange]:
     """Return the two possible exchanges of a package, or none if both candidates have the same version."""
-    pair, both = get_pair(search), find_versions(search, package, probe)
-    if pair is None or both is None:
+    pair, versions = get_pair(search), find_versions(search, package, probe)
+    if pair is None or versions is None:
         return []
     return [
         Exchange(package, base, find_moving(base, package, probe.pins(base)).text(version))
-        for base, version in zip(pair, reversed(both), strict=True)
+        for base, version in zip(pair, reversed(versions), strict=True)
     ]
 
 
-def _measure(entry: Exchange, search: Search, budget: float, probe: Probe) -> Exchange:
+def _measure_exchange(entry: Exchange, search: Search, budget: float, probe: Probe) -> Exchange:
     looks = Looks("exchange", (entry.base, entry.text))
     if probe.spent + looks.seconds(probe) > budget:
         return replace(entry, why_not="the budget is spent")
@@ -104,7 +104,7 @@ def _measure(entry: Exchange, search: Search, budget: float, probe: Probe) -> Ex
     probe.say(f"Exchange of one package: {entry.text}, compared with {entry.base}.")
     run = looks.look(probe)
     if looks.result is None or search.pair is None:
-        return replace(entry, why_not=run.why_not(entry.text) or "no round has results of both")
+        return replace(entry, why_not=run.why_not(entry.text) or "no round has results of both environments")
     # the newer candidate gets the older version: the change is undone
     step = search.pair.step if (get_pair(search) or ("",))[0] == entry.base else -search.pair.step
     value, low, high = (end / step for end in (looks.result.step, *looks.result.steps))

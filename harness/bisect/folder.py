@@ -1,4 +1,4 @@
-"""The folder of a search: bisect.json contains its request, and steps.jsonl the list of its steps in order.
+"""The folder of a search. bisect.json contains the request, and steps.jsonl contains the steps in order.
 
 A resumed search takes the same steps, and reads the results of its earlier steps from the stored runs.
 """
@@ -30,7 +30,7 @@ def create_folder(request: BisectRequest) -> Path:
 
 
 def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
-    """Return the request of a stored search, with another budget (seconds) if one is given. Raises UsageError."""
+    """Return the request of a stored search. If given, `budget` (seconds) replaces its budget. Raises UsageError."""
     path = folder / "bisect.json"
     try:
         data = read(Path(path.name), within=folder)
@@ -46,8 +46,8 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
             "Start your own search: harness bisect",
         )
     try:
-        stored = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
-        request = BisectRequest(**{**stored, "results": Path(stored["results"])})
+        fields = {key: value for key, value in parse_json(data).items() if key not in ("schema", "signature")}
+        request = BisectRequest(**{**fields, "results": Path(fields["results"])})
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is corrupt: {error}.") from None
     return replace(request, budget=budget) if budget else request

@@ -8,8 +8,8 @@ candidates k and k + 1, a round is
 
 x is 1 if only the probe is after the step, -1 if only the fixed candidate is, and 0 otherwise. u is the own difference
 of a candidate, because two releases never take exactly the same time. All rounds of a candidate have the same u, so
-more rounds don't remove it. u is normally distributed, with a standard deviation from `OWNS`. Each of these values is
-half as likely as the one before.
+more rounds don't remove it. u is normally distributed, with a standard deviation from `OWN_DEVIATIONS`. Each of these
+values is half as likely as the value before it.
 
 d and the variance of the noise are unknown, and are integrated out in closed form. d has a flat prior. The variance has
 a scaled inverse chi-squared prior that counts as `PRIOR` rounds (A. Gelman et al., "Bayesian Data Analysis", 3rd
@@ -42,17 +42,17 @@ from harness.model.defaults import LEVEL
 SPREAD, PRIOR = 0.03, 3.0
 
 #: Standard deviations of candidates' own differences, on the log scale. See docs/dev/validation/simulation-bisect.md.
-OWNS = (0.0, 0.01, 0.02, 0.04)
+OWN_DEVIATIONS = (0.0, 0.01, 0.02, 0.04)
 
-#: A probe gets rounds until the step is `CLEAR` times the standard error of their mean, but at most `MOST_ROUNDS`.
+#: A probe gets rounds until the step is `CLEAR` times the standard error of the rounds' mean, at most `MOST_ROUNDS`.
 CLEAR, MOST_ROUNDS = 3.0, 3
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """A paired round: `value` is the value of candidate `probe` minus that for `fixed`, on the scale of the search.
+    """A paired round: `value` is the value of `probe` minus the value of `fixed`, on the scale of the search.
 
-    The rounds of a scan (`is_scan`) share one launch of `fixed`.
+    `probe` and `fixed` are candidates. The rounds of a scan (`is_scan`) share one launch of `fixed`.
     """
 
     fixed: int
@@ -94,46 +94,46 @@ class Posterior:
     @property
     def likely_range(self) -> tuple[int, int]:
         """Return the first and last candidate of the shortest range that contains the step with probability `LEVEL`."""
-        beyond = dict(zip(self.candidates, self.beyond().tolist(), strict=True))
+        probabilities = dict(zip(self.candidates, self.beyond().tolist(), strict=True))
         ranges = combinations(self.candidates, 2)
-        likely = [pair for pair in ranges if beyond[pair[1]] - beyond[pair[0]] >= LEVEL]
-        return min(likely, key=lambda pair: pair[1] - pair[0])
+        likely_pairs = [pair for pair in ranges if probabilities[pair[1]] - probabilities[pair[0]] >= LEVEL]
+        return min(likely_pairs, key=lambda pair: pair[1] - pair[0])
 
     def beyond(self) -> Floats:
         """Return the probability that a candidate is after the step, for each candidate."""
         return np.concatenate([[0.0], np.cumsum(self.shares)])
 
     def next_probes(self, count: int = 1) -> list[int]:
-        """Return the candidates that are most useful to measure next, the best first, without the ends."""
-        beyond = self.beyond()[1:-1]
-        worth = beyond * (1.0 - beyond) * self.gains[1:-1]
-        # a stable sort: of equals the one in the middle, and then the earlier
-        middle = np.abs(np.arange(beyond.size) - (beyond.size - 1) / 2.0)
-        order = np.lexsort((middle, -worth.round(9)))
-        return [self.candidates[1 + int(at)] for at in order[:count]]
+        """Return the candidates that are most useful to measure next, the most useful first, without the ends."""
+        probabilities = self.beyond()[1:-1]
+        usefulness = probabilities * (1.0 - probabilities) * self.gains[1:-1]
+        # a stable sort: of equal candidates, the middle one comes first, and then the earlier ones
+        middle = np.abs(np.arange(probabilities.size) - (probabilities.size - 1) / 2.0)
+        order = np.lexsort((middle, -usefulness.round(9)))
+        return [self.candidates[1 + int(position)] for position in order[:count]]
 
     def rounds(self) -> int:
-        """Return the number of rounds for the next probe, see `CLEAR` and `MOST_ROUNDS`."""
+        """Return the number of rounds for the next probe. See `CLEAR` and `MOST_ROUNDS`."""
         if self.step == 0.0:
             return MOST_ROUNDS
-        needed = (CLEAR * self.spread / abs(self.step)) ** 2
-        return max(1, min(MOST_ROUNDS, math.ceil(needed)))
+        needed_rounds = (CLEAR * self.spread / abs(self.step)) ** 2
+        return max(1, min(MOST_ROUNDS, math.ceil(needed_rounds)))
 
 
 def posterior(
     candidates: Sequence[int], rounds: Sequence[Round], *, spread: float = SPREAD, unit: float = 1.0
 ) -> Posterior:
-    """Return the posterior of the step among `candidates`: ascending numbers. The first and the last are the ends.
+    """Return the posterior of the step among `candidates`. Their numbers ascend, and the first and last are the ends.
 
-    `spread` is the prior standard deviation of a round, and `unit` the scale of `OWNS`, both on the scale of the
-    search. Rounds of other candidates are left out. Every position has the same prior probability. If numbers are
+    `spread` is the prior standard deviation of a round, and `unit` the scale of `OWN_DEVIATIONS`, both on the scale of
+    the search. Rounds of other candidates are left out. Every position has the same prior probability. If numbers are
     missing between two candidates, the pair has the probability of all their positions. Raises ValueError if there are
     fewer than two candidates, or if no rounds connect the ends.
     """
     if len(candidates) < 2:
         raise ValueError("a search needs two ends")
     pairs = list(pairwise(candidates))
-    index = {number: at for at, number in enumerate(candidates)}
+    index = {number: position for position, number in enumerate(candidates)}
     values: dict[tuple[int, int, bool], list[float]] = defaultdict(list)
     for entry in rounds:
         if entry.probe in index and entry.fixed in index:
@@ -151,37 +151,37 @@ def posterior(
     if not counts.size or not x.any(axis=1).all():
         raise ValueError("the ends were not measured")
     noise = (PRIOR * spread**2 + within) / (PRIOR + counts.sum() - counts.size)
-    ratios = (np.array(OWNS) * unit) ** 2 / noise
-    apart = np.eye(len(candidates))[probes] - np.eye(len(candidates))[fixed]
+    ratios = (np.array(OWN_DEVIATIONS) * unit) ** 2 / noise
+    contrasts = np.eye(len(candidates))[probes] - np.eye(len(candidates))[fixed]
     # shape from here on: (owns, …)
     noises = np.where(np.eye(counts.size, dtype=bool), 1.0 / counts, 0.5 * np.outer(scanned, scanned))
-    covariances = noises + ratios[:, None, None] * (apart @ apart.T)
+    covariances = noises + ratios[:, None, None] * (contrasts @ contrasts.T)
     inverses = np.linalg.inv(covariances)
-    weighted = x @ inverses
-    squares = (weighted * x).sum(axis=2)
-    steps = weighted @ means / squares
-    left = means - x * steps[:, :, None]
-    rest = within + ((left @ inverses) * left).sum(axis=2)
+    step_weights = x @ inverses
+    squares = (step_weights * x).sum(axis=2)
+    steps = step_weights @ means / squares
+    residuals = means - x * steps[:, :, None]
+    residual_sums = within + ((residuals @ inverses) * residuals).sum(axis=2)
     freedom = PRIOR + counts.sum() - 1.0
-    variances = PRIOR * spread**2 + rest
+    variances = PRIOR * spread**2 + residual_sums
     lengths = np.array([last - first for first, last in pairs], np.float64)
-    priors = np.log(lengths) - math.log(2.0) * np.arange(len(OWNS))[:, None]
+    priors = np.log(lengths) - math.log(2.0) * np.arange(len(OWN_DEVIATIONS))[:, None]
     determinants = np.linalg.slogdet(covariances)[1][:, None]
     logs = priors - 0.5 * (determinants + np.log(squares) + freedom * np.log(variances))
     shares = np.exp(logs - logs.max())
     shares /= shares.sum()
     ratio = float(shares.sum(axis=1) @ ratios)
-    measured = np.bincount(probes, counts, len(candidates)).astype(np.float64)
+    round_counts = np.bincount(probes, counts, len(candidates)).astype(np.float64)
     return Posterior(
         candidates=candidates,
         pairs=pairs,
         shares=shares.sum(axis=0),
         step=float((shares * steps).sum()),
         spread=math.sqrt(float((shares * variances).sum()) / freedom),
-        gains=_compute_worth(measured + 1.0, ratio) - _compute_worth(measured, ratio),
+        gains=_count_equivalent_rounds(round_counts + 1.0, ratio) - _count_equivalent_rounds(round_counts, ratio),
     )
 
 
-def _compute_worth(rounds: Floats, ratio: float) -> Floats:
-    """Return how many rounds of a candidate without an own difference each candidate's rounds are worth."""
+def _count_equivalent_rounds(rounds: Floats, ratio: float) -> Floats:
+    """Return the number of rounds without own differences that give as much information; shape (candidates,)."""
     return np.asarray(rounds / (1.0 + ratio * rounds))

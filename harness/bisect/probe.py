@@ -32,15 +32,16 @@ from harness.session.request import Request
 from harness.session.sources import resolve_requested
 from harness.store.folder import RunFolder
 
-#: With at least this many CPUs, environments are built during a measurement. A build uses two CPUs, and a launch one.
+#: The smallest number of CPUs with which environments are built during a measurement. A build uses two CPUs, and a
+#: launch one CPU.
 CPUS_TO_BUILD = 4
 
 
 class Probe:
-    """Builds and measures the environments of a search. A text is the value of -e for an environment.
+    """Builds and measures the environments of a search. In all methods, a text is the value of -e for an environment.
 
-    `spent` is the time of all launches in seconds, `launched` their number, and `runs` the ids of the runs. The
-    listener follows the runs.
+    `spent` is the time of all launches in seconds, and `launched` is the number of launches. `runs` contains the ids of
+    the runs. The listener receives the events of the runs.
     """
 
     def __init__(
@@ -76,8 +77,8 @@ class Probe:
         Raises the errors of session.plan and session.run, and KeyboardInterrupt if the run was interrupted.
         """
         key = (kind, list(texts), rounds)
-        if stored := self.log.next(key):
-            return self._add(session.read(self.folder / stored["run"]), stored["names"])
+        if stored_step := self.log.next(key):
+            return self._record_run(session.read(self.folder / stored_step["run"]), stored_step["names"])
         names = {text: self._load_requirement(text).environment.name for text in texts}
         request = self._request
         planned = session.plan(
@@ -102,19 +103,19 @@ class Probe:
         plan = replace(planned.plan, piloted=request.of not in UNPILOTED)
         if not with_control:
             plan = replace(plan, groups=[replace(group, control=None) for group in plan.groups])
-        ended = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
-        if ended.broken_off:
-            raise ended.broken_off
-        if ended.interrupted:
+        ended_run = session.run(replace(planned, plan=plan), self._listener, wait=self._wait)
+        if ended_run.broken_off:
+            raise ended_run.broken_off
+        if ended_run.interrupted:
             raise KeyboardInterrupt
-        self.log.append(key, run=ended.folder.name, names=names)
-        return self._add(ended.results, names)
+        self.log.append(key, run=ended_run.folder.name, names=names)
+        return self._record_run(ended_run.results, names)
 
     def remove_leftovers(self) -> None:
         """Remove the leftovers of killed runs of this search. Their steps are measured again."""
         paths = self.folder.iterdir() if self.folder.exists() else ()
-        unfinished = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
-        for path in unfinished:
+        unfinished_paths = [path for path in paths if path.is_dir() and path.name not in self.log.runs]
+        for path in unfinished_paths:
             with hold_run_lock(path.name):
                 for backend in registry.open_all(self._project.root):
                     with suppress(CannotRunHereError):  # the run had no containers if the engine is missing
@@ -131,13 +132,13 @@ class Probe:
         """Start to build environments in the background. Does nothing on a machine with too few CPUs."""
         for text in texts if self._pool else ():
             if self._pool and text not in self._builds:
-                self._builds[text] = self._pool.submit(self._build, text, nullcontext)
+                self._builds[text] = self._pool.submit(self._build_environment, text, nullcontext)
 
     def why_not(self, text: str) -> str:
-        """Build an environment unless it was built before. Return why that isn't possible, or an empty text."""
+        """Build an environment unless it was built before. Return the reason if that fails, otherwise an empty text."""
         if text in self._builds:
             return self._builds[text].result()
-        return self._build(text, lambda: hold_machine(self._listener.say if self._wait else None))
+        return self._build_environment(text, lambda: hold_machine(self._listener.say if self._wait else None))
 
     def estimated(self, environments: int, rounds: int, *, with_control: bool = False) -> float:
         """Return the estimated time of a measurement in seconds, from the earlier launches."""
@@ -173,13 +174,13 @@ class Probe:
         resolve([name], list(environments), "environment")
         return load_lock(self._project, environments[name], Device.CPU)
 
-    def _build(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
+    def _build_environment(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         if text not in self._reasons:
             key = ("why not", text)
-            stored = self.log.next(key)
-            reason = stored["why"] if stored else self._build_now(text, lock)
+            stored_step = self.log.next(key)
+            reason = stored_step["why"] if stored_step else self._build_now(text, lock)
             self._reasons[text] = reason
-            if reason and not stored and "does not answer" not in reason:
+            if reason and not stored_step and "does not answer" not in reason:
                 self.log.append(key, why=reason)
         return self._reasons[text]
 
@@ -199,13 +200,13 @@ class Probe:
             backend.check_room([requirement])
             try:
                 with self._listener.preparing() as progress:
-                    prepared = backend.prepare([requirement], progress)
+                    preparation = backend.prepare([requirement], progress)
             except CannotRunHereError as error:
                 return _shorten(error)
-        missing = prepared.unavailable.get(requirement.environment.name)
-        return _shorten(missing) if missing else ""
+        unavailable = preparation.unavailable.get(requirement.environment.name)
+        return _shorten(unavailable) if unavailable else ""
 
-    def _add(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
+    def _record_run(self, results: Results, names: Mapping[str, str]) -> ProbeRun:
         run = ProbeRun.of_quantity(results, names, self._request.of)
         self.runs.append(results.run.id)
         self._measured.append(run)

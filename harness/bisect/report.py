@@ -35,7 +35,7 @@ _ROWS, _SKIPPED = 60, 5
 def build_sections(
     request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
 ) -> list[Section]:
-    """Return the report of a search in its current state. `package` is the changing package; empty for releases."""
+    """Return the report of a search in its current state. `package` is the searched package; empty for releases."""
     cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
@@ -43,13 +43,13 @@ def build_sections(
         *(_describe_exchange(entry) for entry in exchanges),
         *_list_commits(search, package, probe.commits()),
         *_list_packages(search, package, probe),
-        *_list_changes(search),
+        *_list_other_findings(search),
         _describe_cost(search, probe),
     ]
     blocks: list[Block] = [
         *(Text(sentence, where=REPORT) for sentence in _format_answer(request, search)),
         Items(details, where=REPORT),
-        *_suggest_next(request, search, package, probe, exchanges),
+        *_suggest_next_search(request, search, package, probe, exchanges),
         Text(f"Measured: the {_describe_quantity(request)} of {cell}, in {candidates}.", where=FILES),
     ]
     if search.ends:
@@ -74,30 +74,30 @@ def _describe_quantity(request: BisectRequest) -> str:
 
 
 def _format_answer(request: BisectRequest, search: Search) -> list[str]:
-    subject = f"{request.issue}: " if request.issue else ""
+    prefix = f"{request.issue}: " if request.issue else ""
     belief = search.posterior
     if search.ends is None or belief is None:
-        return [f"{subject}the search ended before it had compared --good and --bad."]
+        return [f"{prefix}the search ended before it had compared --good and --bad."]
     if not search.ends.is_step:
-        return [f"{subject}--good and --bad {search.ends.relation}: {search.ends.clause}."]
+        return [f"{prefix}--good and --bad {search.ends.relation}: {search.ends.clause}."]
     if search.is_reversed:
-        return [f"{subject}--good and --bad are swapped: {search.ends.clause}."]
-    first, last = (search.candidates[at] for at in belief.likeliest)
+        return [f"{prefix}--good and --bad are swapped: {search.ends.clause}."]
+    first, last = (search.candidates[number] for number in belief.likeliest)
     dates = f" ({first.date} to {last.date})" if first.date and last.date else ""
-    change = f"{subject}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
-    place = f"between {first.text} and {last.text}{dates}"
+    change = f"{prefix}the {_describe_quantity(request)} {'fell' if search.is_fix else 'rose'}"
+    location = f"between {first.text} and {last.text}{dates}"
     if search.ended in (SearchEnd.CONFIRMED, SearchEnd.FOUND) and search.pair:
-        return _format_found(change, place, belief.share, search, search.pair.clause)
+        return _format_found_pair(change, location, belief.share, search, search.pair.clause)
     low, high = map(search.text, belief.likely_range)
-    likeliest = "not confirmed"
+    likeliest = "No direct comparison confirmed the change."
     if belief.likely_range != belief.likeliest:
-        likeliest = f"{first.text} to {last.text} has {100.0 * belief.share:.0f} %"
+        likeliest = f"The likeliest pair, {first.text} and {last.text}, has {100.0 * belief.share:.0f} %."
     reason = "The budget ended the search." if search.ended is SearchEnd.BUDGET else "The search was interrupted."
     probability = f"posterior probability: {level(LEVEL)}"
-    return [f"{subject}narrowed to {low} .. {high} ({probability}); {likeliest}. {reason}"]
+    return [f"{prefix}narrowed to {low} .. {high} ({probability}). {likeliest} {reason}"]
 
 
-def _format_found(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
+def _format_found_pair(change: str, place: str, share: float, search: Search, clause: str) -> list[str]:
     """Return the answer of a search that ended at one pair, or at one commit."""
     posterior = f"posterior probability of {100.0 * share:.1f} %"
     is_confirmed = search.ended is SearchEnd.CONFIRMED
@@ -108,8 +108,8 @@ def _format_found(change: str, place: str, share: float, search: Search, clause:
         place = f"with commit {commit.version} of {commit.date}, “{commit.title}”"
         names = f"Commit {commit.version}"
     if is_confirmed:
-        confirmed = "A direct comparison of the two versions confirmed the change."
-        return [f"{change} {place}: {clause}.", f"{names} has a {posterior}. {confirmed}"]
+        sentence = "A direct comparison of the two versions confirmed the change."
+        return [f"{change} {place}: {clause}.", f"{names} has a {posterior}. {sentence}"]
     return [
         f"{change} most likely {place} ({posterior}). But a direct comparison of the two versions did not confirm the "
         f"change: {clause}.",
@@ -134,17 +134,17 @@ def _describe_exchange(entry: Exchange) -> str:
 
 
 def _list_packages(search: Search, package: str, probe: Probe) -> Iterator[Words]:
-    """Yield the packages that differ between the two candidates, and a link to the changes of each known one."""
-    listed = list_differences(search, probe)
-    if search.ends is None or len(listed) < 2:
+    """Yield the packages that differ between the two candidates, and links to the changes of known packages."""
+    package_changes = list_differences(search, probe)
+    if search.ends is None or len(package_changes) < 2:
         return
     first, last = get_pair(search) or ("", "")
-    yield f"{counted(len(listed), 'package')} of {last} differ from {first}: {joined(listed)}."
+    yield f"{counted(len(package_changes), 'package')} of {last} differ from {first}: {joined(package_changes)}."
     for name, (repository, tag) in _REPOSITORIES.items():
-        both = find_versions(search, name, probe)
+        pair = find_versions(search, name, probe)
         # a nightly wheel has no tag
-        if both and name != package and name not in TENSORFLOW and not any("dev" in version for version in both):
-            address = f"https://github.com/{repository}/compare/{tag}{both[0]}...{tag}{both[1]}"
+        if pair and name != package and name not in TENSORFLOW and not any("dev" in version for version in pair):
+            address = f"https://github.com/{repository}/compare/{tag}{pair[0]}...{tag}{pair[1]}"
             yield [Link(f"Changes in {name} between these versions", address)]
 
 
@@ -152,8 +152,8 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     """Return the commits that the two builds report, as text, and the address of the commits between them."""
     if search.found is None or search.ends is None:
         return "", ""
-    reported = ""
-    first, last = (search.candidates[at] for at in search.found)
+    commit_text = ""
+    first, last = (search.candidates[number] for number in search.found)
     if first.title:
         return "", ""
     repository, tag = _REPOSITORIES.get(package or "tensorflow", ("", ""))
@@ -161,29 +161,30 @@ def find_commits(search: Search, package: str, commits: Mapping[str, str]) -> tu
     if package in TENSORFLOW or not package:
         builds = [commits.get(candidate.text, "") for candidate in (first, last)]
         if any(builds):
-            reported = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
+            commit_text = f"GIT_VERSION: {builds[0] or 'unknown'} and {builds[1] or 'unknown'}"
         hashes = [match[1] for build in builds if (match := _HASH.search(build))]
         ends = hashes if len(hashes) == 2 else [] if package in NIGHTLIES else ends
     path = f"compare/{ends[0]}...{ends[1]}" if ends else ""
     if package == "keras-nightly":
         path = f"commits/master?since={first.date}&until={last.date}" if first.date and last.date else ""
-    return reported, f"https://github.com/{repository}/{path}" if repository and path else ""
+    return commit_text, f"https://github.com/{repository}/{path}" if repository and path else ""
 
 
-def _list_changes(search: Search) -> Iterator[str]:
+def _list_other_findings(search: Search) -> Iterator[str]:
     """Yield other changes of the scan, different Python versions, and skipped candidates."""
-    others = [change for change in search.changes if change.pair != search.found]
-    if others:
-        yield (f"The scan, with one round of each version, shows other changes too: {search.format_changes(others)}.")
+    other_changes = [change for change in search.changes if change.pair != search.found]
+    if other_changes:
+        changes = search.format_changes(other_changes)
+        yield f"The scan, with one round of each version, shows other changes too: {changes}."
     if search.pair and search.pair.pythons:
         yield (
             f"The two versions run on different versions of Python ({' and '.join(search.pair.pythons)}), which can "
             "change the speed."
         )
-    skipped = [f"{search.text(at)} ({reason})" for at, reason in sorted(search.unknown.items())]
-    if skipped:
-        more = f"; and {len(skipped) - _SKIPPED} more" if len(skipped) > _SKIPPED else ""
-        yield f"Skipped: {'; '.join(skipped[:_SKIPPED])}{more}."
+    skipped_texts = [f"{search.text(number)} ({reason})" for number, reason in sorted(search.unknown.items())]
+    if skipped_texts:
+        more_text = f"; and {len(skipped_texts) - _SKIPPED} more" if len(skipped_texts) > _SKIPPED else ""
+        yield f"Skipped: {'; '.join(skipped_texts[:_SKIPPED])}{more_text}."
 
 
 def _describe_cost(search: Search, probe: Probe) -> str:
@@ -192,7 +193,7 @@ def _describe_cost(search: Search, probe: Probe) -> str:
     return f"Spent: {paired} in {runs}, {launches}, {duration(probe.spent)} of launches."
 
 
-def _suggest_next(
+def _suggest_next_search(
     request: BisectRequest, search: Search, package: str, probe: Probe, exchanges: Sequence[Exchange]
 ) -> Iterator[Block]:
     """Yield advice for a better answer."""
@@ -203,31 +204,32 @@ def _suggest_next(
     elif search.ended not in (SearchEnd.CONFIRMED, SearchEnd.FOUND):
         yield Text("To resume the search:", where=REPORT)
         yield Code(make_resume_command(request, probe.folder), where=REPORT)
-    elif skipped := sum(search.found[0] < at < search.found[1] for at in search.unknown):
-        sentence = f"{counted(skipped, 'version')} between them cannot be measured on this machine."
+    elif skipped_count := sum(search.found[0] < number < search.found[1] for number in search.unknown):
+        sentence = f"{counted(skipped_count, 'version')} between them cannot be measured on this machine."
         yield Text(f"{sentence} So no search can narrow the range further.", where=REPORT)
     elif request.repository:
         yield from _suggest_merged_search(request, search.candidates[search.found[1]])
-    elif moved := next((entry for entry in exchanges if entry.moves), None):
-        yield Text(f"To search the versions of {moved.package} between them:", where=REPORT)
-        yield Code(_search_command(request, moved.package, *_find_ends(search, moved)), where=REPORT)
+    elif cause := next((entry for entry in exchanges if entry.moves), None):
+        yield Text(f"To search the versions of {cause.package} between them:", where=REPORT)
+        yield Code(_make_search_command(request, cause.package, *_find_ends(search, cause)), where=REPORT)
     elif package:
         yield Text(
             "The two versions are adjacent in the index, so only the commits between them are left to search.",
             where=REPORT,
         )
     else:
-        good, bad = (search.text(at) for at in (reversed(search.found) if search.is_fix else search.found))
+        good, bad = (search.text(number) for number in (reversed(search.found) if search.is_fix else search.found))
         yield Text("To search the patch releases and release candidates between them:", where=REPORT)
-        yield Code(_search_command(request, "tensorflow", good, bad), where=REPORT)
+        yield Code(_make_search_command(request, "tensorflow", good, bad), where=REPORT)
 
 
-def _search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
+def _make_search_command(request: BisectRequest, package: str, good: str, bad: str) -> str:
     """Return the command that searches the versions of a package for the same cell."""
-    return shlex.join(["harness", "bisect", "--good", good, "--bad", bad, "--package", package, *_name_cell(request)])
+    ends = ["--good", good, "--bad", bad]
+    return shlex.join(["harness", "bisect", *ends, "--package", package, *_list_cell_arguments(request)])
 
 
-def _name_cell(request: BisectRequest) -> list[str]:
+def _list_cell_arguments(request: BisectRequest) -> list[str]:
     """Return the arguments of `harness bisect` that select the same cell and quantity. They must be the last ones."""
     axes = [word for axis, value in request.axes.items() for word in ("-a", f"{axis}={value}")]
     if request.script:
@@ -236,10 +238,10 @@ def _name_cell(request: BisectRequest) -> list[str]:
     return [*([request.issue] if request.issue else []), "-s", request.scenario, *axes]
 
 
-def _find_ends(search: Search, moved: Exchange) -> tuple[str, str]:
+def _find_ends(search: Search, cause: Exchange) -> tuple[str, str]:
     """Return the good and the bad end of a search for the version of a package that makes the difference."""
     older, newer = get_pair(search) or ("", "")
-    first, last = (older, moved.text) if moved.base == older else (moved.text, newer)
+    first, last = (older, cause.text) if cause.base == older else (cause.text, newer)
     return (last, first) if search.is_fix else (first, last)
 
 
@@ -253,7 +255,7 @@ def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterato
     yield Text(
         f"This commit is a merge of {counted(commit.merged, 'commit')}. To search the merged commits:", where=REPORT
     )
-    yield Code(shlex.join([*words, *_name_cell(request)]), where=REPORT)
+    yield Code(shlex.join([*words, *_list_cell_arguments(request)]), where=REPORT)
 
 
 def _make_table(search: Search) -> Iterator[Block]:
@@ -261,35 +263,39 @@ def _make_table(search: Search) -> Iterator[Block]:
     belief = search.posterior
     pairs = zip(belief.pairs, belief.shares.tolist(), strict=True) if belief else ()
     shares = {last: part for (_, last), part in pairs}
-    origin = search.scanned.get(search.low)
+    first_value = search.scanned.get(search.low)
 
-    def format_compared(at: int) -> str:
-        measured = search.measured(at)
-        if at == search.low or measured is None:
-            return "first end" if at == search.low else ""
-        return f"{search.format_value(measured[0])} ({counted(measured[1], 'round')})"
+    def format_compared(number: int) -> str:
+        measurement = search.measured(number)
+        if number == search.low or measurement is None:
+            return "first end" if number == search.low else ""
+        return f"{search.format_value(measurement[0])} ({counted(measurement[1], 'round')})"
 
-    def format_scanned(at: int) -> str:
-        value = search.scanned.get(at)
-        return "" if value is None or origin is None else search.format_value(value - origin)
+    def format_scanned(number: int) -> str:
+        value = search.scanned.get(number)
+        return "" if value is None or first_value is None else search.format_value(value - first_value)
 
-    def format_probability(at: int) -> str:
-        return search.unknown.get(at) or (f"{format_plain(round(100.0 * shares[at], 1))} %" if at in shares else "")
+    def format_probability(number: int) -> str:
+        percent = f"{format_plain(round(100.0 * shares[number], 1))} %" if number in shares else ""
+        return search.unknown.get(number) or percent
 
     columns: list[Column[int]] = [
         Column("candidate", search.text, is_label=True),
-        Column("date", lambda at: search.candidates[at].date),
-        Column("message", lambda at: search.candidates[at].title, is_optional=True),
+        Column("date", lambda number: search.candidates[number].date),
+        Column("message", lambda number: search.candidates[number].title, is_optional=True),
         Column("compared with the first end", format_compared),
-        Column("scan, one round", format_scanned),
-        Column("change right before it", format_probability),
+        Column("scan (one round)", format_scanned),
+        Column("probability of the change before it", format_probability),
     ]
     numbers = range(len(search.candidates))
     rows = [
-        at
-        for at in numbers
-        if format_compared(at) or format_scanned(at) or at in search.unknown or shares.get(at, 0.0) >= 0.005
+        number
+        for number in numbers
+        if format_compared(number)
+        or format_scanned(number)
+        or number in search.unknown
+        or shares.get(number, 0.0) >= 0.005
     ]
     yield tabulate("Candidates", columns, rows[:_ROWS], where=FILES, noun="candidate")
-    if left := len(numbers) - len(rows[:_ROWS]):
-        yield Text(f"{left} more candidates are not listed.", where=FILES)
+    if omitted_count := len(numbers) - len(rows[:_ROWS]):
+        yield Text(f"{omitted_count} more candidates are not listed.", where=FILES)

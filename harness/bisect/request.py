@@ -29,13 +29,13 @@ class BisectRequest:
     """A cell, and the two ends (`good` and `bad`) between which releases or the versions of one package are searched.
 
     The ends are values of -e, or, with a `repository`, revisions. If they are empty, they come from the claim of the
-    issue, or from the catalog. With `fix`, the search is for the change back to good. `of` is the name of the quantity.
+    issue, or from the catalog. With `fix`, the search is for the fix. `of` is the name of the quantity.
     A scan continues up to the environment `through`, to find further changes. `budget` is in seconds of launches. If a
     plain script is measured, `script` contains its path, files and arguments as they are passed to `harness bisect`.
     Fields without an `Option` share the option of `Request`, or have none.
     """
 
-    scenario: Annotated[str, Option("The scenario to measure, if no issue is passed.", ("-s", "--scenario"))] = ""
+    scenario: Annotated[str, Option("The scenario to measure if no issue is passed.", ("-s", "--scenario"))] = ""
     axes: Annotated[
         Mapping[str, str],
         Option("One value for each axis that has several values.", ("-a", "--axis"), read_cell_axes),
@@ -45,18 +45,18 @@ class BisectRequest:
     script: Sequence[str] = ()
     through: str = ""
     good: Annotated[
-        str, Option("An environment before the change, or with --repository a commit.", metavar="ENVIRONMENT")
+        str, Option("An environment before the change. With --repository: a commit.", metavar="ENVIRONMENT")
     ] = ""
     bad: Annotated[
-        str, Option("An environment after the change, or with --repository a commit.", metavar="ENVIRONMENT")
+        str, Option("An environment after the change. With --repository: a commit.", metavar="ENVIRONMENT")
     ] = ""
     fix: Annotated[bool, Option("Search for the release that fixed the regression.", ("--find-fix",))] = False
     package: Annotated[
         str,
         Option(
-            "Search the versions of this package; the versions of all other packages stay the same. Packages: "
+            "Search the versions of this package. The versions of all other packages stay the same. Examples: "
             "tensorflow (patch releases and release candidates), tf-nightly, tf-nightly-cpu, keras, keras-nightly, "
-            "numpy or another.",
+            "numpy.",
             metavar="NAME",
         ),
     ] = ""
@@ -71,7 +71,7 @@ class BisectRequest:
     environment: Annotated[
         str,
         Option(
-            "With --repository: the environment in which the package is replaced. Default: the newest.",
+            "With --repository: the environment in which the package is replaced. Default: the newest one.",
             ("-e", "--environment"),
             metavar="NAME",
         ),

@@ -31,7 +31,7 @@ from harness.plan.selection import resolve
 from harness.report import markdown
 from harness.report.blocks import Section
 
-#: The advice if the bad release is the oldest one that can be measured.
+#: The advice if the bad release is the oldest release that can be measured.
 _FIND_FIX = "To find the release with the fix, pass --find-fix."
 
 
@@ -53,7 +53,7 @@ class BisectResult:
 
 
 def bisect(request: BisectRequest, folder: Path, listener: session.Listener, *, wait: bool = False) -> BisectResult:
-    """Continue the search in a folder after its stored steps, and write report.md there, even if it is interrupted.
+    """Continue the search in a folder after its stored steps. Write report.md there, even if the search is interrupted.
 
     Raises EqualEndpointsError and ReversedEndpointsError if a search between the ends makes no sense, and UsageError
     for an invalid request.
@@ -99,7 +99,7 @@ def _find_package(request: BisectRequest) -> str:
     good, bad = request.good, request.bad
     if request.repository and not request.package:
         raise UsageError(
-            "--repository also needs --package, with the package that is in the repository.", "Example: --package keras"
+            "--repository needs --package, the name of the package in the repository.", "Example: --package keras"
         )
     if request.environment and not request.repository:
         raise UsageError(
@@ -125,10 +125,10 @@ def _make_release_search(request: BisectRequest) -> Search:
     resolve(ends, list(environments), "environment")
     versions = {environments[name].tensorflow for name in ends}
     if len({*ends}) == 2 and len(versions) == 1:
-        both = " ".join(f"-e {shlex.quote(environments[name].asked or name)}" for name in ends)
+        options = " ".join(f"-e {shlex.quote(environments[name].asked or name)}" for name in ends)
         raise UsageError(
             f"{ends[0]} and {ends[1]} have the same TensorFlow, {versions.pop()}, so there are no releases to search.",
-            f"Compare them: harness matrix -s {request.scenario} {both}",
+            f"Compare them: harness matrix -s {request.scenario} {options}",
         )
     candidates = list_releases(environments, *ends, *([request.through] if request.through else []))
     texts = [candidate.text for candidate in candidates]
@@ -149,8 +149,8 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
     good, bad = request.good, request.bad
     pins = {text: probe.pins(text) for text in (good, bad)}
     key = ("kept", "candidates")
-    if stored := probe.log.next(key):
-        candidates = [Candidate(**row) for row in stored["value"]]
+    if stored_step := probe.log.next(key):
+        candidates = [Candidate(**row) for row in stored_step["value"]]
     else:
         candidates, notice = find_versions_between(good, bad, package, pins, probe.python(bad))
         if notice:
@@ -163,8 +163,8 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
 
 def _make_commit_search(request: BisectRequest, probe: Probe) -> Search:
     key = ("kept", "commits")
-    if stored := probe.log.next(key):
-        candidates, is_fix = [Candidate(**row) for row in stored["value"]], stored["is_fix"]
+    if stored_step := probe.log.next(key):
+        candidates, is_fix = [Candidate(**row) for row in stored_step["value"]], stored_step["is_fix"]
     else:
         names = [entry.name for entry in load_environments(Project.find()).values() if not entry.gpu_image]
         environment, folder = request.environment or names[-1], Path(request.repository).expanduser()
@@ -183,9 +183,9 @@ def _move_ends(search: Search, request: BisectRequest) -> None:
     numbers = sorted(search.scanned)
     if len(numbers) < 2:
         raise CannotRunHereError("Fewer than two releases have a result, so there are no versions to search.")
-    named = {request.good, request.bad}
-    low = search.low if search.text(search.low) in named else max(numbers[0], search.low)
-    high = search.high if search.text(search.high) in named else min(numbers[-1], search.high)
+    requested_texts = {request.good, request.bad}
+    low = search.low if search.text(search.low) in requested_texts else max(numbers[0], search.low)
+    high = search.high if search.text(search.high) in requested_texts else min(numbers[-1], search.high)
     if low >= high:
         raise CannotRunHereError(f"No release before {search.text(high)} has a result.", _FIND_FIX)
     search.low, search.high = low, high

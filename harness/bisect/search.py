@@ -18,21 +18,23 @@ from harness.model.errors import CannotRunHereError, Exit, HarnessError, UsageEr
 from harness.model.texts import counted, format_number
 
 #: Verifying the ends takes at most this share of the budget that is left after the scan.
-OF_ENDS = 0.5
+ENDS_SHARE = 0.5
 
-#: If the likeliest pair has at least this share of the posterior, it is measured side by side instead of another probe.
-LIKELY = 0.75
+#: If the likeliest pair has at least this share of the posterior, the next measurement compares its two candidates side
+#: by side. Otherwise, the next measurement is a probe.
+LIKELY_SHARE = 0.75
 
-#: A scan (one round of each release) reports a change between two releases from this log ratio on. A change in the
-#: opposite direction of the step splits the search if its size is at least this share of the step.
-LEAST_CHANGE, SPLITS = math.log(1.25), 0.25
+#: A scan (one round of each release) reports changes between two releases of at least the first number, a log ratio.
+#: A change in the opposite direction of the step splits the search if it has at least the second number, a share of
+#: the step.
+LEAST_CHANGE, SPLIT_SHARE = math.log(1.25), 0.25
 
 
 class SearchEnd(StrEnum):
     """The way in which a search ended."""
 
     CONFIRMED = "confirmed"
-    #: One pair has 95 % of the posterior, but was not confirmed side by side.
+    #: One pair has 95 % of the posterior, but the comparison side by side did not confirm it.
     FOUND = "found"
     BUDGET = "budget"
 
@@ -51,8 +53,8 @@ class Search:
 
     If `is_fix`, the older end is the bad one. If `is_ratio`, the scale of the search is the log of the ratio, otherwise
     the difference. `unknown` contains the reasons for candidates that can't be measured. `scanned` contains the values
-    of a scan, relative to its first candidate, and `changes` its large changes. `ends` compares the two ends, and
-    `pair` the likeliest pair, the newer candidate with the older one.
+    of a scan, relative to its first candidate, and `changes` its large changes. `ends` compares the two ends. `pair`
+    compares the newer candidate of the likeliest pair with the older one.
     """
 
     candidates: Sequence[Candidate]
@@ -70,21 +72,21 @@ class Search:
 
     @property
     def is_reversed(self) -> bool:
-        """Return whether it is established that the good end is the worse one."""
+        """Return whether the results establish that the good end is worse than the bad end."""
         return self.ends is not None and self.ends.is_step and (self.ends.step > 0.0) == self.is_fix
 
-    def text(self, at: int) -> str:
+    def text(self, number: int) -> str:
         """Return the value of -e for a candidate."""
-        return self.candidates[at].text
+        return self.candidates[number].text
 
-    def is_end(self, at: int) -> bool:
+    def is_end(self, number: int) -> bool:
         """Return whether a candidate is one of the ends."""
-        return at in (self.low, self.high)
+        return number in (self.low, self.high)
 
     @property
     def posterior(self) -> Posterior | None:
-        """Return the posterior of the step; None before both ends were measured."""
-        numbers = [at for at in range(self.low, self.high + 1) if at not in self.unknown]
+        """Return the posterior of the step; None until both ends have been measured."""
+        numbers = [number for number in range(self.low, self.high + 1) if number not in self.unknown]
         # a difference has no natural scale: use its size
         unit = 1.0 if self.is_ratio or not self.ends else max(abs(self.ends.value), 1e-9)
         try:
@@ -98,16 +100,16 @@ class Search:
         belief = self.posterior
         return belief.likeliest if belief else None
 
-    def measured(self, at: int) -> tuple[float, int] | None:
+    def measured(self, number: int) -> tuple[float, int] | None:
         """Return the mean difference of a candidate from the lower end, and its number of rounds."""
-        values = [entry.value for entry in self.rounds if (entry.fixed, entry.probe) == (self.low, at)]
+        values = [entry.value for entry in self.rounds if (entry.fixed, entry.probe) == (self.low, number)]
         return (sum(values) / len(values), len(values)) if values else None
 
     @property
     def least_change(self) -> float:
         """Return the smallest change of a scan that is reported, on the scale of the search."""
         values = self.scanned.values()
-        return LEAST_CHANGE if self.is_ratio or not values else SPLITS * (max(values) - min(values))
+        return LEAST_CHANGE if self.is_ratio or not values else SPLIT_SHARE * (max(values) - min(values))
 
     def format_value(self, value: float) -> str:
         """Format a difference on the scale of the search: `×17.2`, or `+1,200 bytes per call`."""
@@ -122,7 +124,7 @@ class Search:
 
 
 class EqualEndpointsError(HarnessError):
-    """The ends are equal, or it is unclear whether they differ. Without advice, more rounds may decide it."""
+    """The ends are equal, or it is unclear whether they differ. If `advice` is empty, more rounds may decide."""
 
     exit = Exit.NOTHING_SELECTED
 
@@ -140,25 +142,25 @@ class Looks:
     def __init__(self, kind: str, texts: tuple[str, str]) -> None:
         self.result: LookResult | None = None
         self._kind, self._texts = kind, texts
-        self._left = [last - first for first, last in pairwise((0, *LOOKS))]
+        self._round_counts = [last - first for first, last in pairwise((0, *LOOKS))]
         self._run: ProbeRun | None = None
 
     @property
     def more(self) -> int:
         """Return the number of rounds for the next look; 0 if the answer is clear, or no look is left."""
         is_clear = self.result is not None and self.result.is_clear
-        return self._left[0] if self._left and not is_clear else 0
+        return self._round_counts[0] if self._round_counts and not is_clear else 0
 
     def seconds(self, probe: Probe) -> float:
         """Return the estimated time of the next look in seconds."""
         return probe.estimated(len(self._texts), self.more, with_control=True)
 
     def look(self, probe: Probe) -> ProbeRun:
-        """Measure the rounds of the next look, and compare all rounds. Returns the new rounds."""
-        new = probe.measure(self._kind, self._texts, self._left.pop(0), with_control=True)
-        self._run = new.after(self._run) if self._run else new
+        """Measure the rounds of the next look, and compare all rounds so far. Return the new rounds."""
+        new_run = probe.measure(self._kind, self._texts, self._round_counts.pop(0), with_control=True)
+        self._run = new_run.after(self._run) if self._run else new_run
         self.result = self._run.compare(self._texts[1], self._texts[0])
-        return new
+        return new_run
 
 
 def scan(search: Search, probe: Probe) -> None:
@@ -166,15 +168,15 @@ def scan(search: Search, probe: Probe) -> None:
     texts = [candidate.text for candidate in search.candidates]
     probe.say(f"Scan: one round with {len(texts)} releases.")
     run = probe.measure("scan", texts, 1)
-    for at, text in enumerate(texts):
+    for number, text in enumerate(texts):
         if reason := run.why_not(text):
-            _skip(search, at, reason, probe)
-    numbers = [at for at in range(len(texts)) if at not in search.unknown]
+            _skip_candidate(search, number, reason, probe)
+    numbers = [number for number in range(len(texts)) if number not in search.unknown]
     if not numbers:
         raise CannotRunHereError("No release has a result.", "For the reasons, see the report.md of the run.")
-    for at in numbers:
-        if values := run.differences(texts[at], texts[numbers[0]]):
-            search.scanned[at] = values[0]
+    for number in numbers:
+        if values := run.differences(texts[number], texts[numbers[0]]):
+            search.scanned[number] = values[0]
     steps = {(a, b): search.scanned[b] - search.scanned[a] for a, b in pairwise(search.scanned)}
     search.changes = [
         FoundChange(pair, step) for pair, step in steps.items() if step and abs(step) >= search.least_change
@@ -187,13 +189,13 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
     `budget` is in seconds of launches. Before any probe, raises EqualEndpointsError and ReversedEndpointsError with the
     measured values. Raises CannotRunHereError if an end can't be measured.
     """
-    for at, candidate in enumerate(search.candidates):
-        if candidate.unknown and at not in search.unknown and not search.is_end(at):
-            _skip(search, at, candidate.unknown, probe)
-    ends = _verify(search, budget, probe)
-    if _split(search, probe):
-        ends = _verify(search, budget, probe)
-    _use_scan(search)
+    for number, candidate in enumerate(search.candidates):
+        if candidate.unknown and number not in search.unknown and not search.is_end(number):
+            _skip_candidate(search, number, candidate.unknown, probe)
+    ends = _verify_ends(search, budget, probe)
+    if _split_search(search, probe):
+        ends = _verify_ends(search, budget, probe)
+    _add_scan_rounds(search)
     looks = {(search.low, search.high): ends}
     while search.ended is None:
         belief = search.posterior
@@ -202,74 +204,77 @@ def narrow(search: Search, budget: float, probe: Probe) -> None:
                 "No round has results of both --good and --bad.", "For the reasons, see the reports of the runs."
             )
         pair = belief.likeliest
-        look = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
-        search.pair = look.result
-        if belief.share >= LIKELY and look.more:
-            _look(search, pair, look, budget, probe)
+        pair_looks = looks.setdefault(pair, Looks("pair", (search.text(pair[0]), search.text(pair[1]))))
+        search.pair = pair_looks.result
+        if belief.share >= LIKELY_SHARE and pair_looks.more:
+            _measure_pair(search, pair, pair_looks, budget, probe)
         elif belief.is_found:
             search.ended = SearchEnd.CONFIRMED if _is_in_direction(search.pair, search.ends) else SearchEnd.FOUND
         else:
-            _probe(search, belief, budget, probe)
+            _measure_probe(search, belief, budget, probe)
 
 
-def _look(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
-    """Measure a pair side by side until its next look, unless a candidate can't be built."""
-    if _is_over(search, budget, looks.seconds(probe), probe) or not all(_is_built(search, at, probe) for at in pair):
+def _measure_pair(search: Search, pair: tuple[int, int], looks: Looks, budget: float, probe: Probe) -> None:
+    """Measure a pair side by side for one look, unless a candidate can't be built."""
+    if _exceeds_budget(search, budget, looks.seconds(probe), probe):
+        return
+    if not all(_is_built(search, number, probe) for number in pair):
         return
     probe.say(f"Side by side: {search.text(pair[0])} and {search.text(pair[1])}, {counted(looks.more, 'round')}.")
     _add_rounds(search, pair, looks.look(probe), probe)
 
 
-def _probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
+def _measure_probe(search: Search, belief: Posterior, budget: float, probe: Probe) -> None:
     """Measure the candidate that is most useful to measure, unless it can't be built."""
-    (at,), rounds = belief.next_probes(), belief.rounds()
-    if _is_over(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, at, probe):
+    (probe_number,), rounds = belief.next_probes(), belief.rounds()
+    if _exceeds_budget(search, budget, probe.estimated(2, rounds), probe) or not _is_built(search, probe_number, probe):
         return
-    left = sum(share > 0.01 for share in belief.shares)
-    probe.say(f"Probe: {search.text(at)}, {counted(rounds, 'round')}. The change is at one of {left} places.")
+    place_count = sum(share > 0.01 for share in belief.shares)
+    text = search.text(probe_number)
+    probe.say(f"Probe: {text}, {counted(rounds, 'round')}. The change is at one of {place_count} places.")
     for value in (0.0, belief.step) if probe.is_parallel else ():
-        guess = replace(search, rounds=[*search.rounds, Round(search.low, at, value)]).posterior
+        guess = replace(search, rounds=[*search.rounds, Round(search.low, probe_number, value)]).posterior
         if guess and not guess.is_found:
             probe.build_ahead([search.text(number) for number in guess.next_probes()])
-    texts = [search.text(search.low), search.text(at)]
-    _add_rounds(search, (search.low, at), probe.measure("probe", texts, rounds), probe)
+    texts = [search.text(search.low), search.text(probe_number)]
+    _add_rounds(search, (search.low, probe_number), probe.measure("probe", texts, rounds), probe)
 
 
-def _is_built(search: Search, at: int, probe: Probe) -> bool:
+def _is_built(search: Search, number: int, probe: Probe) -> bool:
     """Build a candidate. If that isn't possible, skip it and return False."""
-    reason = "" if search.is_end(at) else probe.why_not(search.text(at))
+    reason = "" if search.is_end(number) else probe.why_not(search.text(number))
     if reason:
-        _skip(search, at, reason, probe)
+        _skip_candidate(search, number, reason, probe)
     return not reason
 
 
 def _add_rounds(search: Search, pair: tuple[int, int], run: ProbeRun, probe: Probe) -> None:
     """Add the rounds of two candidates. A candidate without a value is skipped, unless it is an end."""
-    for at in pair:
-        if reason := run.why_not(search.text(at)):
-            if search.is_end(at):
+    for number in pair:
+        if reason := run.why_not(search.text(number)):
+            if search.is_end(number):
                 raise CannotRunHereError(
-                    f"{search.text(at)} cannot be measured: {reason}.",
+                    f"{search.text(number)} cannot be measured: {reason}.",
                     "Pass a different version or commit to --good or --bad.",
                 )
-            _skip(search, at, reason, probe)
+            _skip_candidate(search, number, reason, probe)
             return
     search.rounds += [Round(*pair, value) for value in run.differences(search.text(pair[1]), search.text(pair[0]))]
 
 
-def _skip(search: Search, at: int, reason: str, probe: Probe) -> None:
-    search.unknown[at] = reason
-    probe.say(f"{search.text(at)} is skipped: {reason}.")
+def _skip_candidate(search: Search, number: int, reason: str, probe: Probe) -> None:
+    search.unknown[number] = reason
+    probe.say(f"{search.text(number)} is skipped: {reason}.")
 
 
-def _is_over(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
+def _exceeds_budget(search: Search, budget: float, seconds: float, probe: Probe) -> bool:
     if probe.spent + seconds <= budget:
         return False
     search.ended = SearchEnd.BUDGET
     return True
 
 
-def _verify(search: Search, budget: float, probe: Probe) -> Looks:
+def _verify_ends(search: Search, budget: float, probe: Probe) -> Looks:
     """Measure the ends until it is clear that they differ. Raises EqualEndpointsError and ReversedEndpointsError."""
     first, last = search.text(search.low), search.text(search.high)
     for text in (first, last):
@@ -278,8 +283,8 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
                 f"{text} cannot be measured: {reason}.", "Pass a different version or commit to --good or --bad."
             )
     looks = Looks("ends", (first, last))
-    most = probe.spent + OF_ENDS * (budget - probe.spent)
-    while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > most):
+    spent_limit = probe.spent + ENDS_SHARE * (budget - probe.spent)
+    while looks.more and not (looks.result and probe.spent + looks.seconds(probe) > spent_limit):
         probe.say(f"Verifying that {first} and {last} differ: {counted(looks.more, 'round')}.")
         _add_rounds(search, (search.low, search.high), looks.look(probe), probe)
     ends = looks.result
@@ -287,43 +292,43 @@ def _verify(search: Search, budget: float, probe: Probe) -> Looks:
         raise CannotRunHereError(f"No round has results of both {first} and {last}.", "See the report.md of the run.")
     search.ends = ends
     good, bad = (last, first) if search.is_fix else (first, last)
-    scanned = f" Changes between them in the scan of one round: {search.format_changes(search.changes)}."
-    numbers = f"{ends.clause}.{scanned if search.changes else ''}"
+    scan_note = f" Changes between them in the scan of one round: {search.format_changes(search.changes)}."
+    clause = f"{ends.clause}.{scan_note if search.changes else ''}"
     if not ends.is_step:
         raise EqualEndpointsError(
-            f"{good} and {bad} {ends.relation}: {numbers}",
+            f"{good} and {bad} {ends.relation}: {clause}",
             "" if looks.more else "Pass different versions or commits to --good and --bad.",
         )
     if search.is_reversed:
         raise ReversedEndpointsError(
-            f"{bad} is not worse than {good}: {numbers}",
+            f"{bad} is not worse than {good}: {clause}",
             f"If you swapped the ends, pass --good {bad} --bad {good}.",
         )
     return looks
 
 
 def _is_in_direction(pair: LookResult | None, ends: LookResult | None) -> bool:
-    """Return whether it is established that a pair differs in the same direction as the ends."""
+    """Return whether the results establish that a pair differs in the same direction as the ends."""
     return bool(pair and ends and pair.is_step and (pair.step > 0.0) == (ends.step > 0.0))
 
 
-def _split(search: Search, probe: Probe) -> bool:
+def _split_search(search: Search, probe: Probe) -> bool:
     """If the scan has a large opposite change, move the ends to the part with the largest change, and return True."""
-    inside = [at for at in sorted(search.scanned) if search.low <= at <= search.high]
-    if len(inside) < 3:
+    numbers = [number for number in sorted(search.scanned) if search.low <= number <= search.high]
+    if len(numbers) < 3:
         return False
-    step = search.scanned[inside[-1]] - search.scanned[inside[0]]
-    sign, enough = (1.0 if step > 0.0 else -1.0), max(search.least_change, SPLITS * abs(step))
-    changes = {at: sign * (search.scanned[at] - search.scanned[before]) for before, at in pairwise(inside)}
-    parts = [[inside[0]]]
-    for at, change in changes.items():
-        if change < -enough:
+    step = search.scanned[numbers[-1]] - search.scanned[numbers[0]]
+    sign, threshold = (1.0 if step > 0.0 else -1.0), max(search.least_change, SPLIT_SHARE * abs(step))
+    changes = {number: sign * (search.scanned[number] - search.scanned[before]) for before, number in pairwise(numbers)}
+    parts = [[numbers[0]]]
+    for number, change in changes.items():
+        if change < -threshold:
             parts.append([])
-        parts[-1].append(at)
+        parts[-1].append(number)
     if len(parts) == 1:
         return False
-    best = max(parts, key=lambda part: max((changes[at] for at in part[1:]), default=0.0))
-    search.low, search.high = best[0], best[-1]
+    best_part = max(parts, key=lambda part: max((changes[number] for number in part[1:]), default=0.0))
+    search.low, search.high = best_part[0], best_part[-1]
     probe.say(
         f"The releases become both slower and faster. The search is limited to the largest change, between "
         f"{search.text(search.low)} and {search.text(search.high)}."
@@ -331,8 +336,10 @@ def _split(search: Search, probe: Probe) -> bool:
     return True
 
 
-def _use_scan(search: Search) -> None:
+def _add_scan_rounds(search: Search) -> None:
     """Use the rounds of the scan for the posterior."""
     values = search.scanned
-    inside = [at for at in values if search.low < at <= search.high] if search.low in values else []
-    search.rounds += [Round(search.low, at, values[at] - values[search.low], is_scan=True) for at in inside]
+    numbers = [number for number in values if search.low < number <= search.high] if search.low in values else []
+    search.rounds += [
+        Round(search.low, number, values[number] - values[search.low], is_scan=True) for number in numbers
+    ]

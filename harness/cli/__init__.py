@@ -1,6 +1,6 @@
 """The command line. A module per command parses the options, calls `harness.session`, and prints the result.
 
-Commands must start fast. So the modules of `session` are imported at their first use, and not for `--help`.
+Commands must start fast. So the modules of `session` are imported at their first use, not for `--help`.
 """
 
 import errno
@@ -19,7 +19,8 @@ from harness.cli import advice, completion
 from harness.cli.messages import NO_WRITE, handle_signals, say, say_defect, say_not_written, say_problems
 from harness.model.errors import Exit, FileError, HarnessError
 
-#: The commands in the order of help. Each is a module here, with a function of the same name, or with a group `app`.
+#: The commands, in the order in which help lists them. Each has a module in this package, with a function of the same
+#: name or a group `app`.
 COMMANDS = (
     "matrix",
     "run",
@@ -49,11 +50,11 @@ class _Commands(advice.CommandGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command with this name, or None."""
-        return _command(cmd_name) if cmd_name in COMMANDS else None
+        return _load_command(cmd_name) if cmd_name in COMMANDS else None
 
 
 @cache
-def _command(name: str) -> Any:
+def _load_command(name: str) -> Any:
     module = import_module(f"{__name__}.{name}")
     parent = typer.Typer(rich_markup_mode=None)
     if hasattr(module, "app"):
@@ -76,24 +77,24 @@ app = typer.Typer(
 )
 
 
-def _show_version(requested: bool) -> None:
+def _show_version(is_requested: bool) -> None:
     """Print the versions and facts about this machine for a bug report. This opens no network connection."""
-    if not requested:
+    if not is_requested:
         return
     from harness.machine import host  # noqa: PLC0415 - only --version needs it here
 
-    here = host.read_facts()
-    where = "installed" if package_data.IS_INSTALLED else "a checkout"
-    typer.echo(f"harness {__version__} ({where}: {package_data.FOLDER})")
-    typer.echo(f"Python {here['harness_python']}, {here['kernel']}, {here['system']}")
-    typer.echo(f"{here['cpu']}; CPUs: {here['cores']}; memory: {here['memory_bytes'] / 1e9:.0f} GB")
+    facts = host.read_facts()
+    installation = "installed" if package_data.IS_INSTALLED else "a checkout"
+    typer.echo(f"harness {__version__} ({installation}: {package_data.FOLDER})")
+    typer.echo(f"Python {facts['harness_python']}, {facts['kernel']}, {facts['system']}")
+    typer.echo(f"{facts['cpu']}; CPUs: {facts['cores']}; memory: {facts['memory_bytes'] / 1e9:.0f} GB")
     raise typer.Exit
 
 
 @app.callback()
 def harness(
     _version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show version and machine.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and the machine.")
     ] = False,
 ) -> None:
     """Measure one piece of TensorFlow work across TensorFlow releases."""
@@ -108,7 +109,7 @@ def main() -> None:
     if line is not None:
         from harness.cli.completion_server import complete_line  # noqa: PLC0415 - see there
 
-        # without a buffer, so that nothing is left to write at exit if the reader has ended
+        # unbuffered, so that no output is pending at exit if the reader has ended
         with suppress(BrokenPipeError):
             os.write(sys.stdout.fileno(), f"{complete_line(app, line)}\n".encode())
         return
@@ -139,8 +140,8 @@ def main() -> None:
             say_not_written(error)
             sys.exit(Exit.CANNOT_RUN_HERE)
         if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
-            shown = str(error.filename)[:60]
-            say(f"harness: Invalid path {shown!r}…: expected at most 255 bytes per name, and 4,095 in total.")
+            path_start = str(error.filename)[:60]
+            say(f"harness: Invalid path {path_start!r}…: expected at most 255 bytes per name, and 4,095 in total.")
             sys.exit(Exit.USAGE)
         say_defect(error)
         sys.exit(Exit.DEFECT)

@@ -36,7 +36,7 @@ _WORDS = {
 #: If a command has more options than this, help lists them under headings.
 _MANY = 10
 
-#: The metavar that typer shows for an option without one.
+#: The type that typer shows for an option without a metavar.
 _TYPE = re.compile(r" <(?:str|int|path|file|directory|list\[\w+\])>$")
 
 
@@ -52,7 +52,7 @@ class _WithExamples:
                     formatter.write(f"{'':{formatter.current_indent}}{line}\n")
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """Parse the arguments. For shell completion, values stay texts."""
+        """Parse the arguments. For shell completion, don't convert the values."""
         if not ctx.resilient_parsing:
             return super().parse_args(ctx, args)  # type: ignore[misc]
         from harness.cli.completion_server import read_as_typed  # noqa: PLC0415 - see there
@@ -61,43 +61,43 @@ class _WithExamples:
 
 
 class CommandGroup(_WithExamples, TyperGroup):
-    """A group of commands. Its error for an unknown command suggests the right one."""
+    """A group of commands whose error for an unknown command suggests the right command."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Return the command that the first argument names. Raises UsageError for an unknown command.
 
         `help COMMAND` means `COMMAND --help`, and `repro script.py` means `run script.py`.
         """
-        typed = args[0]
-        if typed == "help":
+        name = args[0]
+        if name == "help":
             if not args[1:]:
                 print(ctx.get_help())
                 ctx.exit()
             args = [*args[1:], "--help"]
-            typed = args[0]
+            name = args[0]
         if (
             ctx.parent is None
-            and typed == "repro"
+            and name == "repro"
             and any(argument.endswith((".py", ".ipynb")) for argument in args[1:])
         ):
             return super().resolve_command(ctx, ["run", *args[1:]])
-        if self.get_command(ctx, typed) is not None or typed.startswith("-"):
+        if self.get_command(ctx, name) is not None or name.startswith("-"):
             return super().resolve_command(ctx, args)
-        if ctx.parent is None and typed in _WORDS:
-            meant = f" Use: harness {_WORDS[typed]}"
+        if ctx.parent is None and name in _WORDS:
+            suggestion = f" Use: harness {_WORDS[name]}"
         else:
-            near = find_nearest(typed, self.list_commands(ctx))
-            meant = f" Did you mean {near}?" if near else ""
-        raise UsageError(f"Unknown command: {typed!r}.{meant}", f"To list all commands: {ctx.command_path} --help")
+            nearest_name = find_nearest(name, self.list_commands(ctx))
+            suggestion = f" Did you mean {nearest_name}?" if nearest_name else ""
+        raise UsageError(f"Unknown command: {name!r}.{suggestion}", f"To list all commands: {ctx.command_path} --help")
 
 
 class Command(_WithExamples, TyperCommand):
-    """A command. Its error for an unexpected argument suggests the option for it."""
+    """A command whose error for an unexpected argument suggests the right option."""
 
     allow_extra_args = True
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write the arguments and options, under the headings of their panels if there are many."""
+        """Write the arguments and options. If there are many, write them under the headings of their panels."""
         for heading, rows in self.list_options(ctx).items():
             with formatter.section(heading):
                 formatter.write_dl(rows)
@@ -105,28 +105,28 @@ class Command(_WithExamples, TyperCommand):
     def list_options(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """Return the names and help texts of arguments and options, by heading.
 
-        An option that has the same flag as an option of a request also has its metavar and its panel, unless the
-        command sets them.
+        If an option has the same flag as an option of a request, it also has that option's metavar and panel, unless
+        the command sets them.
         """
         from harness.session.request import OptionPanel, Request, options  # noqa: PLC0415 - only help needs it
 
         params: list[Any] = self.get_params(ctx)
         records = [(param, record) for param in params if (record := param.get_help_record(ctx))]
         by_flag = {flag: field.option for field in options(Request).values() for flag in field.flags}
-        listed: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *OptionPanel, "Options")}
+        entries: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *OptionPanel, "Options")}
         for param, (name, text) in records:
             if param.param_type_name == "argument":
-                listed["Arguments"].append((_TYPE.sub("", name), text))
+                entries["Arguments"].append((_TYPE.sub("", name), text))
                 continue
             option = by_flag.get(param.opts[-1])
             panel = param.rich_help_panel or (option.panel if option else "")
             value = (option.metavar if option else "") or param.name.upper()
-            listed[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), text))
-        return {heading: rows for heading, rows in listed.items() if rows}
+            entries[panel if panel and len(records) > _MANY else "Options"].append((_TYPE.sub(f" {value}", name), text))
+        return {heading: rows for heading, rows in entries.items() if rows}
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError for unexpected arguments, with the option that fits."""
-        rest: list[str] = super().parse_args(ctx, args)
+        """Parse the arguments. For an unexpected argument, raises UsageError with the right option."""
+        remaining: list[str] = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
@@ -135,7 +135,7 @@ class Command(_WithExamples, TyperCommand):
                 if {"-e", "-s"} <= flags
                 else f"To list the options: {ctx.command_path} --help",
             )
-        return rest
+        return remaining
 
 
 def _suggest_option(name: str) -> str:

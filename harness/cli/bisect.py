@@ -20,17 +20,17 @@ from harness.model.texts import remove_password
 def _make_script_request(
     request: BisectRequest, path: Path, arguments: Sequence[str], files: Sequence[Path]
 ) -> BisectRequest:
-    """Return the request for a plain script. It measures the marked steps, or else the time without imports."""
+    """Return the request for a plain script. It measures marked steps, or without marks the time without imports."""
     from harness.session import scripts  # noqa: PLC0415
 
     if request.scenario:
         raise UsageError(f"{path} and -s {request.scenario} are two scenarios.", "Pass only one of them.")
-    written, quantity, sentences = scripts.make_measured_scenario(path, arguments=arguments, files=files)
+    scenario_path, quantity, sentences = scripts.make_measured_scenario(path, arguments=arguments, files=files)
     for sentence in sentences:
         say(sentence)
-    words = [str(path), *(word for file in files for word in ("--with", str(file)))]
-    words += ["--", *arguments] if arguments else []
-    return replace(request, scenario=str(written), of=quantity, script=[*map(remove_password, words)])
+    script_arguments = [str(path), *(word for file in files for word in ("--with", str(file)))]
+    script_arguments += ["--", *arguments] if arguments else []
+    return replace(request, scenario=str(scenario_path), of=quantity, script=[*map(remove_password, script_arguments)])
 
 
 @options.of(BisectRequest)
@@ -41,7 +41,7 @@ def bisect(
     issue: Annotated[
         str,
         typer.Argument(
-            metavar="[ISSUE]", help="An issue with a claim in a scenario, such as T#67033, or a plain script."
+            metavar="[ISSUE]", help="An issue about which a scenario has a claim, such as T#67033, or a plain script."
         ),
     ] = "",
     arguments: Annotated[
@@ -51,7 +51,9 @@ def bisect(
         list[Path] | None,
         typer.Option("--with", metavar="PATH", help="Copy this file or folder next to the plain script."),
     ] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Continue the search in this folder.")] = None,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Resume the search that is stored in this folder.")
+    ] = None,
     wait: options.Wait = False,
 ) -> None:
     """Find the release or wheel in which a scenario became slower."""
@@ -62,13 +64,13 @@ def bisect(
     from harness.report import terminal  # noqa: PLC0415
 
     if resume:
-        passed = options.find_passed_names(context)
-        if set(passed) - {"resume", "budget", "wait"}:
+        passed_names = options.find_passed_names(context)
+        if set(passed_names) - {"resume", "budget", "wait"}:
             raise UsageError(
                 "--resume continues the search with its original options.", "Only --budget can be changed."
             )
         folder = resume
-        request = read_request(folder, request.budget if "budget" in passed else None)
+        request = read_request(folder, request.budget if "budget" in passed_names else None)
     else:
         command = ["harness", *map(remove_password, sys.argv[1:])]
         if issue.endswith((".py", ".ipynb")):
@@ -84,8 +86,8 @@ def bisect(
             )
         request = resolve_ends(complete(replace(request, issue=issue, command=command)))
         folder = create_folder(request)
-    again = f"harness bisect --resume {shlex.quote(str(folder))}"
-    with handle_signals(lambda count: f"Stopping. To resume: {again}" if count == 1 else ""):
+    resume_command = f"harness bisect --resume {shlex.quote(str(folder))}"
+    with handle_signals(lambda count: f"Stopping. To resume: {resume_command}" if count == 1 else ""):
         result = run.bisect(request, folder, ProgressPrinter(), wait=wait)
     terminal.show(result.sections)
     say(f"Report: {folder / 'report.md'}")

@@ -24,10 +24,11 @@ def bundle(
         ),
     ] = "tensorflow",
     scenarios: Annotated[
-        list[str] | None, options.make_option("scenarios", help="The scenario of the one or two cells to bundle.")
+        list[str] | None, options.make_option("scenarios", help="The scenario of the cells to bundle (one or two).")
     ] = None,
     environments: Annotated[
-        list[str] | None, options.make_option("environments", help="The environment of the one or two cells to bundle.")
+        list[str] | None,
+        options.make_option("environments", help="The environment of the cells to bundle (one or two)."),
     ] = None,
     axes: Annotated[list[str] | None, options.make_option("axes")] = None,
 ) -> None:

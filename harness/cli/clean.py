@@ -20,40 +20,40 @@ def clean(
         str, typer.Argument(help="A run's id or folder. Default: every run.", autocompletion=completion.complete_runs)
     ] = "",
     caches: Annotated[
-        bool, typer.Option("--caches", help="Also remove the GPU code that drivers compiled during any run.")
+        bool, typer.Option("--caches", help="Also remove the cached GPU code that drivers compiled during runs.")
     ] = False,
 ) -> None:
     """Remove leftovers of a killed run from this machine.
 
     Leftovers are containers, temporary folders and GPU clock locks. Runs that are in progress aren't touched.
     """
-    removed, kept = [], []
-    identity = Path(run).resolve().name if run else ""
+    removals, kept_caches = [], []
+    run_id = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
-    with hold_run_lock(identity) if identity else hold_machine():
+    with hold_run_lock(run_id) if run_id else hold_machine():
         for backend in registry.open_all(Project.find().root):
             try:
-                removed.append(f"{backend.clean(identity)} {backend.leftovers}")
+                removals.append(f"{backend.clean(run_id)} {backend.leftovers}")
                 if caches and backend.caches():
-                    removed.append(f"{backend.clean_caches()} caches of compiled GPU code")
-                kept += backend.caches()
+                    removals.append(f"{backend.clean_caches()} caches of compiled GPU code")
+                kept_caches += backend.caches()
             except CannotRunHereError as error:
-                removed.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
-        *most, last = removed
-        typer.echo(f"Removed {', '.join(most)} and {last}." if most else f"Removed {last}.")
+                removals.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
+        *first_parts, last_part = removals
+        typer.echo(f"Removed {', '.join(first_parts)} and {last_part}." if first_parts else f"Removed {last_part}.")
         if run:
-            _discard(Path(run))
-        unlocked = 0 if run else clocks.unlock()
-    if unlocked:
-        typer.echo(f"Unlocked the clocks of {counted(unlocked, 'GPU')}.")
-    if kept:
+            _discard_run(Path(run))
+        unlocked_count = 0 if run else clocks.unlock()
+    if unlocked_count:
+        typer.echo(f"Unlocked the clocks of {counted(unlocked_count, 'GPU')}.")
+    if kept_caches:
         typer.echo(
-            f"Kept {counted(len(kept), 'cache')} of compiled GPU code (such as {kept[0]}). To remove compiled GPU code "
-            "too, pass --caches."
+            f"Kept {counted(len(kept_caches), 'cache')} of compiled GPU code (such as {kept_caches[0]}). To remove "
+            "compiled GPU code too, pass --caches."
         )
 
 
-def _discard(folder: Path) -> None:
+def _discard_run(folder: Path) -> None:
     """Remove the folder of a run that was killed before its first launch."""
     if RunFolder.is_unbegun(folder) and RunFolder(folder).discard():
         typer.echo(f"Removed {folder}: its run was killed before it launched anything.")

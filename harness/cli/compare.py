@@ -1,4 +1,4 @@
-"""`harness compare`: which cells changed from one run to another."""
+"""`harness compare`: shows which cells changed from one run to another."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,7 +20,7 @@ def compare(
         Path | None,
         typer.Argument(
             metavar="RUN_A",
-            help="The folder of a run, under results/. Default: the newest two runs.",
+            help="The folder of the first run, under results/. Default: compare the newest two runs.",
             show_default=False,
             autocompletion=completion.complete_runs,
         ),
@@ -36,7 +36,7 @@ def compare(
     ] = None,
     fail_on: Annotated[
         options.FailOn | None,
-        typer.Option("--fail-on", help="Exit with 5 if a cell of RUN_B is slower, and with 1 if one failed."),
+        typer.Option("--fail-on", help="Exit with 5 if a cell is slower in RUN_B, and with 1 if a cell failed there."),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON on stdout.")] = False,
 ) -> None:

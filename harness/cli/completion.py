@@ -63,19 +63,19 @@ def completion(shell: Annotated[Shell, typer.Argument(help="The shell.")]) -> No
 
 
 def complete_environments(incomplete: str) -> list[tuple[str, str]]:
-    """Return completions for the name of an environment, or for the packages of the environment after a plus."""
-    before, plus, _ = incomplete.rpartition("+")
+    """Return completions for the name of an environment, or after a plus for the packages of the environment."""
+    prefix, plus, _ = incomplete.rpartition("+")
     if plus:
-        base = before.rpartition(",")[2].partition("+")[0]
-        return [(f"{before}+{name}==", version) for name, version in session.names.list_packages(base).items()]
+        base = prefix.rpartition(",")[2].partition("+")[0]
+        return [(f"{prefix}+{name}==", version) for name, version in session.names.list_packages(base).items()]
     return _complete_last_name(incomplete, session.names.list_environments())
 
 
 def complete_scenarios(incomplete: str) -> list[tuple[str, str]]:
     """Return completions for the name of a scenario, or for a Python file if the word is a path."""
-    before, comma, begun = incomplete.rpartition(",")
-    if "/" in begun:
-        return [(before + comma + path, "") for path in _list_paths(begun) if path.endswith(("/", ".py"))]
+    prefix, comma, partial_name = incomplete.rpartition(",")
+    if "/" in partial_name:
+        return [(prefix + comma + path, "") for path in _list_paths(partial_name) if path.endswith(("/", ".py"))]
     return _complete_last_name(incomplete, dict.fromkeys(session.names.list_scenarios(), ""))
 
 
@@ -95,15 +95,19 @@ def complete_families() -> list[str]:
 
 
 def complete_axes(context: typer.Context, incomplete: str) -> list[tuple[str, str]]:
-    """Return `AXIS=` for each axis of the scenarios on the command line (or of all), and after `=`, its values."""
+    """Return `AXIS=` for each axis, or after `=` the values of the axis.
+
+    The axes are from the scenarios on the command line, or without them from all scenarios.
+    """
     from harness.session.request import split_names  # noqa: PLC0415 - only this completion needs it
 
-    typed = split_names(context.params.get("scenarios") or (), "-s")
-    values = session.names.list_axes(typed, context.params.get("suite") or "")
-    axis, equals, begun = incomplete.partition("=")
-    if not equals:
+    scenario_names = split_names(context.params.get("scenarios") or (), "-s")
+    values = session.names.list_axes(scenario_names, context.params.get("suite") or "")
+    axis, separator, partial = incomplete.partition("=")
+    if not separator:
         return [(f"{name}=", ", ".join(values[name])) for name in values]
-    return [(f"{axis}={value}", "") for value, _ in _complete_last_name(begun, dict.fromkeys(values.get(axis, ()), ""))]
+    completions = _complete_last_name(partial, dict.fromkeys(values.get(axis, ()), ""))
+    return [(f"{axis}={value}", "") for value, _ in completions]
 
 
 def complete_history_formats() -> list[str]:
@@ -115,23 +119,23 @@ def complete_history_formats() -> list[str]:
 
 def _complete_last_name(incomplete: str, help_texts: Mapping[str, str]) -> list[tuple[str, str]]:
     """Return completions with help for the last name in `one,other`, without the names that are already in it."""
-    before, comma, _ = incomplete.rpartition(",")
-    return [(before + comma + name, about) for name, about in help_texts.items() if name not in before.split(",")]
+    earlier, comma, _ = incomplete.rpartition(",")
+    return [(earlier + comma + name, text) for name, text in help_texts.items() if name not in earlier.split(",")]
 
 
 def complete_runs(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the folders of runs in `--results`, newest first, or the entries at the path in the word."""
-    below = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
-    folders = [path.rstrip("/") for path in below if Path(path, "run.json").is_file()]
+    """Return the folders of runs in `--results`, newest first. If the word is a path, return the entries there."""
+    paths = _list_paths(incomplete if "/" in incomplete else f"{context.params.get('results') or 'results'}/")
+    folders = [path.rstrip("/") for path in paths if Path(path, "run.json").is_file()]
     return [
         *sorted(folders, reverse=True),
-        *(path for path in below if path.endswith("/") and path[:-1] not in folders),
+        *(path for path in paths if path.endswith("/") and path[:-1] not in folders),
     ]
 
 
-def _list_paths(begun: str) -> list[str]:
+def _list_paths(partial_path: str) -> list[str]:
     """Return the paths that start with a partial path. Folders end with a slash."""
-    folder, _, name = begun.rpartition("/")
+    folder, _, name = partial_path.rpartition("/")
     try:
         entries = [entry for entry in Path(folder or "/").iterdir() if name or not entry.name.startswith(".")]
     except OSError:

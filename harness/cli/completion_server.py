@@ -1,4 +1,4 @@
-"""Returns completions to a shell. Only completion imports this module, so that every press of TAB is fast.
+"""Returns completions to a shell. Each press of TAB runs this module, so it must be fast.
 
 The output is the same for every shell: one line per completion of the last word, with a tab and a help text.
 """
@@ -16,17 +16,18 @@ from harness.model.errors import HarnessError
 def complete_line(app: typer.Typer, line: str) -> str:
     """Return the completions of the last word of a command line, one per line; empty if it can't be parsed."""
     words = _split_words(line)[1:]
-    begun = words.pop() if words and not line[-1:].isspace() else ""
+    partial_word = words.pop() if words and not line[-1:].isspace() else ""
     try:
-        return "\n".join(f"{value}\t{about}".rstrip("\t") for value, about in _iterate_completions(app, words, begun))
+        completions = _iterate_completions(app, words, partial_word)
+        return "\n".join(f"{value}\t{help_text}".rstrip("\t") for value, help_text in completions)
     except HarnessError:
         return ""
 
 
 def read_as_typed(command: Any, context: Any, words: list[str]) -> list[str]:
-    """Parse arguments as a command's `parse_args` does, but leave values as texts.
+    """Parse arguments like a command's `parse_args`, but without converting the values.
 
-    To convert values, typer imports pydantic, which takes long.
+    To convert values, typer imports pydantic, which is slow.
     """
     context.params, context.args, _ = command.make_parser(context).parse_args(words)
     return list(context.args)
@@ -44,27 +45,27 @@ def _split_words(line: str) -> list[str]:
     return words
 
 
-def _iterate_completions(app: typer.Typer, words: Sequence[str], begun: str) -> Iterator[tuple[str, str]]:
+def _iterate_completions(app: typer.Typer, words: Sequence[str], partial_word: str) -> Iterator[tuple[str, str]]:
     """Yield the completions of a partial word with their help. Raises HarnessError for an unknown command."""
     command: Any = typer.main.get_command(app)
-    context, left = command.make_context("harness", [], resilient_parsing=True), list(words)
-    while left and isinstance(command, TyperGroup):
-        name, command, left = command.resolve_command(context, left)
+    context, remaining = command.make_context("harness", [], resilient_parsing=True), list(words)
+    while remaining and isinstance(command, TyperGroup):
+        name, command, remaining = command.resolve_command(context, remaining)
         # for a group, the next iteration parses the remaining words
-        own = [] if isinstance(command, TyperGroup) else [*left]
-        context = command.make_context(name, own, parent=context, resilient_parsing=True)
-    option, equals, value = begun.partition("=")
-    if option.startswith("-") and equals:  # --option=value
-        before, begun, left = option + equals, value, [*left, option]
+        own_words = [] if isinstance(command, TyperGroup) else [*remaining]
+        context = command.make_context(name, own_words, parent=context, resilient_parsing=True)
+    option, separator, value = partial_word.partition("=")
+    if option.startswith("-") and separator:  # --option=value
+        prefix, partial_word, remaining = option + separator, value, [*remaining, option]
     else:
-        before = ""
-    for item in _find_completed(command, context, left, begun).shell_complete(context, begun):
-        yield before + item.value, item.help or ""
+        prefix = ""
+    for item in _find_completer(command, context, remaining, partial_word).shell_complete(context, partial_word):
+        yield prefix + item.value, item.help or ""
 
 
-def _find_completed(command: Any, context: Any, words: Sequence[str], begun: str) -> Any:
+def _find_completer(command: Any, context: Any, words: Sequence[str], partial_word: str) -> Any:
     """Return the object that completes a partial word: the option before it, an argument, or the command itself."""
-    if begun.startswith("-") and "--" not in words:
+    if partial_word.startswith("-") and "--" not in words:
         return command
     for param in command.params:
         if param.param_type_name == "option" and not param.is_flag and words and words[-1] in param.opts:

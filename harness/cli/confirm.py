@@ -29,9 +29,9 @@ from harness.session.request import ProfileRequest
 class Suspicion:
     """Suspected changes, and the runs before and after each of them.
 
-    These are the last run before the change and the first run after it that have a result. For a release line, both
-    runs are two points further away. The place of a change is only known to within two points, and a search between
-    these runs finds the version.
+    `sides` are the last run with a result before the change, and the first run with a result after it. For a release
+    line, both runs are two points further away, because the place of a change is only known to within two points. A
+    search between these runs finds the version.
     """
 
     suspected: Sequence[SeriesFinding]
@@ -45,15 +45,15 @@ class Suspicion:
         sides = {}
         for finding in suspected:
             points = series[finding.key].points
-            at = next(place for place, point in enumerate(points) if point.run == finding.since)
+            change_index = next(place for place, point in enumerate(points) if point.run == finding.since)
             # skip runs without a result: the software may have changed in one of them
-            earlier = [point for point in points[:at] if point.log_ratio is not None]
-            later = [point for point in points[at:] if point.log_ratio is not None]
-            far = NEAR if parse_line(finding.key.environment) else 0
-            before, after = earlier[-1 - far :][0], later[: 1 + far][-1]
-            of_runs = [history.summary(point.run) for point in (before, after)]
-            if of_runs[0] and of_runs[1]:
-                sides[_make_place_key(finding)] = of_runs[0], of_runs[1]
+            earlier_points = [point for point in points[:change_index] if point.log_ratio is not None]
+            later_points = [point for point in points[change_index:] if point.log_ratio is not None]
+            distance = NEAR if parse_line(finding.key.environment) else 0
+            before, after = earlier_points[-1 - distance :][0], later_points[: 1 + distance][-1]
+            summaries = [history.summary(point.run) for point in (before, after)]
+            if summaries[0] and summaries[1]:
+                sides[_make_place_key(finding)] = summaries[0], summaries[1]
         return cls(suspected, sides)
 
     def refuse(self) -> None:
@@ -69,66 +69,67 @@ class Suspicion:
             )
 
 
-def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
+def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
     """Measure suspected changes, print the decisions, and add them to the history.
 
     Return exit code 5 if a slowdown is confirmed, otherwise 1 if a change couldn't be decided.
     """
-    if not asked.suspected:
+    if not suspicion.suspected:
         say("No change is suspected.")
         return Exit.OK
-    here, is_slower, is_undecided = load_machine(), False, False
-    for some in confirming.group_findings(asked.suspected):
-        cell, since = escape(some[0].key.cell), some[0].since
-        heard = ProgressPrinter()
+    machine, is_slower, is_undecided = load_machine(), False, False
+    for group in confirming.group_findings(suspicion.suspected):
+        cell, first_run = escape(group[0].key.cell), group[0].since
+        printer = ProgressPrinter()
         try:
-            if some[0].key.machine != here.id:
+            if group[0].key.machine != machine.id:
                 raise UsageError(
-                    f"The change was measured on another machine ({some[0].key.machine}). This machine is {here.id}.",
+                    f"The change was measured on another machine ({group[0].key.machine}). This machine is "
+                    f"{machine.id}.",
                     "Run this command on that machine.",
                 )
-            before, after = asked.sides[_make_place_key(some[0])]
-            question = confirming.plan_confirmation(some, before, after, usual, scripts)
+            before, after = suspicion.sides[_make_place_key(group[0])]
+            question = confirming.plan_confirmation(group, before, after, options, scripts)
             planned = session.plan(question.request)
-            say(f"Measuring both sides of {counted(len(some), 'change')} since {since}: {cell}")
-            with handle_signals(heard.announce_stop):
-                ended = session.run(planned, heard, command=["harness", *sys.argv[1:]], wait=wait)
+            say(f"Measuring both sides of {counted(len(group), 'change')} since {first_run}: {cell}")
+            with handle_signals(printer.announce_stop):
+                ended_run = session.run(planned, printer, command=["harness", *sys.argv[1:]], wait=wait)
         except HarnessError as error:
-            say(f"Not confirmed: {cell} since {since}. {error}")
+            say(f"Not confirmed: {cell} since {first_run}. {error}")
             is_undecided = True
             continue
-        if ended.interrupted:
+        if ended_run.interrupted:
             return Exit.INTERRUPTED
-        decided = confirming.decide_all(question, ended.results, usual.margin)
-        # the search takes minutes, and a job can be killed during it
-        _store_decisions(decided)
-        worst = max(
-            (entry for _, entry in decided if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
+        decisions = confirming.decide_all(question, ended_run.results, options.margin)
+        # before the search, which takes minutes, because a job can be killed during the search
+        _store_decisions(decisions)
+        worst_decision = max(
+            (entry for _, entry in decisions if entry and entry.confirmed), key=lambda entry: entry.ratio, default=None
         )
         is_stopped = False
-        has_search = usual.search and not question.is_file
-        if worst and worst.ratio > 1.0 and worst.versions and has_search:
-            located: dict[str, Any] = {}
+        has_search = options.search and not question.is_file
+        if worst_decision and worst_decision.ratio > 1.0 and worst_decision.versions and has_search:
+            fields: dict[str, Any] = {}
             try:
-                located |= _locate_change(worst, question, usual, heard, wait=wait)
-                located |= _profile_change(replace(worst, **located), question, usual, heard, wait=wait)
+                fields |= _locate_change(worst_decision, question, options, printer, wait=wait)
+                fields |= _profile_change(replace(worst_decision, **fields), question, options, printer, wait=wait)
             except KeyboardInterrupt:
                 is_stopped = True
-            decided = [
-                (finding, replace(entry, **located) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
-                for finding, entry in decided
+            decisions = [
+                (finding, replace(entry, **fields) if entry and entry.confirmed and entry.ratio > 1.0 else entry)
+                for finding, entry in decisions
             ]
-            _store_decisions(decided)
-        for finding, decision in decided:
+            _store_decisions(decisions)
+        for finding, decision in decisions:
             if decision is None:
                 is_undecided = True
-                failed = any(launch.status is not Status.OK for launch in ended.results.launches)
-                why = "because launches failed. Its report shows the reasons." if failed else "yet. Increase --rounds."
-                tell(
-                    f"Still suspected: {escape(finding.key.cell)}. The run in {ended.folder} has no clear verdict {why}"
-                )
+                has_failed = any(launch.status is not Status.OK for launch in ended_run.results.launches)
+                failure = "because launches failed. Its report shows the reasons."
+                cause = failure if has_failed else "yet. Increase --rounds."
+                name = escape(finding.key.cell)
+                tell(f"Still suspected: {name}. The run in {ended_run.folder} has no clear verdict {cause}")
                 continue
-            tell(_describe_decision(finding, decision, ended.folder))
+            tell(_describe_decision(finding, decision, ended_run.folder))
             is_slower |= decision.confirmed and decision.ratio > 1.0
         if is_stopped:
             return Exit.INTERRUPTED
@@ -137,10 +138,10 @@ def confirm(asked: Suspicion, usual: ConfirmRequest, scripts: Sequence[Path], *,
     return Exit.CELLS_FAILED if is_undecided else Exit.OK
 
 
-def _store_decisions(decided: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
-    """Add decisions to the history. A decision with the result of a search replaces the one without it."""
+def _store_decisions(decisions: Sequence[tuple[SeriesFinding, Decision | None]]) -> None:
+    """Add decisions to the history. A decision with the result of a search replaces the decision without it."""
     with History.open(told=say) as history:
-        for _, decision in decided:
+        for _, decision in decisions:
             if decision:
                 history.decide(decision)
 
@@ -148,12 +149,12 @@ def _store_decisions(decided: Sequence[tuple[SeriesFinding, Decision | None]]) -
 def _locate_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
-    usual: ConfirmRequest,
-    heard: ProgressPrinter,
+    options: ConfirmRequest,
+    printer: ProgressPrinter,
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Search the wheels between the two versions of a decision. Return the fields of the decision with the result."""
+    """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
     if question.request.gpu:
         say("The wheels between the two versions are not searched, because a search runs only on the CPU.")
         return {}
@@ -162,18 +163,18 @@ def _locate_change(
         axes=dict(decision.key.axes),
         good=decision.versions[0],
         bad=decision.versions[1],
-        budget=usual.search,
-        backend=usual.backend,
+        budget=options.search,
+        backend=options.backend,
         cpus=question.request.cpus,
-        margin=usual.margin,
-        results=usual.results,
+        margin=options.margin,
+        results=options.results,
         command=["harness", *sys.argv[1:]],
     )
     try:
         folder = create_folder(request)
         say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with handle_signals(heard.announce_stop):
-            result = bisect(request, folder, heard, wait=wait)
+        with handle_signals(printer.announce_stop):
+            result = bisect(request, folder, printer, wait=wait)
     except HarnessError as error:
         say(f"The search for the wheel with the change failed. {error}")
         return {}
@@ -182,7 +183,7 @@ def _locate_change(
     if belief is None or search.ends is None:
         return {}
     return {
-        "pair": [search.text(at) for at in belief.likeliest],
+        "pair": [search.text(number) for number in belief.likeliest],
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }
@@ -191,32 +192,32 @@ def _locate_change(
 def _profile_change(
     decision: Decision,
     question: confirming.ConfirmationRun,
-    usual: ConfirmRequest,
-    heard: ProgressPrinter,
+    options: ConfirmRequest,
+    printer: ProgressPrinter,
     *,
     wait: bool,
 ) -> dict[str, Any]:
-    """Profile the versions before and after the change. Return the fields of the decision with the result."""
+    """Profile the versions before and after the change. Return the result as fields of the decision."""
     request = ProfileRequest(
         scenarios=question.request.scenarios,
         axes={axis: [value] for axis, value in decision.key.axes},
         environments=list(decision.sides),
-        backend=usual.backend,
+        backend=options.backend,
         cpus=question.request.cpus,
         gpu=question.request.gpu,
-        results=usual.results,
+        results=options.results,
     )
     try:
         say(f"Profiling {joined(list(decision.sides))}")
-        with handle_signals(heard.announce_stop):
-            ended = session.run(session.plan(request), heard, command=request.command(), wait=wait)
-        if ended.interrupted:
+        with handle_signals(printer.announce_stop):
+            ended_run = session.run(session.plan(request), printer, command=request.command(), wait=wait)
+        if ended_run.interrupted:
             raise KeyboardInterrupt
-        functions = confirming.find_changed_functions(ended.folder, ended.results, decision.sides)
+        functions = confirming.find_changed_functions(ended_run.folder, ended_run.results, decision.sides)
     except HarnessError as error:
         say(f"The change was confirmed, but its profile could not be measured. {error}")
         return {}
-    return {"profile": ended.folder.name, "functions": functions} if functions else {}
+    return {"profile": ended_run.folder.name, "functions": functions} if functions else {}
 
 
 def _make_place_key(finding: SeriesFinding) -> str:
@@ -226,9 +227,9 @@ def _make_place_key(finding: SeriesFinding) -> str:
 def _describe_decision(finding: SeriesFinding, decision: Decision, folder: Path) -> str:
     verdict = "Confirmed" if decision.confirmed else "Refuted"
     interval = f"{decision.ratio:.3f}× ({decision.low:.3f} to {decision.high:.3f})"
-    since = f"suspected: {finding.ratio:.3f}× since {finding.since}"
+    suspicion = f"suspected: {finding.ratio:.3f}× since {finding.since}"
     sides = " and ".join(map(escape, decision.sides))
     share = f", {100.0 * decision.probability:.0f} %" if decision.probability is not None else ""
-    between = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
-    measured = f"{escape(finding.key.cell)} takes {interval} as long as before"
-    return f"{verdict}: {measured}, measured side by side ({since}).{between} See {folder}"
+    sides_note = f" The change is between {sides}{share}." if sides and decision.confirmed else ""
+    sentence = f"{escape(finding.key.cell)} takes {interval} as long as before"
+    return f"{verdict}: {sentence}, measured side by side ({suspicion}).{sides_note} See {folder}"

@@ -28,17 +28,17 @@ from harness.report import format, names
 from harness.runner.executor import WalkListener
 from harness.runner.schedule import RunEstimate
 
-#: A suggested budget is this multiple of the estimate.
+#: The suggested budget, as a multiple of the estimated time.
 HEADROOM = 1.1
 
 
 @contextmanager
 def show_preparation() -> Iterator[backend.Progress]:
-    """Yield a function that shows the steps of the preparation. Outside a terminal, waiting steps aren't shown."""
+    """Yield a function that shows the steps of the preparation. Waiting steps are shown only on a terminal."""
     if sys.stderr.isatty():
-        shown = LivePreparation(Console(stderr=True))
-        with shown.live:
-            yield shown
+        preparation = LivePreparation(Console(stderr=True))
+        with preparation.live:
+            yield preparation
     else:
         yield lambda step: None if step.stage is Stage.WAITING else say(step)
 
@@ -47,9 +47,9 @@ def show_preparation() -> Iterator[backend.Progress]:
 def show_launches(run: Run) -> Iterator[WalkListener]:
     """Yield a listener that shows the progress of launches on stderr."""
     if sys.stderr.isatty():
-        shown = LiveLaunches(run)
-        with shown.live:
-            yield shown
+        launches = LiveLaunches(run)
+        with launches.live:
+            yield launches
     else:
         yield PlainLaunches(run)
 
@@ -63,7 +63,7 @@ class LivePreparation:
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._steps: dict[str, PreparationStep] = {}
-        self._begun: dict[str, float] = {}
+        self._start_times: dict[str, float] = {}
         self._console = console
         # the display shows the elapsed time, so it is redrawn regularly
         self.live = Live(console=console, get_renderable=self._table, refresh_per_second=4, transient=True)
@@ -71,12 +71,12 @@ class LivePreparation:
     def __call__(self, step: PreparationStep) -> None:
         """Show a step."""
         if step.stage is Stage.WORKING:
-            self._begun.setdefault(step.environment, self._clock())
+            self._start_times.setdefault(step.environment, self._clock())
         if step.stage not in (Stage.READY, Stage.FAILED):
             self._steps[step.environment] = step
             return
         self._steps.pop(step.environment, None)
-        self._begun.pop(step.environment, None)
+        self._start_times.pop(step.environment, None)
         self.live.refresh()
         self._console.print(Text(escape(str(step))))
 
@@ -88,17 +88,17 @@ class LivePreparation:
         table.add_column()  # this column is shortened on a narrow terminal
         # a copy, because other threads change the steps during drawing
         steps = list(self._steps.values())
-        working = [step for step in steps if step.stage is Stage.WORKING]
-        waiting = [step for step in steps if step.stage is Stage.WAITING]
-        for step in working:
-            seconds = self._clock() - self._begun.get(step.environment, self._clock())
+        working_steps = [step for step in steps if step.stage is Stage.WORKING]
+        waiting_steps = [step for step in steps if step.stage is Stage.WAITING]
+        for step in working_steps:
+            seconds = self._clock() - self._start_times.get(step.environment, self._clock())
             words = Text(escape(step.words), no_wrap=True, overflow="ellipsis")
             table.add_row(Text(step.environment), f"{seconds:.0f} s", words)
-        room = max(0, self._console.height - len(working) - 2)
-        for step in waiting[:room]:
+        free_lines = max(0, self._console.height - len(working_steps) - 2)
+        for step in waiting_steps[:free_lines]:
             table.add_row(Text(step.environment), "", Text(step.words, style="dim"))
-        if len(waiting) > room:
-            table.add_row("", "", f"and {len(waiting) - room} more waiting")
+        if len(waiting_steps) > free_lines:
+            table.add_row("", "", f"and {len(waiting_steps) - free_lines} more waiting")
         return table
 
 
@@ -129,13 +129,13 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
     if estimate.needed is None or plan.budget_seconds is None:
         return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
-    fewest, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
-    missing = len(estimate.left_out)
-    some = f" {missing} of {len(plan.cells)} cells {'is' if missing == 1 else 'are'} not measured." if missing else ""
-    enough = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
+    fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
+    count = len(estimate.left_out)
+    note = f" {count} of {len(plan.cells)} cells {'is' if count == 1 else 'are'} not measured." if count else ""
+    budget_option = f"{format_plain(math.ceil(estimate.needed * HEADROOM / 30.0) / 2.0)}m"
     return (
-        f"{sentence}. The budget of {budget} is too small for the {counted(fewest, 'round')} that all verdicts "
-        f"need. These rounds take about {format.duration(estimate.needed)} (--budget {enough}).{some}"
+        f"{sentence}. The budget of {budget} is too small for the {counted(fewest_rounds, 'round')} that all verdicts "
+        f"need. These rounds take about {format.duration(estimate.needed)} (--budget {budget_option}).{note}"
     )
 
 
@@ -148,32 +148,33 @@ class LaunchCounter(WalkListener):
         by_cell = names.distinguish_cells(plan.cells, run.scenarios)
         self._names = {cell: " ".join(words) for cell, words in by_cell.items()}
         self.done = 0
-        self._most = plan.all_launches  # including finished ones
+        self._most_launches = plan.all_launches  # including finished ones
         self._skipped = 0
         self._expected: int | None = None  # from the last estimate, including finished ones
         self._pilots = plan.launches(0)
-        sure = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
-        self._least = self._pilots + sure * plan.launches(1)  # launched even if the budget is too small
-        self._longer = _estimate_extra_seconds(plan.sampling, plan.sampling.of_pilots)
-        self._spent = 0.0
+        guaranteed_rounds = min(plan.rounds, FEWEST_ROUNDS) if plan.budget_is_wish else int(plan.is_spent_by_group)
+        # launched even if the budget is too small
+        self._fewest_launches = self._pilots + guaranteed_rounds * plan.launches(1)
+        self._extra_seconds = _estimate_extra_seconds(plan.sampling, plan.sampling.of_pilots)
+        self._spent_seconds = 0.0
         self._round = 0
-        self._begun = 0.0
-        self._open = 0
+        self._launch_start = 0.0
+        self._running_count = 0
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._errors: dict[str, str] = {}
 
     def begin(self, cell: Cell, number: int) -> None:
         """Count a launch that starts. Other launches may be interleaved with it."""
-        self._begun = self._begun if self._open else self._clock()
-        self._open += 1
+        self._launch_start = self._launch_start if self._running_count else self._clock()
+        self._running_count += 1
 
     def end(self, launch: Launch) -> None:
         """Count a finished launch."""
         self.done += not launch.ended_under_profiler
-        self._open -= 1
-        self._begun = self._clock()
+        self._running_count -= 1
+        self._launch_start = self._clock()
         self._round = max(self._round, launch.round)
-        self._spent += launch.seconds
+        self._spent_seconds += launch.seconds
         self._seconds[launch.round == 0].append(launch.seconds)
 
     def name(self, cell: Cell) -> str:
@@ -181,15 +182,15 @@ class LaunchCounter(WalkListener):
         return self._names.get(cell) or str(cell)
 
     def describe(self, launch: Launch) -> str:
-        """Describe the result of a launch. The error of an earlier cell isn't repeated."""
+        """Describe the result of a launch. If an earlier cell had the same error, name that cell instead."""
         name = self.name(launch.cell)
-        first = self._errors.setdefault(launch.error, name) if launch.error else ""
-        again = first not in ("", name)
-        return f"{launch.status.value} as {first} did" if again else describe(launch, self._measured)
+        first_name = self._errors.setdefault(launch.error, name) if launch.error else ""
+        is_repeated = first_name not in ("", name)
+        return f"{launch.status.value}: same error as {first_name}" if is_repeated else describe(launch, self._measured)
 
     def skip(self, launches: int) -> None:
         """Count skipped launches."""
-        self._most -= launches
+        self._most_launches -= launches
         self._skipped += launches
 
     def turn(self, number: int, turns: int) -> None:
@@ -197,7 +198,7 @@ class LaunchCounter(WalkListener):
 
     def again(self, number: int, launches: int) -> None:
         """Count the additional launches of a repeated round, and print a line."""
-        self._most += launches
+        self._most_launches += launches
         if self._expected is not None:
             self._expected += launches
         self.tell(
@@ -221,40 +222,40 @@ class LaunchCounter(WalkListener):
         return self.done + self._count_remaining()
 
     def _count_remaining(self) -> int:
-        """Return the number of remaining launches, from the last estimate or, before the first one, from the budget.
+        """Return the number of remaining launches, from the last estimate, or from the budget without an estimate.
 
         The pilots, and the rounds that a suite always measures, are launched even if the budget is too small.
         """
-        ahead = self._most - self.done
+        remaining = self._most_launches - self.done
         if self._expected is not None:
-            ahead = min(ahead, self._expected - self.done)
+            remaining = min(remaining, self._expected - self.done)
         elif self._plan.budget_seconds is not None:
             _, mean = self._compute_means()
-            held = (self._plan.budget_seconds - self._spent) / mean if mean else 0.0
-            ahead = min(ahead, max(math.ceil(held), self._least - self.done - self._skipped))
-        return max(ahead, self._open)
+            affordable = (self._plan.budget_seconds - self._spent_seconds) / mean if mean else 0.0
+            remaining = min(remaining, max(math.ceil(affordable), self._fewest_launches - self.done - self._skipped))
+        return max(remaining, self._running_count)
 
     def _compute_means(self) -> tuple[float, float]:
         """Return the mean seconds of pilots and of other launches; 0 before the first launch has ended."""
-        pilots, others = self._seconds[True], self._seconds[False]
-        if not pilots and not others:
+        pilot_seconds, other_seconds = self._seconds[True], self._seconds[False]
+        if not pilot_seconds and not other_seconds:
             return 0.0, 0.0
-        pilot = statistics.fmean(pilots or others)
-        return pilot, statistics.fmean(others) if others else pilot + self._longer
+        pilot = statistics.fmean(pilot_seconds or other_seconds)
+        return pilot, statistics.fmean(other_seconds) if other_seconds else pilot + self._extra_seconds
 
     def format_time_left(self) -> str:
         """Format the time left, estimated from the launches so far; empty before the first launch has ended."""
         pilot, mean = self._compute_means()
         if not mean:
             return ""
-        ahead = self._count_remaining()
-        to_pilot = min(ahead, max(0, self._pilots - self.done - self._skipped))
-        rest = (ahead - to_pilot) * mean + to_pilot * pilot
-        running = self._clock() - self._begun if self._open else 0.0
+        remaining = self._count_remaining()
+        pilot_count = min(remaining, max(0, self._pilots - self.done - self._skipped))
+        seconds_left = (remaining - pilot_count) * mean + pilot_count * pilot
+        running_seconds = self._clock() - self._launch_start if self._running_count else 0.0
         # an overdue launch has no time left, but doesn't reduce the time of later ones
-        rest -= min(running, self._open * (pilot if to_pilot else mean))
+        seconds_left -= min(running_seconds, self._running_count * (pilot if pilot_count else mean))
         at_most = self._expected is None and (self._plan.ends_early or self._plan.budget_seconds)
-        minutes, seconds = divmod(round(max(0.0, rest)), 60)
+        minutes, seconds = divmod(round(max(0.0, seconds_left)), 60)
         return f"{'at most ' if at_most else ''}{f'{minutes} min {seconds:02d} s' if minutes else f'{seconds} s'} left"
 
 
@@ -263,7 +264,7 @@ def _estimate_extra_seconds(planned: Sampling, pilot: Sampling) -> float:
     pairs = [(planned.warmup_seconds, pilot.warmup_seconds), (planned.measure_seconds, pilot.measure_seconds)]
     if planned.protocol is Protocol.DOCUMENT:
         return 0.0
-    return sum(seconds - before for seconds, before in pairs if seconds is not None and before is not None)
+    return sum(seconds - shorter for seconds, shorter in pairs if seconds is not None and shorter is not None)
 
 
 class PlainLaunches(LaunchCounter):
@@ -281,7 +282,7 @@ class _Cell:
     """The state of a cell on a terminal: its last result as text, and its seconds per step by round."""
 
     def __init__(self) -> None:
-        self.last = ""
+        self.last_result = ""
         self.seconds: dict[int, float] = {}
 
     @property
@@ -291,12 +292,12 @@ class _Cell:
 
     def format_ratio(self, base: "_Cell") -> str:
         """Format the ratio to another cell in the rounds that both have; empty if there are none."""
-        both = [
+        ratios = [
             self.seconds[round_number] / base.seconds[round_number]
             for round_number in self.seconds
             if round_number in base.seconds
         ]
-        return f"{format.number(statistics.geometric_mean(both))}×" if both else ""
+        return f"{format.number(statistics.geometric_mean(ratios))}×" if ratios else ""
 
 
 class LiveLaunches(LaunchCounter):
@@ -309,8 +310,8 @@ class LiveLaunches(LaunchCounter):
         super().__init__(run, clock)
         self._started = clock()
         self._rounds = 0 if self._plan.ends_early or self._plan.budget_seconds else self._plan.rounds
-        self._stage = self._now = ""
-        self._first = Role.PROFILE if self._plan.profile_calls else Role.PILOT
+        self._stage = self._current = ""
+        self._first_role = Role.PROFILE if self._plan.profile_calls else Role.PILOT
         self._cells: dict[Cell, _Cell] = {}  # in the order of their last finished launches
         self._bases = {cell: group.control or group.cells[0] for group in self._plan.groups for cell in group.cells}
         self._places = {cell: place for place, cell in enumerate(self._plan.cells)}
@@ -323,31 +324,31 @@ class LiveLaunches(LaunchCounter):
         """Show a launch that starts."""
         super().begin(cell, number)
         total = f" of {self._rounds}" if self._rounds >= number else ""
-        self._stage = f"round {number}{total}" if number else self._first.value
-        self._now = self.name(cell)
+        self._stage = f"round {number}{total}" if number else self._first_role.value
+        self._current = self.name(cell)
 
     def turn(self, number: int, turns: int) -> None:
         """Show the number of the turn, in which each interleaved launch measures once."""
-        self._now = f"turn {number} of {turns}"
+        self._current = f"turn {number} of {turns}"
 
     def end(self, launch: Launch) -> None:
         """Add a finished launch to the table, and print a line if it has no result."""
         super().end(launch)
         if launch.role in (Role.PILOT, Role.MEASURE):
-            self._add(launch)
+            self._add_to_row(launch)
         if launch.status is not Status.OK:
             self.tell(f"{self.name(launch.cell)}: {self.describe(launch)}")
 
-    def _add(self, launch: Launch) -> None:
+    def _add_to_row(self, launch: Launch) -> None:
         """Add a launch to the row of its cell."""
         cell = self._cells[launch.cell] = self._cells.pop(launch.cell, _Cell())
-        (judged,) = apply_clock(self._measured, [launch])
-        cell.last = "" if judged.status is Status.OK else judged.status.value
-        if judged.samples:
-            cell.last = cell.last or format_step(judged.mean, self._measured)
+        (measured_launch,) = apply_clock(self._measured, [launch])
+        cell.last_result = "" if measured_launch.status is Status.OK else measured_launch.status.value
+        if measured_launch.samples:
+            cell.last_result = cell.last_result or format_step(measured_launch.mean, self._measured)
             if launch.round:
                 # a new dict, because another thread may be drawing the old one
-                cell.seconds = {**cell.seconds, launch.round: judged.mean}
+                cell.seconds = {**cell.seconds, launch.round: measured_launch.mean}
 
     def estimate(self, estimate: RunEstimate) -> None:
         """Store the expected numbers of launches and rounds."""
@@ -371,48 +372,49 @@ class LiveLaunches(LaunchCounter):
         self.widths = [line.cell_len for line in lines]
         yield from lines
 
-    def _table(self, width: int, room: int) -> list[Text]:
-        """Return one row per cell in plan order, or for the most recent cells if there are more than `room`.
+    def _table(self, width: int, free_lines: int) -> list[Text]:
+        """Return one row per cell in plan order, or for the most recent cells if there are more than `free_lines`.
 
         Each ratio is relative to the group's baseline, or to its first cell.
         """
         # a copy, because launches end in another thread while this one draws
-        latest = list(self._cells.items())
-        shown = sorted(latest[-room:] if room > 0 else (), key=lambda entry: self._places.get(entry[0], 0))
-        if not shown:
+        cells = list(self._cells.items())
+        newest_cells = cells[-free_lines:] if free_lines > 0 else ()
+        shown_cells = sorted(newest_cells, key=lambda entry: self._places.get(entry[0], 0))
+        if not shown_cells:
             return []
-        rows = [(self.name(cell), *self._format_values(cell, state)) for cell, state in shown]
-        some = f" ({len(rows)} of {len(self._plan.cells)})" if len(rows) < len(latest) else ""
-        table = [(f"cell{some}", "last", "mean", "ratio", "rounds"), *rows]
+        rows = [(self.name(cell), *self._format_values(cell, state)) for cell, state in shown_cells]
+        count_note = f" ({len(rows)} of {len(self._plan.cells)})" if len(rows) < len(cells) else ""
+        table = [(f"cell{count_note}", "last", "mean", "ratio", "rounds"), *rows]
         _, *widths = (max(map(len, column)) for column in zip(*table, strict=True))
-        first = min(max(cell_len(row[0]) for row in table), max(8, width - sum(widths) - 2 * len(widths)))
+        name_width = min(max(cell_len(row[0]) for row in table), max(8, width - sum(widths) - 2 * len(widths)))
         lines = []
         for row, style in zip(table, ["dim", *[""] * len(rows)], strict=True):
-            numbers = "".join(f"  {text:>{wide}}" for text, wide in zip(row[1:], widths, strict=True))
-            lines.append(Text(set_cell_size(shorten(row[0], first), first) + numbers, style, no_wrap=True))
+            numbers = "".join(f"  {text:>{column_width}}" for text, column_width in zip(row[1:], widths, strict=True))
+            lines.append(Text(set_cell_size(shorten(row[0], name_width), name_width) + numbers, style, no_wrap=True))
         return lines
 
     def _format_values(self, cell: Cell, state: _Cell) -> tuple[str, str, str, str]:
-        """Return a cell's last time, its mean, the ratio and the number of rounds."""
+        """Return the last time of a cell, its mean, its ratio and its number of rounds, as texts."""
         base = self._bases.get(cell, cell)
         if not state.seconds:
-            return state.last or "ok", "", "", "pilot"
+            return state.last_result or "ok", "", "", "pilot"
         ratio = "baseline" if base == cell else state.format_ratio(self._cells.get(base, _Cell()))
-        return state.last, format_step(state.mean, self._measured), ratio, str(len(state.seconds))
+        return state.last_result, format_step(state.mean, self._measured), ratio, str(len(state.seconds))
 
     def _draw_progress(self, width: int) -> Text:
         """Return the progress bar, the number of finished launches, the time left and the time so far."""
-        total, left = self.total, self.format_time_left()
-        spent = f"{format.duration(self._clock() - self._started)} so far"
-        words = "".join(f"  {part}" for part in (f"{self.done}/{total}", left, spent) if part)
+        total, time_left = self.total, self.format_time_left()
+        spent_text = f"{format.duration(self._clock() - self._started)} so far"
+        words = "".join(f"  {part}" for part in (f"{self.done}/{total}", time_left, spent_text) if part)
         bar = max(6, min(24, width - len(words)))
-        filled = round(bar * self.done / total) if total else 0
-        return Text.assemble(("━" * filled, "green"), ("─" * (bar - filled), "dim"), words, no_wrap=True)
+        filled_width = round(bar * self.done / total) if total else 0
+        return Text.assemble(("━" * filled_width, "green"), ("─" * (bar - filled_width), "dim"), words, no_wrap=True)
 
     def _describe_running(self, width: int) -> Text:
         """Return the line about the current launches: the round, and the cell or the turn."""
         stage = f"{self._stage}: " if self._stage else ""
-        return Text(stage + shorten(self._now, width - len(stage)), no_wrap=True)
+        return Text(stage + shorten(self._current, width - len(stage)), no_wrap=True)
 
 
 class _Live(Live):
@@ -421,16 +423,16 @@ class _Live(Live):
     A narrower terminal wraps the lines on the screen, so they take more lines than were drawn.
     """
 
-    def __init__(self, drawn: LiveLaunches, console: Console) -> None:
-        self._drawn = drawn
-        super().__init__(drawn, console=console, refresh_per_second=2, transient=True)
+    def __init__(self, launches: LiveLaunches, console: Console) -> None:
+        self._launches = launches
+        super().__init__(launches, console=console, refresh_per_second=2, transient=True)
 
     def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
-        """Clear these additional lines before drawing."""
+        """Clear the additional lines before drawing."""
         width = max(1, self.console.width)
-        more = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._drawn.widths)
-        up = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * more
-        return [*up, *super().process_renderables(renderables)]
+        extra_lines = sum(max(0, math.ceil(line_width / width) - 1) for line_width in self._launches.widths)
+        controls = [Control((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_UP, 1))] * extra_lines
+        return [*controls, *super().process_renderables(renderables)]
 
 
 def shorten(text: str, width: int) -> str:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 def doctor(  # noqa: PLR0917 - the command's options
     cpus: Annotated[str, options.make_option("cpus", shown="1")] = "1",
-    seconds: Annotated[str, typer.Option(metavar="20s", help="The time for measuring the noise of the CPUs.")] = "20s",
+    seconds: Annotated[str, typer.Option(metavar="20s", help="How long to measure the noise of the CPUs.")] = "20s",
     listen: Annotated[bool, typer.Option("--listen/--no-listen", help="Also measure the noise of the CPUs.")] = True,
     environments: Annotated[
         list[str] | None,
         typer.Option(
             "--env",
             "-e",
-            help="Environments or globs. Check the disk space for their images, and whether they run on this machine.",
+            help="Environments or globs. Check whether they run on this machine, and the disk space for their images.",
             autocompletion=completion.complete_environments,
         ),
     ] = None,
@@ -34,19 +34,19 @@ def doctor(  # noqa: PLR0917 - the command's options
         bool,
         typer.Option("--gpu", help="Check the requirements of a run on a GPU. Exit with 4 if a GPU run is impossible."),
     ] = False,
-    gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1; implies --gpu.")] = "",
+    gpus: Annotated[str, typer.Option(help="The GPUs of every launch, such as 0,1. Implies --gpu.")] = "",
     json: Annotated[bool, typer.Option("--json", help="Print the score and the checks as JSON on stdout.")] = False,
 ) -> None:
     """Measure the noise of this machine, and check Docker and GPUs.
 
     For each problem, it shows what to change.
     """
-    # first, so that an unknown name is reported at once
-    around = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
-    heard = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
-    document = {**heard, **around, "checks": [*heard["checks"], *around["checks"]]}
+    # first, so that an unknown name is reported immediately
+    prerequisites = session.doctor.check_prerequisites(environments or [], gpu=gpu, gpus=gpus)
+    noise = session.doctor.measure_cpu_noise(cpus, seconds, say) if listen else {"checks": []}
+    document = {**noise, **prerequisites, "checks": [*noise["checks"], *prerequisites["checks"]]}
     typer.echo(codec.dumps(document, indent=2) if json else _format_text(document))
-    if (gpu or gpus) and any(check["level"] == "bad" for check in around["checks"]):
+    if (gpu or gpus) and any(check["level"] == "bad" for check in prerequisites["checks"]):
         raise typer.Exit(Exit.CANNOT_RUN_HERE)
 
 
@@ -55,7 +55,7 @@ def _format_text(document: dict[str, Any]) -> str:
     from rich.text import Text
 
     console = Console(highlight=False)
-    with console.capture() as printed:
+    with console.capture() as capture:
         for sentence in ("gpu_sentence", "sentence"):
             if sentence in document:
                 console.print(Text(escape_terminal(document[sentence])), "\n")
@@ -65,7 +65,7 @@ def _format_text(document: dict[str, Any]) -> str:
             console.print("\n", Text(escape_terminal(f"Environments on {gpu_names}:")), sep="")
             _print_environments(document["environments"], console)
     # remove the spaces with which rich fills every line
-    return "\n".join(line.rstrip() for line in printed.get().splitlines())
+    return "\n".join(line.rstrip() for line in capture.get().splitlines())
 
 
 def _print_checks(checks: Sequence[dict[str, Any]], console: "Console") -> None:
@@ -89,13 +89,14 @@ def _print_environments(rows: Sequence[dict[str, str]], console: "Console") -> N
     """Print a line for each kind of support and reason, with its environments."""
     from rich.text import Text
 
-    alike: dict[tuple[str, str], list[str]] = {}
+    by_support: dict[tuple[str, str], list[str]] = {}
     for row in rows:
-        why = row["reason"][:1].upper() + row["reason"][1:]
-        alike.setdefault((row["way"], ". ".join(filter(None, (why, row["advice"])))), []).append(row["name"])
+        explanation = row["reason"][:1].upper() + row["reason"][1:]
+        explanation = ". ".join(filter(None, (explanation, row["advice"])))
+        by_support.setdefault((row["way"], explanation), []).append(row["name"])
     table = _make_row(30, max(len(entry["way"]) for entry in rows))
-    for (way, why), names in alike.items():
-        table.add_row(Text(", ".join(names)), Text(way), Text(why))
+    for (way, explanation), names in by_support.items():
+        table.add_row(Text(", ".join(names)), Text(way), Text(explanation))
     console.print(table)
 
 

@@ -66,12 +66,12 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
     plan = planned.plan
     if plan.shard:
         yield describe_shard(plan.shard, len(plan.groups))
-    taken = describe_fallbacks(plan.stand_ins)
-    if taken:
-        yield taken
+    fallback_sentence = describe_fallbacks(plan.stand_ins)
+    if fallback_sentence:
+        yield fallback_sentence
     yield from planned.gpu_lines
     yield from planned.line_sentences
-    yield from (f"{name} is {what}." for name, what in planned.moved.items())
+    yield from (f"{name} is {override}." for name, override in planned.moved.items())
     for group in plan.groups:
         if not plan.profile_calls:
             yield group.name
@@ -86,21 +86,21 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
 
 
 def _describe_counts(planned: "session.Planned") -> str:
-    """Return the numbers of cells, rounds and launches."""
+    """Describe the numbers of cells, rounds and launches."""
     plan = planned.plan
-    missing = f"{counted(len(plan.unavailable), 'cell')} not available."
+    missing_note = f"{counted(len(plan.unavailable), 'cell', 'is')} not available."
     if plan.profile_calls:
-        return f"{counted(len(plan.cells), 'launch')}; {missing}"
+        return f"{counted(len(plan.cells), 'launch')}. {missing_note}"
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
     # pilots that don't determine the length of launches may be unnecessary
-    fewer = "at most " if is_piloted and not plan.sampling.is_open else ""
+    pilot_note = "at most " if is_piloted and not plan.sampling.is_open else ""
     controls = sum(group.control is not None and group.controlled for group in plan.groups)
     return (
         f"{counted(len(plan.cells), 'cell')} in {counted(len(plan.groups), 'group')}, and "
-        f"{counted(controls, 'control')} (a cell's second launch in a round); "
-        f"{'a pilot and ' if is_piloted else ''}{at_most}"
-        f"{counted(plan.rounds, 'round')}: {at_most or fewer}{plan.all_launches} launches; {missing}"
+        f"{counted(controls, 'control')} (a cell's second launch in a round). "
+        f"The run has {'a pilot and ' if is_piloted else ''}{at_most}"
+        f"{counted(plan.rounds, 'round')}: {at_most or pilot_note}{plan.all_launches} launches. {missing_note}"
     )
 
 
@@ -108,26 +108,26 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
     """Describe the estimated duration and its source."""
     plan = planned.plan
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
-    took = f"estimated from {outlook.basis}" if outlook.basis else ""
+    basis = f"estimated from {outlook.basis}" if outlook.basis else ""
     if outlook.unknown:
-        which = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
-        guess = f"assuming {format_plain(outlook.start)} s for the start of each launch"
-        guess += f", because {planned.request.results} doesn't contain an earlier run of {which}"
-        took = f"{took}, and {guess}" if took else guess
+        subject_cells = "these cells" if not outlook.basis else f"{outlook.unknown} of the cells"
+        assumption = f"assuming {format_plain(outlook.start)} s for the start of each launch"
+        assumption += f", because {planned.request.results} doesn't contain an earlier run of {subject_cells}"
+        basis = f"{basis}, and {assumption}" if basis else assumption
     subject = "claims" if plan.claims else "comparisons"
-    first = f"All {subject} have the rounds that a verdict needs after about {_format_about(outlook.verdicts)}. "
-    note = first if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
+    start = f"After about {_format_rounded(outlook.verdicts)}, all {subject} have the rounds that a verdict needs. "
+    note = start if outlook.verdicts and outlook.verdicts <= outlook.seconds else ""
     if outlook.verdicts > outlook.seconds:
-        needed = _format_about(outlook.verdicts)
-        note = f"The budget ends before all {subject} have the rounds that a verdict needs: {needed}. "
+        needed_time = _format_rounded(outlook.verdicts)
+        note = f"The budget ends before all {subject} have the rounds that a verdict needs (after {needed_time}). "
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
-        took += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
+        basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"
         at_most = "at least "
-    return f"{note}The run takes {at_most}about {_format_about(outlook.seconds)}: {took}."
+    return f"{note}The run takes {at_most}about {_format_rounded(outlook.seconds)}: {basis}."
 
 
-def _format_about(seconds: float) -> str:
+def _format_rounded(seconds: float) -> str:
     """Format a rounded duration: `40 s`, `12 min`, `3 h 20 min`."""
     if seconds < 90:
         return f"{max(5, round(seconds / 5) * 5)} s"
@@ -142,8 +142,8 @@ def _describe_builds(outlook: "session.DurationEstimate") -> str:
     count = len(outlook.unprepared)
     if not count:
         return f"All {outlook.makes}s are ready."
-    size, time = outlook.download_bytes / 1e9, _format_about(outlook.download_seconds)
+    size, time = outlook.download_bytes / 1e9, _format_rounded(outlook.download_seconds)
     return (
-        f"Before that, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
+        f"Before the first launch, {counted(count, outlook.makes, 'is')} prepared: {', '.join(outlook.unprepared)}. "
         f"Downloads of up to {size:.1f} GB take about {time} at {outlook.download_rate / 1e6:.0f} Mbit/s."
     )

@@ -1,4 +1,4 @@
-"""Examples at the end of each command's help. tests/test_readme.py runs those that don't measure, build or download."""
+"""Examples at the end of each command's help. tests/test_readme.py runs all that don't measure, build or download."""
 
 from collections.abc import Mapping
 

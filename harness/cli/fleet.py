@@ -14,8 +14,8 @@ from harness.session.request import AUTO, Request
 
 app = typer.Typer(no_args_is_help=True, help="Give this machine a name, and check its slots.", cls=advice.CommandGroup)
 
-#: Options of a request that the check sets itself, or that apply only to a whole run.
-_SETTLED = (
+#: Fields of a request that the check sets itself, or that apply only to a whole run. They get no option.
+_EXCLUDED_FIELDS = (
     "claims",
     "rounds",
     "precision",
@@ -32,14 +32,14 @@ _SETTLED = (
 
 
 @app.command()
-@options.of(Request, without=_SETTLED)
+@options.of(Request, without=_EXCLUDED_FIELDS)
 def check(request: Request) -> None:
     """Measure how many slots you can use at the same time.
 
     It measures the interference between runs in several slots, and stores how many slots are safe.
 
-    The first selected cell runs alternately in one slot alone and in all slots at once. `harness matrix --slots auto`
-    uses the result.
+    The first selected cell runs in turn in one slot and in all slots at once. `harness matrix --slots auto` uses the
+    result.
     """
     from harness.cli.running import ProgressPrinter  # noqa: PLC0415
     from harness.fleet import check as checking  # noqa: PLC0415 - not needed for --help
@@ -52,14 +52,14 @@ def check(request: Request) -> None:
         outcome = checking.check(
             planned, lambda count: slot_plans.divide_into_slots(planned, count), slots, ProgressPrinter()
         )
-    requested = outcome.tried[0].slots if outcome.tried else outcome.safe
+    requested_slots = outcome.tried[0].slots if outcome.tried else outcome.safe
     for slot in slot_plans.divide_into_slots(planned, outcome.safe):
         typer.echo(f"{slot}")
-    if outcome.safe >= requested:
-        typer.echo(f"{outcome.safe} of {requested} slots are safe: harness matrix --slots {outcome.safe}")
+    if outcome.safe >= requested_slots:
+        typer.echo(f"{outcome.safe} of {requested_slots} slots are safe: harness matrix --slots {outcome.safe}")
         return
     typer.echo(
-        f"With {requested} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
+        f"With {requested_slots} slots, the slowdown exceeds the margin of {format_plain(outcome.margin * 100, 6)} %. "
         f"{counted(outcome.safe, 'slot', 'is')} safe."
     )
     raise typer.Exit(Exit.CANNOT_RUN_HERE)

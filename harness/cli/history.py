@@ -31,22 +31,22 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-#: The number of runs that are read and then added at once. Between two batches, other processes can use the history.
-_BATCH = 200
+#: The number of runs in a batch, which are read and then added. Other processes can use the history between batches.
+_BATCH_SIZE = 200
 
 #: The largest number of scenarios and environments that an error lists.
-_NAMED = 8
+_MOST_NAMES = 8
 
-#: If a machine's newest runs all have different ids, and there are at least this many, it probably loses its id.
-_RENEWALS = 3
+#: If this many newest runs of a machine all have different machine ids, the machine probably loses its id.
+_NEW_IDS = 3
 
-_ANOTHER = "Choose another folder with --results."
+_FOLDER_ADVICE = "Choose another folder with --results."
 
 Results = Annotated[Path, options.make_option("results")]
 
 Today = Annotated[
     str | None,
-    typer.Option("--today", metavar="DATE", help="Use this day instead of today."),
+    typer.Option("--today", metavar="DATE", help="Use this date instead of today's date."),
 ]
 
 
@@ -61,7 +61,7 @@ def add(
     all_: Annotated[bool, typer.Option("--all", help="Add every run in the folder of --results.")] = False,
     results: Results = Path("results"),
 ) -> None:
-    """Add runs that have ended. A run that is in the history already is skipped."""
+    """Add finished runs to the history. Runs that are already in the history are skipped."""
     if not runs and not all_:
         raise UsageError("No run is specified.", "Pass folders of runs, such as results/RUN, or use --all.")
     paths = [*(runs or []), *(_find_run_folders(results) if all_ else [])]
@@ -77,7 +77,7 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
         runs, notes = history.runs(), history.notes()
         # if a search followed a confirmation, its result is in a second decision
         decisions = [*{(entry.key, entry.since, entry.run): entry for entry in history.decisions()}.values()]
-        where = history.name
+        location = history.name
     if json:
         document: dict[str, list[Any]] = {"runs": runs, "notes": notes, "decisions": decisions}
         typer.echo(
@@ -85,21 +85,21 @@ def list_runs(json: Annotated[bool, typer.Option("--json", help="Print the lists
         )
         return
     if not runs:
-        say(f"The history {where} is empty. To add the runs in results/: harness history add --all")
+        say(f"The history {location} is empty. To add the runs in results/: harness history add --all")
     rows = [
         (run.run, _format_minute(run.started), ", ".join(machine.shown for machine in run.machines), run.suite or "-")
         for run in runs
     ]
-    points = [counted(run.points, "point") for run in runs]
-    for line in format_columns([(*row, count) for row, count in zip(rows, points, strict=True)] if rows else []):
+    point_counts = [counted(run.points, "point") for run in runs]
+    for line in format_columns([(*row, count) for row, count in zip(rows, point_counts, strict=True)] if rows else []):
         tell(escape(line))
     for note in notes:
         tell(escape(f"{note.when}: {note.text}"))
     for entry in decisions:
         verdict = "confirmed" if entry.confirmed else "refuted"
         size = f"{entry.ratio:.3f}× ({entry.low:.3f} to {entry.high:.3f}) side by side"
-        between = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
-        line = f"{entry.key.cell}, since {entry.since}: {verdict}, {size}{between} ({entry.run})"
+        sides_note = f", between {' and '.join(entry.sides)}" if entry.sides and entry.confirmed else ""
+        line = f"{entry.key.cell}, since {entry.since}: {verdict}, {size}{sides_note} ({entry.run})"
         tell(escape(f"{_format_minute(entry.when)}: {line}"))
 
 
@@ -109,7 +109,7 @@ def show(
     request: SeriesRequest,
     *,
     points: Annotated[
-        bool, typer.Option("--points", help="Show the value of each run, not only of the last one.")
+        bool, typer.Option("--points", help="Show the value of each run, not only of the last run.")
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
 ) -> None:
@@ -122,9 +122,9 @@ def show(
         typer.echo(codec.dumps([_make_document(entry) for entry in selection], indent=2))
     elif points:
         for series in selection:
-            tell("\n".join([_format_head(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
+            tell("\n".join([_format_name(series), *(f"  {line}" for line in format_columns([*_make_rows(series)]))]))
     else:
-        rows = [(_format_head(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
+        rows = [(_format_name(entry), counted(len(entry.points), "run"), *_make_rows(entry)[-1]) for entry in selection]
         tell("\n".join(format_columns(rows)))
 
 
@@ -133,7 +133,7 @@ def note(
     when: Annotated[str, typer.Argument(metavar="DATE", help="A date or time, such as 2026-11-22.")],
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The text of the note.")],
 ) -> None:
-    """Add a note to a date, for charts and lists."""
+    """Add a note to a date. Charts and lists show the note."""
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.summary import convert_to_utc  # noqa: PLC0415
 
@@ -161,8 +161,8 @@ def report(
             "--format",
             metavar="[html|md]",
             autocompletion=lambda: ["html", "md"],
-            help="html: a page with all series. md: the changes. Default: md with --since or if FILE ends with .md, "
-            "otherwise html.",
+            help="html: a page with all series. md: the changes. Default: md if --since is passed or FILE ends with "
+            ".md, otherwise html.",
         ),
     ] = None,
     since: Annotated[
@@ -170,8 +170,8 @@ def report(
         typer.Option(
             "--since",
             metavar="RUN|DATE",
-            help="md: changes since this date. Default: since the earlier report in FILE, or since the second "
-            "newest run.",
+            help="With md: show changes since this run or date. Default: since the earlier report in FILE, or since "
+            "the second newest run.",
         ),
     ] = None,
 ) -> None:
@@ -196,21 +196,21 @@ def report(
         selection = [] if is_empty else _find_series(history, request)
         if is_empty:
             say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
-    searched = ChangeCache.load_user_cache()
-    now = [judge_series(series, decisions, known=searched) for series in selection]
+    cache = ChangeCache.load_user_cache()
+    current_series = [judge_series(series, decisions, known=cache) for series in selection]
     if kind == "html":
-        text = page.render(now, runs, notes, MARGIN, cache=get_cache_dir())
+        text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
     else:
-        last = changes.find_start(runs, since or "", _read_earlier_report(output))
-        earlier_decisions = changes.cut_decisions(decisions, last) if last else []
-        before = (
-            [judge_series(series, earlier_decisions, known=searched) for series in changes.cut_series(selection, last)]
-            if last
+        last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
+        earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
+        earlier_series = (
+            [judge_series(series, earlier_decisions, known=cache) for series in changes.cut_series(selection, last_run)]
+            if last_run
             else []
         )
-        text = changes.render(before, now, last, runs, notes)
-    searched.save()
+        text = changes.render(earlier_series, current_series, last_run, runs, notes)
+    cache.save()
     if output:
         save(output, text.encode())
         say(f"History: {output}")
@@ -237,7 +237,7 @@ def alarm(
         typer.Option(
             "--night",
             metavar="NAME",
-            help="The nightly run that was measured, by its name in nightly.toml. Default: all.",
+            help="The name of the measured nightly run in nightly.toml. Default: all nightly runs.",
         ),
     ] = "",
     failures: Annotated[
@@ -258,14 +258,14 @@ def alarm(
     """Print a GitHub issue for each confirmed slowdown.
 
     With --nightly, it also prints an issue for each machine that has sent no run
-    for three days. It doesn't open issues: the nightly workflow does, with gh.
+    for three days. It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
     from harness.history.overdue import find_idle_machines, find_overdue, read_failures  # noqa: PLC0415
 
-    existing = alerts.read_issues(issues) if issues else []
+    existing_issues = alerts.read_issues(issues) if issues else []
     file = read_nightly_file(nightly) if nightly else None
     now = _read_today(today)
     with History.open(told=say) as history:
@@ -280,13 +280,14 @@ def alarm(
         )
     unplanned: set[str] = set()
     if file:
-        planned = file.select(night)
-        unplanned = {*file.machines} - {*planned.machines}
+        selected_file = file.select(night)
+        unplanned = {*file.machines} - {*selected_file.machines}
         errors = read_failures(failures) if failures else {}
-        idle = find_idle_machines(failures, planned.nights) if failures else set()
-        measuring = [machine for machine in planned.machines if machine not in idle]
+        idle_machines = find_idle_machines(failures, selected_file.nights) if failures else set()
+        measuring = [machine for machine in selected_file.machines if machine not in idle_machines]
         confirmed_alerts = [*find_overdue(measuring, runs, errors, now, str(nightly)), *confirmed_alerts]
-    steps = alerts.plan_steps(confirmed_alerts, existing, file=str(nightly) if nightly else "", unplanned=unplanned)
+    file_name = str(nightly) if nightly else ""
+    steps = alerts.plan_steps(confirmed_alerts, existing_issues, file=file_name, unplanned=unplanned)
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
@@ -312,8 +313,8 @@ def digest(
 ) -> None:
     """Print a Markdown page about the last days.
 
-    It lists the changes, the accepted and muted changes, and the smallest change
-    that each time series can detect.
+    It lists the changes, the accepted and muted changes, and the smallest
+    detectable change of each time series.
     """
     from harness.history import digest as page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
@@ -324,12 +325,12 @@ def digest(
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
-        found = _find_series(history, SeriesRequest())
-    searched = ChangeCache.load_user_cache()
+        selection = _find_series(history, SeriesRequest())
+    cache = ChangeCache.load_user_cache()
     text = page.render(
-        [judge_series(each, decisions, known=searched) for each in found], runs, rules, _read_today(today), days
+        [judge_series(series, decisions, known=cache) for series in selection], runs, rules, _read_today(today), days
     )
-    searched.save()
+    cache.save()
     if output:
         save(output, text.encode())
     else:
@@ -341,7 +342,7 @@ def digest(
 def confirm(
     request: ConfirmRequest,
     *,
-    all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Confirm all suspected changes.")] = False,
+    all_suspected: Annotated[bool, typer.Option("--all-suspected", help="Measure all suspected changes.")] = False,
     wait: options.Wait = False,
 ) -> None:
     """Measure both sides of a suspected change again.
@@ -369,7 +370,7 @@ def rebuild(
         typer.Option("--from", metavar="DIR", help="Also add the summaries that `export --git` wrote to this folder."),
     ] = None,
 ) -> None:
-    """Rebuild the index from the folders of runs. Runs whose folder is missing keep their old entry."""
+    """Rebuild the index from the folders of runs. A run whose folder is missing keeps its old entry."""
     from harness.history import export as exported  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
 
@@ -377,7 +378,7 @@ def rebuild(
     paths = _find_run_folders(results) if results.is_dir() or not source else []
     paths += exported.find_summaries(source) if source else []
     left_out: list[Path] = []
-    summaries = list(_read(paths, left_out))
+    summaries = list(_load_summaries(paths, left_out))
     run_ids = {summary.run for summary in summaries}
     with ExitStack() as stack:
         # no other process can add a run between reading the old index and writing the new one
@@ -389,13 +390,13 @@ def rebuild(
             say(f"The old index can't be read, so nothing is copied from it. {error.message}")
             stack.close()
             history = stack.enter_context(History.open(fresh=True, told=say))
-        added = history.add_all(summaries)
+        added_runs = history.add_all(summaries)
         if source:
             exported.add_notes_and_decisions(history, source)
-        typer.echo(f"{history.name} has {counted(len(added), 'run')}.")
-    kept = len(set(added) - run_ids)
-    if kept:
-        say(f"{counted(kept, 'run', 'has')} no folder on this machine, so the data from the old index is kept.")
+        typer.echo(f"{history.name} has {counted(len(added_runs), 'run')}.")
+    kept_count = len(set(added_runs) - run_ids)
+    if kept_count:
+        say(f"{counted(kept_count, 'run', 'has')} no folder on this machine, so the data from the old index is kept.")
     _exit_if_left_out(left_out)
 
 
@@ -406,14 +407,14 @@ def export(
     *,
     git: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Write one file per run to this folder, and also the notes and decisions."),
+        typer.Option(metavar="DIR", help="Write one file per run, the notes and the decisions to this folder."),
     ] = None,
     format: Annotated[
         str | None,
         typer.Option(
             "--format",
             autocompletion=completion.complete_history_formats,
-            help="bencher or benchmark-action (newest run), openmetrics or otava (all runs).",
+            help="For the newest run: bencher or benchmark-action. For all runs: openmetrics or otava.",
         ),
     ] = None,
     output: Annotated[
@@ -449,12 +450,12 @@ def _find_series(history: "History", request: SeriesRequest) -> list["Series"]:
     keys = [series.key for series in history.series()]
     if not keys:
         raise NothingSelectedError(f"The history {history.name} is empty.", "Add runs with: harness history add --all")
-    have = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
-    have = [[*names[:_NAMED], *(["…"] if len(names) > _NAMED else [])] for names in have]
+    known_names = [[*dict.fromkeys(key.scenario for key in keys)], [*dict.fromkeys(key.environment for key in keys)]]
+    known_names = [[*names[:_MOST_NAMES], *(["…"] if len(names) > _MOST_NAMES else [])] for names in known_names]
     raise NothingSelectedError(
         f"No series in the history {history.name} matches the options.",
-        f"Its scenarios: {', '.join(have[0])}. Its environments: {', '.join(have[1])}. To show all series: harness "
-        "history show",
+        f"Its scenarios: {', '.join(known_names[0])}. Its environments: {', '.join(known_names[1])}. To show all "
+        "series: harness history show",
     )
 
 
@@ -463,13 +464,13 @@ def _find_run_folders(results: Path) -> list[Path]:
     try:
         folders = sorted(path for path in results.iterdir() if (path / "run.json").exists())
     except OSError as error:
-        raise UsageError(f"{results} cannot be read: {error.strerror}.", _ANOTHER) from None
+        raise UsageError(f"{results} cannot be read: {error.strerror}.", _FOLDER_ADVICE) from None
     if not folders:
-        raise UsageError(f"{results} doesn't contain any runs.", _ANOTHER)
+        raise UsageError(f"{results} doesn't contain any runs.", _FOLDER_ADVICE)
     return folders
 
 
-def _read(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
+def _load_summaries(paths: Iterable[Path], left_out: list[Path]) -> Iterator["Summary"]:
     """Yield the summaries of runs. For an invalid run, print the error and append its folder to `left_out`."""
     from harness.history import summary  # noqa: PLC0415 - `harness --help` needs none of it
 
@@ -486,31 +487,31 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
     from harness.history.index import History  # noqa: PLC0415 - `harness --help` needs none of it
 
     left_out: list[Path] = []
-    read = added = 0
-    for start in range(0, len(paths), _BATCH):
-        summaries = list(_read(paths[start : start + _BATCH], left_out))
+    read_count = added_count = 0
+    for start in range(0, len(paths), _BATCH_SIZE):
+        summaries = list(_load_summaries(paths[start : start + _BATCH_SIZE], left_out))
         with History.open(writing=True, told=say) as history:
-            read, added = read + len(summaries), added + len(history.add_all(summaries))
-            where, runs = history.name, history.runs()
+            read_count, added_count = read_count + len(summaries), added_count + len(history.add_all(summaries))
+            location, runs = history.name, history.runs()
     for name in _find_renewed_machines(runs) if paths else ():
         say(
-            f"The machine {name} had a different id in each of its last {_RENEWALS} runs, so each run starts new "
+            f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
             "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
         )
-    old_count = read - added
-    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already there" if old_count else ""
-    typer.echo(f"{counted(added, 'run')} added to {where}{remark}.")
+    old_count = read_count - added_count
+    remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
+    typer.echo(f"{counted(added_count, 'run')} added to {location}{remark}.")
     return left_out
 
 
 def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
     """Return the names of machines whose newest runs all have different machine ids."""
     ids: dict[str, list[str]] = {}
-    for each in runs:
-        for machine in each.machines:
+    for run in runs:
+        for machine in run.machines:
             ids.setdefault(machine.name, []).append(machine.id)
-    newest = {name: of[-_RENEWALS:] for name, of in ids.items() if name}
-    return [name for name, of in newest.items() if len(set(of)) == _RENEWALS]
+    newest_ids = {name: machine_ids[-_NEW_IDS:] for name, machine_ids in ids.items() if name}
+    return [name for name, machine_ids in newest_ids.items() if len(set(machine_ids)) == _NEW_IDS]
 
 
 def _exit_if_left_out(left_out: Sequence[Path]) -> None:
@@ -519,14 +520,14 @@ def _exit_if_left_out(left_out: Sequence[Path]) -> None:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-def _format_head(series: "Series") -> str:
+def _format_name(series: "Series") -> str:
     key = series.key
     machine = series.points[-1].origin.machine or key.machine
     return escape(f"{key.cell}{f' / {key.versus}' if key.versus else ''} on {machine}")
 
 
 def _read_earlier_report(output: Path | None) -> str:
-    """Return the current text of a report's file; empty if the file doesn't exist."""
+    """Return the text in the file of an earlier report; empty if the file doesn't exist."""
     with suppress(OSError, UnicodeDecodeError):
         return output.read_text(encoding="utf-8") if output else ""
     return ""
@@ -557,7 +558,7 @@ def _make_row(point: "SeriesPoint", *, is_line: bool) -> tuple[str, ...]:
 
 
 def _read_today(today: str | None) -> datetime:
-    """Return the end of the day `today` in UTC, or the current time without a day. Raises UsageError."""
+    """Return the end of the day `today` in UTC, or the current time if it is empty. Raises UsageError."""
     if not today:
         return datetime.now(UTC)
     try:
@@ -566,8 +567,8 @@ def _read_today(today: str | None) -> datetime:
         raise UsageError(f"Invalid --today {today!r}.", "Use a date, such as 2026-11-22.") from None
 
 
-def _format_minute(started: str) -> str:
-    return started[:16].replace("T", " ")
+def _format_minute(timestamp: str) -> str:
+    return timestamp[:16].replace("T", " ")
 
 
 def _make_document(series: "Series") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`harness images`: the environments' locks and images, and packs for offline builds."""
+"""`harness images`: locks and images of environments, and packs for offline builds."""
 
 import json as codec
 import shlex
@@ -27,9 +27,9 @@ Names = Annotated[
     list[str] | None,
     typer.Argument(help="Environments or globs. Default: all.", autocompletion=completion.complete_environments),
 ]
-OfDevice = Annotated[Device, typer.Option("--device", help="Use the images for this device.")]
+DeviceOption = Annotated[Device, typer.Option("--device", help="Select the images for this device.")]
 
-#: The columns of the list: a heading, and the row's key.
+#: The columns of the list: the heading of each column, and its key in a row.
 _COLUMNS = (
     ("name", "name"),
     ("TensorFlow", "tensorflow"),
@@ -61,20 +61,20 @@ def list_images(
 @app.command()
 def lock(
     names: Names = None,
-    device: Annotated[Device | None, typer.Option(help="Lock for this device only. Default: for both.")] = None,
+    device: Annotated[Device | None, typer.Option(help="Lock for this device only. Default: for both devices.")] = None,
 ) -> None:
-    """Write lock files with the package versions of each release's date."""
-    for requirement, is_changed, moved in session.images.lock(names, device):
-        what = f" ({moved})" if moved else ""
+    """Write lock files with package versions from each release's date."""
+    for requirement, is_changed, override_text in session.images.lock(names, device):
+        override_note = f" ({override_text})" if override_text else ""
         state = "written" if is_changed else "unchanged"
-        typer.echo(f"{requirement.environment.name} {requirement.device.value}: {state}{what}")
+        typer.echo(f"{requirement.environment.name} {requirement.device.value}: {state}{override_note}")
 
 
 @app.command()
 def build(
     names: Names = None,
-    device: OfDevice = Device.CPU,
-    push: Annotated[bool, typer.Option("--push", help="Push the images to REGISTRY.")] = False,
+    device: DeviceOption = Device.CPU,
+    push: Annotated[bool, typer.Option("--push", help="Push the images to the registry that REGISTRY names.")] = False,
     jobs: Annotated[
         str | None,
         typer.Option(metavar="N", help="The number of images to build in parallel. Default: the number of CPUs."),
@@ -104,7 +104,7 @@ def build(
 @app.command()
 def verify(
     names: Names = None,
-    device: OfDevice = Device.CPU,
+    device: DeviceOption = Device.CPU,
     sbom: Annotated[
         Path | None,
         typer.Option(
@@ -118,21 +118,21 @@ def verify(
     """
     project, requirements = session.images.select_images(names, device)
     backend = registry.open_image_backend(project.root)
-    are_right = True
+    are_correct = True
     for requirement in requirements:
         verification = backend.verify(requirement)
-        are_right = are_right and verification.is_right
+        are_correct = are_correct and verification.is_right
         for line in verification.lines():
             typer.echo(f"{requirement.environment.name}: {line}")
         if sbom:
             path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"
-            _write(path, backend.make_sbom(requirement, verification))
+            _write_file(path, backend.make_sbom(requirement, verification))
             typer.echo(f"{requirement.environment.name}: {path}")
-    if not are_right:
+    if not are_correct:
         raise typer.Exit(Exit.CELLS_FAILED)
 
 
-def _write(path: Path, text: str) -> None:
+def _write_file(path: Path, text: str) -> None:
     """Write a file, and create its folder if necessary. Raises CannotRunHereError."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def _write(path: Path, text: str) -> None:
 def pack(
     folder: Annotated[Path, typer.Argument(help="Output folder. Files already in it aren't downloaded again.")],
     names: Names = None,
-    device: OfDevice = Device.CPU,
+    device: DeviceOption = Device.CPU,
     no_images: Annotated[
         bool,
         typer.Option(

@@ -22,8 +22,8 @@ def matrix(
         options.FailOn | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if an environment is slower than the baseline (or --head than --base), and with 1 if "
-            "a cell failed.",
+            help="Exit with 5 if an environment is slower than the baseline. With --base, exit with 5 if --head is "
+            "slower. Exit with 1 if a cell failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def matrix(
         str,
         typer.Option(
             metavar="REF",
-            help="Compare the scenario files (or the package of --package) at this git commit with those at --head.",
+            help="The git commit of the scenario files, or of --package, to compare with --head.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
@@ -57,8 +57,8 @@ def matrix(
         str,
         typer.Option(
             metavar="NAME",
-            help="Build this package at --base and at --head (a commit, a folder or pr/NUMBER), and compare both in "
-            "the environment of -e.",
+            help="Build this package at --base and at --head, and compare both builds in the environment of -e. "
+            "--head can be a commit, a folder or pr/NUMBER.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",
@@ -93,17 +93,18 @@ def matrix(
     from harness.cli import running  # noqa: PLC0415 - not needed for --help and --dry-run
 
     if resume:
-        _refuse_beside_resume(context)
+        _refuse_other_options(context)
         raise typer.Exit(running.resume(resume, request, wait=wait, json=json, fail_on=fail_on))
     raise typer.Exit(running.run(request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _refuse_beside_resume(context: typer.Context) -> None:
+def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
     allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
-    refused = [f"--{name.replace('_', '-')}" for name in options.find_passed_names(context) if name not in allowed]
-    if refused:
+    refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
+    refused_options = [f"--{name.replace('_', '-')}" for name in refused_names]
+    if refused_options:
         raise UsageError(
-            f"--resume continues a run with its original options, so it doesn't accept {', '.join(refused)}.",
+            f"--resume continues a run with its original options, so it doesn't accept {', '.join(refused_options)}.",
             "Start a new run with these options.",
         )

@@ -35,8 +35,8 @@ def merge(
     from harness.cli import running  # noqa: PLC0415 - not needed for --help
     from harness.fleet import merge as fleet  # noqa: PLC0415
 
-    merged = fleet.merge(folders, results)
-    code = running.show(merged.ended, json=json, fail_on=fail_on)
-    for sentence in merged.lacks:
+    merged_run = fleet.merge(folders, results)
+    code = running.show(merged_run.ended, json=json, fail_on=fail_on)
+    for sentence in merged_run.lacks:
         say(sentence)
-    raise typer.Exit(Exit.CELLS_FAILED if merged.lacks else code)
+    raise typer.Exit(Exit.CELLS_FAILED if merged_run.lacks else code)

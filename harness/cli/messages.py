@@ -29,7 +29,7 @@ ECHO_SECONDS = 2.0
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-#: Errors of writing that aren't bugs: the disk is full or read-only.
+#: Numbers of write errors that aren't bugs in harness: the disk is full or read-only.
 NO_WRITE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -56,28 +56,29 @@ def tell(text: object) -> None:
 def wrap_lines(text: str, stream: TextIO) -> str:
     """Wrap the lines of a text to the width of `stream`, if it is a terminal.
 
-    To be easy to copy, paths, commands at the end of a line, and lines that start with four spaces are never wrapped.
+    Paths, commands at the end of a line, and lines that start with four spaces are never wrapped, so that users can
+    copy them.
     """
     try:
         width = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):
         return text
-    return "\n".join(line for whole in text.split("\n") for line in _wrap_line(whole, width))
+    return "\n".join(line for long_line in text.split("\n") for line in _wrap_line(long_line, width))
 
 
 def _wrap_line(line: str, width: int) -> Iterator[str]:
     if len(line) <= width or not width or line.startswith("    "):
         yield line
         return
-    before, command, rest = line.partition(": harness ")
-    begun, *words = f"{before}{command[:1]}".split(" ")
-    for word in [*words, *([f"harness {rest}"] if command else [])]:
-        if begun.strip() and len(begun) + 1 + len(word) > width:
-            yield begun
-            begun = word
+    text, command, arguments = line.partition(": harness ")
+    wrapped, *words = f"{text}{command[:1]}".split(" ")
+    for word in [*words, *([f"harness {arguments}"] if command else [])]:
+        if wrapped.strip() and len(wrapped) + 1 + len(word) > width:
+            yield wrapped
+            wrapped = word
         else:
-            begun = f"{begun} {word}"
-    yield begun
+            wrapped = f"{wrapped} {word}"
+    yield wrapped
 
 
 def say_defect(error: Exception) -> None:
@@ -88,10 +89,12 @@ def say_defect(error: Exception) -> None:
     if os.environ.get("HARNESS_DEBUG"):
         traceback.print_exception(error)
     frames, package = traceback.extract_tb(error.__traceback__), Path(__file__).parents[1]
-    inner = [frame for frame in frames if Path(frame.filename).is_relative_to(package)]
-    at = f" at {Path(inner[-1].filename).relative_to(package.parent)}:{inner[-1].lineno}" if inner else ""
+    own_frames = [frame for frame in frames if Path(frame.filename).is_relative_to(package)]
+    location = ""
+    if own_frames:
+        location = f" at {Path(own_frames[-1].filename).relative_to(package.parent)}:{own_frames[-1].lineno}"
     say(
-        f"harness: this is a bug in harness: {type(error).__name__} {str(error)[:200]!a}{at}. Finished "
+        f"harness: this is a bug in harness: {type(error).__name__} {str(error)[:200]!a}{location}. Finished "
         "launches are saved.\nPlease report it with this line, your command, its file or run folder, the output of "
         "`harness --version`, and the output of the command with HARNESS_DEBUG=1."
     )
@@ -114,18 +117,19 @@ def say_torn(folder: Path) -> None:
 
 
 def say_problems(problems: Iterable[Problem]) -> None:
-    """Print problems as `FILE:LINE: problem. Fix.`, so that editors can open the line.
+    """Print problems in the form `FILE:LINE: problem. Fix.`, so that editors can open the line.
 
     Paths below the current folder are relative to it.
     """
-    here = Path.cwd()
+    folder = Path.cwd()
     for problem in problems:
-        shown = replace(problem, path=problem.path.relative_to(here)) if problem.path.is_relative_to(here) else problem
+        is_below = problem.path.is_relative_to(folder)
+        shown = replace(problem, path=problem.path.relative_to(folder)) if is_below else problem
         say(escape(str(shown), keep="\t"))
 
 
 def say_broken(broken: Mapping[str, FileError]) -> None:
-    """Print the problems of scenarios that were left out."""
+    """Print the problems in the files of scenarios that were left out."""
     for error in broken.values():
         say_problems(error.problems)
 
@@ -156,28 +160,28 @@ def handle_signals(words: Callable[[int], str] = lambda count: "Stopping…" if 
     `words` returns the message for the signal with this number (1 for the first one). Signals that were ignored before
     (by nohup, or in a shell's background job) stay ignored.
     """
-    count, last = 0, -math.inf
+    count, counted_at = 0, -math.inf
 
     def interrupt(*_: object) -> None:
-        nonlocal count, last
+        nonlocal count, counted_at
         now = time.monotonic()
         # a terminal sends Ctrl-C to all processes, and the parent may forward it, so one key press can arrive twice.
-        # `last` is the time of the last counted signal, so that a user who presses Ctrl-C repeatedly isn't ignored
-        if now - last < ECHO_SECONDS:
+        # `counted_at` is the time of the last counted signal, so a user who presses Ctrl-C repeatedly isn't ignored
+        if now - counted_at < ECHO_SECONDS:
             return
-        count, last = count + 1, now
+        count, counted_at = count + 1, now
         message = words(count)
         if message:
             # `print` isn't reentrant, and the signal may have interrupted one
             os.write(2, f"\n{wrap_lines(message, sys.stderr)}\n".encode())
         raise KeyboardInterrupt
 
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    heard = [number for number, handler in before.items() if handler is not signal.SIG_IGN]
-    for number in heard:
+    earlier_handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    handled_signals = [number for number, handler in earlier_handlers.items() if handler is not signal.SIG_IGN]
+    for number in handled_signals:
         signal.signal(number, interrupt)
     try:
         yield
     finally:
-        for number in heard:
-            signal.signal(number, before[number])
+        for number in handled_signals:
+            signal.signal(number, earlier_handlers[number])

@@ -1,4 +1,4 @@
-"""Makes the options of a command from the fields of a request, which define names, help texts and parsers."""
+"""Makes the options of a command from the fields of a request. The fields define names, help texts and parsers."""
 
 import functools
 import inspect
@@ -15,11 +15,11 @@ from harness.session.request import FieldOption, OptionPanel, Request, get_share
 
 RequestType = TypeVar("RequestType")
 
-#: Types with the valid names of a field's value, for fields that are plain texts in a request.
+#: Types with the valid values of fields that contain a plain text in a request, by field.
 _TYPES: Mapping[str, Any] = {"backend": StrEnum("Backend", {name.upper(): name for name in CHOICES})}
 
 #: Completion functions by field.
-_COMPLETED: Mapping[str, Callable[..., Any]] = {
+_COMPLETERS: Mapping[str, Callable[..., Any]] = {
     "suite": completion.complete_suites,
     "environments": completion.complete_environments,
     "good": completion.complete_environments,
@@ -39,13 +39,13 @@ class FailOn(StrEnum):
 
 
 class FailOnClaim(StrEnum):
-    """The values of --fail-on for claims."""
+    """The values of --fail-on in `harness repro`."""
 
     CONFIRMED = "confirmed"
     FIXED = "fixed"
 
 
-#: Options of commands that aren't part of a request.
+#: Command-line options that aren't part of a request.
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -67,31 +67,31 @@ Wait = Annotated[
 def of(
     kind: type[RequestType], *, without: Collection[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command whose first parameter is a request, so that it has an option for each field of `kind`.
+    """Return a decorator for a command whose first parameter is a request. It adds an option for each field of `kind`.
 
-    Fields in `without` get no option. They have their default value, as do the options that the user doesn't pass. The
-    command's own options come after these options. The command's docstring is its help.
+    Fields in `without` get no option, and keep their default values. Fields whose option the user doesn't pass also
+    keep their default values. The command's own options come last. The command's docstring is its help.
     """
     fields = [field for field in options(kind).values() if field.name not in without]
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(command)
-        def run_command(**typed: Any) -> None:
+        def run_command(**arguments: Any) -> None:
             values = {}
             for field in fields:
-                value, read = typed.pop(field.name), field.option.read
-                if _is_whole(field) and not read:
-                    read = functools.partial(read_whole, least=field.option.least or 0)
+                value, parse = arguments.pop(field.name), field.option.read
+                if _is_whole_number(field) and not parse:
+                    parse = functools.partial(read_whole, least=field.option.least or 0)
                 if field.name in _TYPES and value is not None:
-                    value = str(value)  # a request has a plain text
+                    value = str(value)  # the request contains a plain text
                 if value not in (None, False):
-                    values[field.name] = read(value, field.flags[-1]) if read else value
-            command(kind(**values), **typed)
+                    values[field.name] = parse(value, field.flags[-1]) if parse else value
+            command(kind(**values), **arguments)
 
-        _, *own = inspect.signature(command, eval_str=True).parameters.values()
+        _, *own_parameters = inspect.signature(command, eval_str=True).parameters.values()
         parameters = [
             *map(_make_parameter, fields),
-            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own),
+            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own_parameters),
         ]
         run_command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run_command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -101,7 +101,7 @@ def of(
 
 
 def make_option(name: str, **changes: Any) -> Any:
-    """Return the option of a field of `Request`, with `changes`, for a command that needs only a few of its options.
+    """Return the option of a field of `Request`, with `changes`, for a command that needs only a few such options.
 
     The command receives the text from the command line, or the value that typer converts it to.
     """
@@ -115,7 +115,7 @@ def find_passed_names(context: typer.Context) -> list[str]:
 
 
 def _make_parameter(field: FieldOption) -> inspect.Parameter:
-    """Return the parameter of a command for a field. Without the option, the value is None, or False for a switch."""
+    """Return the parameter of a command for a field. Its default is None, or False for a switch."""
     is_switch = field.type is bool
     return inspect.Parameter(
         field.name,
@@ -133,13 +133,13 @@ def _make_typer_option(field: FieldOption) -> Any:
         help=text,
         show_default=False,
         hidden=option.hidden,
-        metavar=option.metavar or ("N" if _is_whole(field) else None),
+        metavar=option.metavar or ("N" if _is_whole_number(field) else None),
         rich_help_panel=option.panel,
-        autocompletion=_COMPLETED.get(field.name),
+        autocompletion=_COMPLETERS.get(field.name),
     )
 
 
-def _is_whole(field: FieldOption) -> bool:
+def _is_whole_number(field: FieldOption) -> bool:
     return field.type is int or int in get_args(field.type)
 
 
@@ -147,7 +147,7 @@ def _get_text_type(field: FieldOption) -> Any:
     """Return the type to which typer converts the text, before the request's parser reads it."""
     if get_origin(field.type) in (Sequence, Mapping):
         return list[str]
-    if field.option.read or _is_whole(field):
+    if field.option.read or _is_whole_number(field):
         return str
     # without the None of an optional type
     kinds = [kind for kind in get_args(field.type) if kind is not type(None)] or [field.type]

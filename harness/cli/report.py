@@ -59,7 +59,7 @@ def report(
     if output and not format:
         raise UsageError("--output needs --format.", "For example: --format json --output report.json")
     if full and format:
-        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit one of them.")
+        raise UsageError("--full needs report.md, which --format doesn't write.", "Omit --full or --format.")
     if run is None:
         (run,) = session.find_newest_runs()
         say(f"The newest run: {run}")
@@ -79,7 +79,7 @@ def report(
 def show(
     written: "Written", results: "Results", *, tables: bool = True, only: Collection[str] = (), end: bool = True
 ) -> None:
-    """Print the tables of a report on stdout; with `only`, just the sections with these anchors.
+    """Print the tables of a report on stdout. With `only`, print just the sections with these anchors.
 
     Print the paths of the reports on stderr. With `end`, first print why the run ended early and how to continue it.
     """
@@ -88,27 +88,27 @@ def show(
     from harness.report.sections import run_info, summary  # noqa: PLC0415
 
     if tables:
-        shown = [section for section in written.sections if not only or section.anchor in only]
+        shown_sections = [section for section in written.sections if not only or section.anchor in only]
         # the answer comes last, because the end of the output stays on the screen
-        terminal.show(sorted(shown, key=lambda section: section.anchor == "answer"))
+        terminal.show(sorted(shown_sections, key=lambda section: section.anchor == "answer"))
         sys.stdout.flush()
-    early = run_info.describe_early_end(results.run, results.launches)
-    if early and end:
+    early_end = run_info.describe_early_end(results.run, results.launches)
+    if early_end and end:
         # the table above ends with a command to continue
-        is_above = tables and summary.find_rounds_to_settle(results) is not None
-        command = "" if is_above else summary.command_to_continue(results)
+        has_command_above = tables and summary.find_rounds_to_settle(results) is not None
+        command = "" if has_command_above else summary.command_to_continue(results)
         # on a separate line, so that the user can copy it
-        say(f"{early} To continue the run:\n    {command}" if command else early)
-    first, *others = [path for path in written.files if path.parent.name != "charts"]
-    beside = f" (and {', '.join(path.name for path in others)})" if others else ""
-    say(f"{'Profile' if first.stem == 'profile' else 'Report'}: {first}{beside}")
+        say(f"{early_end} To continue the run:\n    {command}" if command else early_end)
+    main_file, *other_files = [path for path in written.files if path.parent.name != "charts"]
+    other_names = f" (and {', '.join(path.name for path in other_files)})" if other_files else ""
+    say(f"{'Profile' if main_file.stem == 'profile' else 'Report'}: {main_file}{other_names}")
 
 
 def save(path: Path, data: bytes) -> None:
     """Write a file completely or not at all. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # probably a typing error
         raise CannotRunHereError(
-            f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create it first."
+            f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create the folder first."
         )
     try:
         write_atomically(path, data)

@@ -12,8 +12,8 @@ from harness.session.request import OptionPanel, Request
 if TYPE_CHECKING:
     from harness.upstream.issue_index import KnownIssue, Library
 
-#: The options of a request that claims set.
-_SETTLED = (
+#: Fields of a request that `harness repro` sets, so they get no option.
+_PRESET_FIELDS = (
     "suite",
     "scenarios",
     "axes",
@@ -28,7 +28,7 @@ _SETTLED = (
 )
 
 
-@options.of(Request, without=_SETTLED)
+@options.of(Request, without=_PRESET_FIELDS)
 def repro(
     request: Request,
     *,
@@ -36,7 +36,7 @@ def repro(
         list[str] | None,
         typer.Argument(
             metavar="[ISSUE]...|list",
-            help="Issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
+            help="Names of issues, such as T#40261, or their URLs. To list the known issues, pass `list`.",
             autocompletion=completion.complete_issues,
         ),
     ] = None,
@@ -52,7 +52,7 @@ def repro(
     every: Annotated[
         bool,
         typer.Option(
-            "--all", help="Measure all issues, but not with the nightly wheel.", rich_help_panel=OptionPanel.WHAT
+            "--all", help="Measure all issues, without the newest nightly wheel.", rich_help_panel=OptionPanel.WHAT
         ),
     ] = False,
     no_nightly: Annotated[
@@ -63,8 +63,8 @@ def repro(
         options.FailOnClaim | None,
         typer.Option(
             "--fail-on",
-            help="Exit with 5 if a claim is confirmed in its environment, or was fixed later, and with 1 if a cell "
-            "failed.",
+            help="confirmed: exit with 5 if a claim is confirmed in its own environment. fixed: exit with 5 if a later "
+            "release fixed a claim. Both: exit with 1 if a cell failed.",
             rich_help_panel=OptionPanel.OUTPUT,
         ),
     ] = None,
@@ -79,19 +79,19 @@ def repro(
 ) -> None:
     """Measure the claims of upstream issues.
 
-    It measures in the releases of the claim, in the newest release and in the newest nightly wheel.
+    It measures them in the releases of each claim, in the newest release and in the newest nightly wheel.
     """
     from harness.upstream import issue_index  # noqa: PLC0415 - not needed for --help
     from harness.upstream import repro as upstream  # noqa: PLC0415
 
     library = issue_index.load_library()
-    listed = issues == ["list"]
-    selection = library.select([] if listed else issues or [], family, every=every or (listed and not family))
-    if listed:
-        _list(library, selection, json=json)
+    is_list = issues == ["list"]
+    selection = library.select([] if is_list else issues or [], family, every=every or (is_list and not family))
+    if is_list:
+        _print_issues(library, selection, json=json)
         return
-    night = "" if every or no_nightly else upstream.find_nightly(request, say)
-    repro_request = upstream.request(request, selection, night)
+    nightly_wheel = "" if every or no_nightly else upstream.find_nightly(request, say)
+    repro_request = upstream.request(request, selection, nightly_wheel)
     if dry_run:
         raise typer.Exit(show_plan(repro_request, json=json))
     from harness.cli import running  # noqa: PLC0415 - as in `matrix`
@@ -99,14 +99,15 @@ def repro(
     raise typer.Exit(running.repro(repro_request, wait=wait, json=json, fail_on=fail_on))
 
 
-def _list(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
+def _print_issues(library: "Library", issues: "list[KnownIssue]", *, json: bool) -> None:
     if json:
         typer.echo(library.document(issues), nl=False)
         return
     rows = [("issue", "family", "takes", "environments", "claimed")]
     for entry in issues:
-        about = f"{max(1, round(entry.seconds(library.newest) / 60.0))} min"
-        claims = "; ".join(claim.reported for _, claim in entry.claims)
-        rows.append((entry.issue.short, ", ".join(entry.families), about, ", ".join(entry.environments), claims))
+        duration = f"{max(1, round(entry.seconds(library.newest) / 60.0))} min"
+        claim_texts = "; ".join(claim.reported for _, claim in entry.claims)
+        families, environments = ", ".join(entry.families), ", ".join(entry.environments)
+        rows.append((entry.issue.short, families, duration, environments, claim_texts))
     for line in format_columns(rows):
         typer.echo(line)

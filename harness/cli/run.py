@@ -11,8 +11,8 @@ from harness.cli.dryrun import show_plan
 from harness.cli.messages import say
 from harness.session.request import OptionPanel, Request
 
-#: The options of a request that a script sets itself.
-_SETTLED = (
+#: Fields of a request that `harness run` sets itself, so they get no option.
+_PRESET_FIELDS = (
     "suite",
     "scenarios",
     "claims",
@@ -28,7 +28,7 @@ _SETTLED = (
 )
 
 
-@options.of(Request, without=_SETTLED)
+@options.of(Request, without=_PRESET_FIELDS)
 def run(
     request: Request,
     *,
@@ -49,7 +49,7 @@ def run(
         list[str] | None,
         typer.Option(
             metavar="ONE/OTHER",
-            help="Compare two printed numbers in each environment, by their names in --grep. Example: half/single.",
+            help="Compare two printed numbers in each environment. Pass their names in --grep. Example: half/single.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -64,7 +64,8 @@ def run(
         typer.Option(
             "--with",
             metavar="PATH",
-            help="Copy this file or folder next to the script, at the same path. A launch can't read other files.",
+            help="Copy this file or folder to the launches, at the same path relative to the script. A launch can't "
+            "read other files.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,
@@ -72,7 +73,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The file to use as standard input. Default: empty.",
+            help="The file to use as standard input. Default: no input.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = None,

@@ -22,7 +22,7 @@ from harness.model.texts import counted, escape_json
 from harness.runner.executor import WalkListener
 
 #: The maximum number of scenario errors that are printed. The report has the others.
-RAISED = 3
+MOST_ERRORS = 3
 
 
 def run(
@@ -40,15 +40,15 @@ def run(
         say(describe_shard(shard, len(planned.plan.groups)))
         if not planned.plan.groups:
             return Exit.OK
-    heard = ProgressPrinter()
-    with handle_signals(heard.announce_stop):
-        ended, lacks = _measure_plan(planned, heard, wait=wait)
+    printer = ProgressPrinter()
+    with handle_signals(printer.announce_stop):
+        ended, missing_shards = _measure_plan(planned, printer, wait=wait)
         code = show(ended, json=json, fail_on=fail_on)
-    return _report_missing_shards(lacks, code)
+    return _report_missing_shards(missing_shards, code)
 
 
 def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapping[str, UnavailableError]:
-    """Return the environments that are unavailable to a shard of a run in slots, because the run can't prepare them."""
+    """Return the environments that a run in slots can't prepare, with errors, if the request is one of its shards."""
     if not isinstance(request, session.Request) or not (request.shard and request.slots):
         return {}
     from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
@@ -57,7 +57,10 @@ def _read_unavailable(request: session.Request | session.ProfileRequest) -> Mapp
 
 
 def _ask_for_trust(planned: session.Planned) -> session.Planned:
-    """Return the plan with --trust if the user agrees on a terminal to run an untrusted script without a container."""
+    """Return the plan, with --trust if the user agrees to run an untrusted script without a container.
+
+    The question appears only on a terminal.
+    """
     name, scripts = planned.request.backend, planned.untrusted
     if not scripts or registry.is_contained(name) or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return planned
@@ -66,28 +69,28 @@ def _ask_for_trust(planned: session.Planned) -> session.Planned:
     return replace(planned, request=replace(planned.request, trust=True)) if is_trusted else planned
 
 
-def _report_missing_shards(lacks: Sequence[str], code: Exit) -> Exit:
+def _report_missing_shards(sentences: Sequence[str], code: Exit) -> Exit:
     """Print which shards of a run are missing, and return the exit code."""
-    for sentence in lacks:
+    for sentence in sentences:
         say(sentence)
-    return Exit.CELLS_FAILED if lacks and code in (Exit.OK, Exit.SLOWER) else code
+    return Exit.CELLS_FAILED if sentences and code in (Exit.OK, Exit.SLOWER) else code
 
 
 def _measure_plan(
-    planned: session.Planned, heard: "ProgressPrinter", *, wait: bool
+    planned: session.Planned, printer: "ProgressPrinter", *, wait: bool
 ) -> tuple[session.Ended, Sequence[str]]:
-    """Measure on the whole machine, in a slot or in shards. Return the run, and sentences about missing shards."""
+    """Measure a plan on the machine, in a slot or in shards. Return the run, and sentences about missing shards."""
     command, request = ["harness", *sys.argv[1:]], planned.request
     if not (isinstance(request, session.Request) and (request.slots or request.spread or request.on)):
-        return session.run(planned, heard, command=command, wait=wait), ()
+        return session.run(planned, printer, command=command, wait=wait), ()
     from harness.fleet import dispatch  # noqa: PLC0415 - only shards need it
 
     if dispatch.uses_several_places(request):
-        heard.in_shards = True
-        whole = dispatch.run(planned, heard, command=command, wait=wait)
-        return whole.merged.ended, whole.lacks
+        printer.in_shards = True
+        fleet_run = dispatch.run(planned, printer, command=command, wait=wait)
+        return fleet_run.merged.ended, fleet_run.lacks
     slots = dispatch.find_slots_for_shard(planned)
-    return session.run(planned, heard, command=command, wait=wait, slots=slots), ()
+    return session.run(planned, printer, command=command, wait=wait, slots=slots), ()
 
 
 def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnClaim | None) -> Exit:
@@ -96,49 +99,49 @@ def repro(request: session.Request, *, wait: bool, json: bool, fail_on: FailOnCl
 
     planned = _ask_for_trust(session.plan(request, say=say, wait=wait))
     say_refused(planned.refused)
-    heard = ProgressPrinter()
-    with handle_signals(heard.announce_stop):
-        ended, lacks = _measure_plan(planned, heard, wait=wait)
-        code = _report_missing_shards(lacks, show(ended, json=json, fail_on=None, only=("answer", "claims")))
-        left = upstream.find_unfinished(ended.results)
-        if left:
-            say(f"These claims have no outcome: {', '.join(left)}. The report shows the reasons.")
-        if bundled := upstream.write_bundle(ended.folder, ended.results):
-            say(f"The text for the issue is in {bundled}")
+    printer = ProgressPrinter()
+    with handle_signals(printer.announce_stop):
+        ended, missing_shards = _measure_plan(planned, printer, wait=wait)
+        code = _report_missing_shards(missing_shards, show(ended, json=json, fail_on=None, only=("answer", "claims")))
+        unfinished_claims = upstream.find_unfinished(ended.results)
+        if unfinished_claims:
+            say(f"These claims have no outcome: {', '.join(unfinished_claims)}. The report shows the reasons.")
+        if bundle_path := upstream.write_bundle(ended.folder, ended.results):
+            say(f"The text for the issue is in {bundle_path}")
         if fail_on and code is Exit.OK:
             return choose_gate_exit(upstream.gate(ended.results, fail_on), "No claim has an outcome")
         return code
 
 
 def resume(folder: Path, request: session.Request, *, wait: bool, json: bool, fail_on: FailOn | None) -> Exit:
-    """Resume the run in a folder, with the slots, rounds and budget of a request if given. Return the exit code."""
-    heard, lacks = ProgressPrinter(), list[str]()
-    with handle_signals(heard.announce_stop):
+    """Resume the run in a folder, and return the exit code. The request can set the slots, rounds and budget."""
+    printer, missing_shards = ProgressPrinter(), list[str]()
+    with handle_signals(printer.announce_stop):
         rounds, budget = request.rounds, request.budget
         if (folder / "fleet.json").exists():
             from harness.fleet import dispatch  # noqa: PLC0415 - as in `_measure_plan`
 
-            heard.in_shards = True
-            whole = dispatch.resume(folder, heard, rounds=rounds, budget=budget, slots=request.slots, wait=wait)
-            ended, lacks = whole.merged.ended, whole.lacks
+            printer.in_shards = True
+            fleet_run = dispatch.resume(folder, printer, rounds=rounds, budget=budget, slots=request.slots, wait=wait)
+            ended, missing_shards = fleet_run.merged.ended, fleet_run.lacks
         else:
-            ended = session.resume(folder, heard, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
+            ended = session.resume(folder, printer, backend=request.backend, wait=wait, rounds=rounds, budget=budget)
         code = show(ended, json=json, fail_on=fail_on)
-    return _report_missing_shards(lacks, code)
+    return _report_missing_shards(missing_shards, code)
 
 
 def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Collection[str] = ()) -> Exit:
     """Print the results of a run, and return the exit code."""
     if json:
         sys.stdout.write(escape_json((ended.folder / "launches.jsonl").read_text(encoding="utf-8")))
-    is_whole = not (ended.interrupted or ended.broken_off)
-    report.show(ended.written, ended.results, tables=not json, only=only, end=is_whole)
+    is_complete = not (ended.interrupted or ended.broken_off)
+    report.show(ended.written, ended.results, tables=not json, only=only, end=is_complete)
     _print_raised_errors(ended)
-    if is_whole:
+    if is_complete:
         return choose_exit_code(ended, fail_on)
     if ended.broken_off:
         say(f"harness: {ended.broken_off}")
-    state = "Broken off" if ended.broken_off else "Interrupted"
+    state = "Ended early" if ended.broken_off else "Interrupted"
     if ended.results.run.plan.profile_calls:
         say(f"{state}. The report has the finished profiles. To get the other profiles, start a new run.")
     else:
@@ -148,14 +151,14 @@ def show(ended: session.Ended, *, json: bool, fail_on: FailOn | None, only: Coll
 
 def _print_raised_errors(ended: session.Ended) -> None:
     """Print the errors of scenarios with their lines, and commands that show the complete errors."""
-    raised = session.find_raised_errors(ended.results)
-    for failure in raised[:RAISED]:
-        say_problems([Problem(failure.path, failure.line, f"in {failure.function}: {failure.error}")])
+    errors = session.find_raised_errors(ended.results)
+    for error in errors[:MOST_ERRORS]:
+        say_problems([Problem(error.path, error.line, f"in {error.function}: {error.error}")])
         # skip a command with a line break in a value
-        if failure.command.isprintable():
-            say(f"To write a script that runs the cell without harness:\n    {failure.command}")
-    if raised[RAISED:]:
-        say(f"details.md has {counted(len(raised) - RAISED, 'more error')}.")
+        if error.command.isprintable():
+            say(f"To write a script that runs the cell without harness:\n    {error.command}")
+    if errors[MOST_ERRORS:]:
+        say(f"details.md has {counted(len(errors) - MOST_ERRORS, 'more error')}.")
 
 
 def choose_exit_code(ended: session.Ended, fail_on: FailOn | None) -> Exit:
@@ -182,16 +185,16 @@ class ProgressPrinter(session.Listener):
     @contextmanager
     def preparing(self) -> Iterator[Progress]:
         """Show the preparation of environments."""
-        with display.show_preparation() as shown:
-            yield shown
+        with display.show_preparation() as progress:
+            yield progress
 
     @contextmanager
     def launching(self, run: Run) -> Iterator[WalkListener]:
         """Show the launches."""
         self._run, self._is_launching = run, True
         try:
-            with display.show_launches(run) as shown:
-                yield shown
+            with display.show_launches(run) as listener:
+                yield listener
         finally:
             self._is_launching = False
 
@@ -203,13 +206,14 @@ class ProgressPrinter(session.Listener):
             return "Stopping: the run hasn't started yet." if count == 1 else ""
         if count == 1 and self._is_launching:
             self._was_launching = True
-            finished = "Stopping: ending the running launches and reporting the finished ones."
-            return f"{finished} To skip the report, press Ctrl-C again."
+            sentence = "Stopping: ending the running launches and reporting the finished ones."
+            return f"{sentence} To skip the report, press Ctrl-C again."
         folder = shlex.quote(self._run.folder)
         message = f"Stopping without a report. The launches are saved. To write the report: harness report {folder}"
         if self._was_launching:
-            clean, again = f"harness clean {self._run.id}", _format_resume_command(Path(self._run.folder))
-            message += f"\nTo remove leftovers of the launches: {clean}\nTo continue: {again}"
+            clean_command = f"harness clean {self._run.id}"
+            resume_command = _format_resume_command(Path(self._run.folder))
+            message += f"\nTo remove leftovers of the launches: {clean_command}\nTo continue: {resume_command}"
         return message
 
 

@@ -30,8 +30,8 @@ def list_scenarios(json: Annotated[bool, typer.Option("--json", help="Print the 
             {"name": entry.name, "title": entry.title, "tags": list(entry.tags), "path": str(entry.path)}
             for entry in listing.scenarios.values()
         ]
-        named = [{"name": entry.name, "title": entry.title} for entry in suites.values()]
-        typer.echo(codec.dumps({"scenarios": scenarios, "suites": named}, indent=2))
+        suite_rows = [{"name": entry.name, "title": entry.title} for entry in suites.values()]
+        typer.echo(codec.dumps({"scenarios": scenarios, "suites": suite_rows}, indent=2))
         say_broken(listing.broken)
         return
     for scenario in listing.scenarios.values():
@@ -50,16 +50,16 @@ def show(
 ) -> None:
     """Show the axes of a scenario, and the environments of its cells.
 
-    It also shows the comparisons and expectations.
+    It also shows its comparisons and expectations.
     """
     listing = session.scenarios.find_matching(name)
-    described = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
+    descriptions = [session.scenarios.describe(scenario) for scenario in listing.scenarios.values()]
     if json:
-        typer.echo(codec.dumps(described, indent=2))
+        typer.echo(codec.dumps(descriptions, indent=2))
     else:
         texts = [
             "\n".join(map(escape, _list_lines(*pair)))
-            for pair in zip(listing.scenarios.values(), described, strict=True)
+            for pair in zip(listing.scenarios.values(), descriptions, strict=True)
         ]
         typer.echo("\n\n".join(texts), nl=bool(texts))
     say_broken(listing.broken)
@@ -78,9 +78,9 @@ def check(
         ),
     ] = None,
 ) -> None:
-    """Find errors in scenarios and suites, with their lines.
+    """Find errors in scenarios and suites.
 
-    For each error, it shows the correct form.
+    For each error, it shows the line and the correct form.
     """
     count = session.scenarios.check(names or [])
     typer.echo(f"{counted(count, 'scenario')}, no problem.")
@@ -91,10 +91,10 @@ def new(
     name: Annotated[
         str,
         typer.Argument(
-            help="The scenario's name, valid as a Python module name. Default with a script: the script's name."
+            help="The scenario's name, a valid Python module name. Default with --from: the name of FILE."
         ),
     ] = "",
-    title: Annotated[str, typer.Option(metavar="TEXT", help="The title in reports.")] = "",
+    title: Annotated[str, typer.Option(metavar="TEXT", help="The scenario's title in reports.")] = "",
     directory: Annotated[
         Path | None,
         typer.Option(
@@ -111,17 +111,18 @@ def new(
     """Create a new scenario that you can run immediately."""
     new_file = session.scenarios.create(name, title, directory, script)
     name = new_file.path.stem
-    shown = str(new_file.path.relative_to(Path.cwd()) if new_file.path.is_relative_to(Path.cwd()) else new_file.path)
-    typer.echo(f"{shown} is written.")
-    typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else shown}")
+    is_below = new_file.path.is_relative_to(Path.cwd())
+    path_text = str(new_file.path.relative_to(Path.cwd()) if is_below else new_file.path)
+    typer.echo(f"Created {path_text}.")
+    typer.echo(f"check it:     harness scenarios check {name if new_file.is_found else path_text}")
     typer.echo(
-        f"run it:       {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {shown} (needs TensorFlow)"
+        f"run it:       {f'PYTHONPATH={new_file.kit} ' if new_file.kit else ''}python {path_text} (needs TensorFlow)"
     )
-    typer.echo(f"in releases:  harness matrix -s {name if new_file.is_found else shown} -e tf1.14,tf2.21")
+    typer.echo(f"in releases:  harness matrix -s {name if new_file.is_found else path_text} -e tf1.14,tf2.21")
 
 
-def _list_lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of text about a scenario. `described` is the result of `session.scenarios.describe`."""
+def _list_lines(scenario: "Scenario", description: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the lines of text about a scenario. `description` is the result of `session.scenarios.describe`."""
     yield f"{scenario.name}: {scenario.title}"
     facts = [
         ("file", str(scenario.path)),
@@ -131,33 +132,33 @@ def _list_lines(scenario: "Scenario", described: Mapping[str, Any]) -> Iterator[
     ]
     yield from format_columns([fact for fact in facts if fact[1]])
     yield from _list_section(
-        "axes", format_columns([(axis, _describe_values(scenario, axis)) for axis in scenario.axes])
+        "axes", format_columns([(axis, _describe_axis_values(scenario, axis)) for axis in scenario.axes])
     )
     yield from _list_section("settings that -a can select", format_columns(_list_settings(scenario)))
     yield from _list_section("excluded combinations", map(_format_axes, scenario.exclude))
-    on_one = (
+    device_limits = (
         (_format_axes(need.when) or "all cells", " or ".join(need.devices)) for need in scenario.needs if need.devices
     )
-    yield from _list_section("cells for one device only", format_columns(list(on_one)))
+    yield from _list_section("cells for one device only", format_columns(list(device_limits)))
     yield from _list_section("comparisons", map(_describe_comparison, scenario.compare))
     yield from _list_section(
         "claims of upstream issues", (line for claim in scenario.claims for line in _describe_claim(claim))
     )
-    stated = (
+    expectations = (
         (entry.observation, repr(entry.value), " ".join([_format_axes(entry.when), *entry.requires]).strip())
         for entry in scenario.expect
     )
-    yield from _list_section("expected observations, according to the source", format_columns(list(stated)))
+    yield from _list_section("expected observations, according to the source", format_columns(list(expectations)))
     yield ""
-    yield f"cells per environment, of the {described['cells']} cells with all values of axes that have a default"
-    yield from _list_rows(described["environments"], described["cells"])
+    yield f"cells per environment, of the {description['cells']} cells with all values of each axis"
+    yield from _list_rows(description["environments"], description["cells"])
 
 
-def _describe_values(scenario: "Scenario", axis: str) -> str:
-    listed = ", ".join(value or "unset" for value in scenario.axes[axis])
+def _describe_axis_values(scenario: "Scenario", axis: str) -> str:
+    values_text = ", ".join(value or "unset" for value in scenario.axes[axis])
     sweep = scenario.sweeps.get(axis)
     if sweep:
-        listed += f" {sweep.unit}".rstrip()
+        values_text += f" {sweep.unit}".rstrip()
     notes = [
         "a sweep" if sweep else "",
         "a process variable" if axis in scenario.environ else "",
@@ -165,13 +166,13 @@ def _describe_values(scenario: "Scenario", axis: str) -> str:
         f"{scenario.default[axis] or 'unset'} unless selected" if axis in scenario.default else "",
     ]
     note = "; ".join(filter(None, notes))
-    return f"{listed} ({note})" if note else listed
+    return f"{values_text} ({note})" if note else values_text
 
 
 def _list_settings(scenario: "Scenario") -> list[tuple[str, str]]:
     """Return the settings that the header doesn't use, each with its values and its meaning."""
-    free = [name for name in settings.open_to(scenario) if name not in scenario.axes]
-    return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in free]
+    unused_names = [name for name in settings.open_to(scenario) if name not in scenario.axes]
+    return [(name, f"{', '.join(settings.values(name))} ({settings.SETTINGS[name].about})") for name in unused_names]
 
 
 def _format_axes(axes: "Axes") -> str:
@@ -192,25 +193,25 @@ def _describe_comparison(comparison: "Comparison") -> str:
 def _describe_claim(claim: "Claim") -> Iterator[str]:
     yield f"{claim.issue.short}: {claim.reported}"
     sides = [f"{side.environment} {_format_axes(side.axes)}".rstrip() for side in (claim.worse, claim.better) if side]
-    about = "" if claim.of == STEP else f"{claim.of} of "
-    fixed = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
+    quantity = "" if claim.of == STEP else f"{claim.of} of "
+    fix_note = f"; reported as fixed in {claim.fixed}" if claim.fixed else ""
     hardware = f" ({claim.hardware})" if claim.hardware else ""
-    when = f", with {_format_axes(claim.when)}" if claim.when else ""
+    condition = f", with {_format_axes(claim.when)}" if claim.when else ""
     low, high = map(format_exact, claim.range)
-    much = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
-    yield f"  {about}{' vs '.join(sides)}{when}: {much}{hardware}{fixed}"
+    range_text = f"{low} to {high}{' s' if claim.seconds else ' bytes per call' if claim.bytes else ' times'}"
+    yield f"  {quantity}{' vs '.join(sides)}{condition}: {range_text}{hardware}{fix_note}"
 
 
-def _list_rows(environments: Sequence[Mapping[str, Any]], whole: int) -> Iterator[str]:
+def _list_rows(environments: Sequence[Mapping[str, Any]], total: int) -> Iterator[str]:
     """Yield a row per environment. The reasons for missing cells have numbers, and are listed below the table."""
     numbers: dict[tuple[str, str], int] = {}
     rows = []
     for environment in environments:
-        absent = [
+        missing_counts = [
             f"{entry['cells']} [{numbers.setdefault((entry['reason'], entry['advice']), len(numbers) + 1)}]"
             for entry in environment["not_available"]
         ]
-        rows.append((environment["name"], f"{environment['cells']} of {whole}", ", ".join(absent)))
+        rows.append((environment["name"], f"{environment['cells']} of {total}", ", ".join(missing_counts)))
     yield from format_columns([("environment", "cells", "not available" if numbers else ""), *rows])
     for (reason, advice), number in numbers.items():
         yield f"[{number}] {reason.rstrip('.')}. {advice}".rstrip()

@@ -38,18 +38,18 @@ LISTED = "number,title,body,state,stateReason,closedAt"
 #: The comment on a reopened issue. A comment notifies subscribers of the issue; an edit of the issue doesn't.
 REOPENED = "Confirmed again. The text above has been updated."
 
-#: The comment on the issue of a machine that has stopped sending runs again, and the one if it has recovered.
+#: The comments on the issue of a machine: it has stopped sending runs again, or it has recovered.
 OVERDUE_AGAIN = "The machine has stopped sending runs again. The text above has been updated."
 RECOVERED = "The machine has sent a run again, has nothing to measure, or isn't in nightly.toml any more."
 
 #: Limits for issues, in characters. GitHub's own limits are 65,536 for a body and 256 for a title.
 BODY_CHARACTERS, TITLE_CHARACTERS = 60_000, 240
 
-#: The largest number of issues that one nightly run opens: many regressions at once need one investigation.
+#: The largest number of issues that one nightly run opens, because many regressions at once need one investigation.
 MOST_NEW = 5
 
 #: The note at the end of an issue about closing it.
-_RULES = (
+_CLOSING_NOTE = (
     "<sub>Nightly runs update this text. If you close the issue as completed, it is reopened only if the change is "
     "confirmed again later. If you close it as not planned, it stays closed.</sub>"
 )
@@ -57,12 +57,12 @@ _RULES = (
 #: The last line of an issue, which `.github/nightly/issues` adds. A new link alone doesn't cause an edit.
 _WORKFLOW_RUN = re.compile(r"\n\n\[Workflow run\]\(\S+\)\Z")
 
-_MARK = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
+_HIDDEN_COMMENT = re.compile(r"<!-- harness-alarm (\{.*?\}) -->")
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """An alert: one cause, as the content of an issue.
+    """An alert about one cause: the content of an issue.
 
     - `cause`: the key of the cause; `series`: short hashes of the affected time series
     - `since`: the start of the first run after the change, `confirmed`: the time of its last confirmation; in ISO 8601
@@ -92,13 +92,13 @@ class Alert:
     @property
     def text(self) -> str:
         """The body with its hidden comment, shortened to GitHub's limit."""
-        kept: dict[str, Any] = {
+        fields: dict[str, Any] = {
             "cause": _hash_text(self.cause),
             "since": self.since,
             "series": sorted(self.series)[:100],
         }
-        kept |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
-        mark = f"<!-- harness-alarm {json.dumps(kept)} -->\n"
+        fields |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
+        mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
         return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
 
 
@@ -106,8 +106,8 @@ class Alert:
 class TrackedIssue:
     """An existing issue on GitHub about a regression alert.
 
-    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is GitHub's name for the
-    reason for closing.
+    `closed` is the time in ISO 8601 when it was closed, and empty for an open issue. `reason` is the
+    reason for closing, in GitHub's words.
     """
 
     number: int
@@ -119,9 +119,9 @@ class TrackedIssue:
     @property
     def mark(self) -> Mapping[str, Any]:
         """The contents of the hidden comment; empty if somebody has damaged the comment."""
-        marked = _MARK.search(self.body)
+        match = _HIDDEN_COMMENT.search(self.body)
         try:
-            return dict(parse_json(marked[1])) if marked else {}
+            return dict(parse_json(match[1])) if match else {}
         except ValueError:
             return {}
 
@@ -131,13 +131,13 @@ class TrackedIssue:
         return str(self.mark.get("overdue", ""))
 
     def is_of(self, alert: Alert) -> bool:
-        """Return whether the issue is about the alert: the cause is the same, or a series and nearly the same start."""
-        kept = self.mark
-        if kept.get("cause") == _hash_text(alert.cause):
+        """Return whether the issue is about the alert: the same cause, or a common series and nearly the same start."""
+        mark = self.mark
+        if mark.get("cause") == _hash_text(alert.cause):
             return True
         try:
-            apart = abs(datetime.fromisoformat(kept["since"]) - datetime.fromisoformat(alert.since))
-            return not set(alert.series).isdisjoint(kept["series"]) and apart < NEAR
+            distance = abs(datetime.fromisoformat(mark["since"]) - datetime.fromisoformat(alert.since))
+            return not set(alert.series).isdisjoint(mark["series"]) and distance < NEAR
         except (ValueError, KeyError, TypeError):  # somebody has edited the hidden comment
             return False
 
@@ -160,8 +160,8 @@ def find_alerts(
       machine.
     """
     # skip series without a confirmation: only a decision confirms a change, and a search takes milliseconds per series
-    decided = {each.key for each in decisions if each.confirmed}
-    by_key = {series.key: series for series in history if series.key in decided}
+    decided_keys = {decision.key for decision in decisions if decision.confirmed}
+    by_key = {series.key: series for series in history if series.key in decided_keys}
     causes: dict[str, list[SeriesFinding]] = {}
     for finding in find_changes(by_key.values(), decisions, known=searched):
         machine = by_key[finding.key].points[-1].origin.machine
@@ -179,51 +179,55 @@ def _make_alert(
     by_key: Mapping[Key, Series],
     summary: Callable[[str], Summary | None],
 ) -> Alert:
-    worst, *rest = sorted(members, key=lambda finding: -finding.ratio)
-    since = min(finding.started for finding in members)
-    machine = by_key[worst.key].points[-1].origin.machine or worst.key.machine
-    changed = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
-    last = max((finding.decision for finding in members if finding.decision), key=lambda decision: decision.when)
-    more = f" and {len(rest)} more" if rest else ""
-    title = f"Slower since {since[:10]}: {worst.key.scenario} in {worst.key.environment}{more}, on {machine}"
+    worst_finding, *other_findings = sorted(members, key=lambda finding: -finding.ratio)
+    start = min(finding.started for finding in members)
+    machine = by_key[worst_finding.key].points[-1].origin.machine or worst_finding.key.machine
+    changes = [markdown(suspect) for suspect in dict.fromkeys(text for finding in members for text in finding.suspects)]
+    confirmation = max(
+        (finding.decision for finding in members if finding.decision), key=lambda decision: decision.when
+    )
+    count_note = f" and {len(other_findings)} more" if other_findings else ""
+    key, day = worst_finding.key, start[:10]
+    title = f"Slower since {day}: {key.scenario} in {key.environment}{count_note}, on {machine}"
     lines = [
-        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst.since)} of {since[:10]}. "
-        + (f"Changes at that time: {joined(changed)}." if changed else "No recorded fact changed at that time."),
+        f"First seen on the machine {markdown(machine)}, in the run {markdown(worst_finding.since)} of {start[:10]}. "
+        + (f"Changes at that time: {joined(changes)}." if changes else "No recorded fact changed at that time."),
         "",
-        "| series | against | takes |",
+        "| series | baseline | time after / before |",
         "| --- | --- | --- |",
         *(
             f"| {markdown(finding.key.cell)} | {markdown(finding.key.versus)} "
             f"| {_format_ratio(finding.ratio, finding.low, finding.high)} |"
-            for finding in (worst, *rest)
+            for finding in (worst_finding, *other_findings)
         ),
         "",
         "Each value is the time after the change divided by the time before it, relative to the baseline of the run.",
         "",
-        f"Confirmed on {markdown(last.when[:10])}: both sides were measured again side by side in the run "
-        f"{markdown(last.run)}, {_format_ratio(last.ratio, last.low, last.high)} as long.",
+        f"Confirmed on {markdown(confirmation.when[:10])}: both sides were measured again side by side in the run "
+        f"{markdown(confirmation.run)}. There, time after / before is "
+        f"{_format_ratio(confirmation.ratio, confirmation.low, confirmation.high)}.",
     ]
-    facts = _describe_machine(worst.key.machine, summary(last.run) or summary(worst.since))
+    facts = _describe_machine(worst_finding.key.machine, summary(confirmation.run) or summary(worst_finding.since))
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
-    if last.sides:
-        lines += [*_describe_versions(last), *_list_functions(last)]
-        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(last)), "sh")]
-    command = ["harness", "history", "show", "--points", "-s", worst.key.scenario, "-e", worst.key.environment]
-    lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _RULES]
+    if confirmation.sides:
+        lines += [*_describe_versions(confirmation), *_list_functions(confirmation)]
+        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(confirmation)), "sh")]
+    command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
+    lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
     return Alert(
         cause=cause,
         series=[_hash_text(repr(finding.key))[:8] for finding in members],
-        since=since,
-        confirmed=last.when,
+        since=start,
+        confirmed=confirmation.when,
         title=escape_terminal(title, TITLE_CHARACTERS),
         body="\n".join(lines),
-        sides=list(last.sides),
-        probability=last.probability,
-        commits=list(last.commits),
-        functions=list(last.functions),
+        sides=list(confirmation.sides),
+        probability=confirmation.probability,
+        commits=list(confirmation.commits),
+        functions=list(confirmation.functions),
         machine=facts,
-        command=shlex.join(_make_command(last)) if last.sides else "",
+        command=shlex.join(_make_command(confirmation)) if confirmation.sides else "",
     )
 
 
@@ -245,9 +249,9 @@ def _describe_versions(decision: Decision) -> list[str]:
     before, after = map(markdown, decision.sides)
     sentence = f"The change came after {before}, and at the latest with {after}."
     if decision.pair and decision.probability is not None:
-        likely = "The" if decision.probability >= LEVEL else "Most likely, the"
-        share = f"probability {100.0 * decision.probability:.0f} %"
-        sentence = f"{likely} first slower version is {after}. The version before it is {before} ({share})."
+        subject = "The" if decision.probability >= LEVEL else "Most likely, the"
+        probability = f"probability {100.0 * decision.probability:.0f} %"
+        sentence = f"{subject} first slower version is {after}. The version before it is {before} ({probability})."
     commits = [text if text.startswith("https://") else markdown(text) for text in decision.commits]
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
@@ -348,21 +352,23 @@ def plan_steps(
     `file` is a nightly.toml. If one of its machines isn't overdue any more, the machine's issue is closed. Issues about
     `unplanned` machines stay open, because these machines had nothing to measure.
     """
-    ordered = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
+    ordered_issues = sorted(issues, key=lambda issue: (bool(issue.closed), issue.number))
     planned: list[IssueStep] = []
     for alert in alerts:
-        mine = next((issue for issue in ordered if issue.is_of(alert)), None)
-        taken = next((at for at, step in enumerate(planned) if mine and step.issue == mine), None)
-        if taken is not None:
-            planned[taken] = _plan_step(_merge_alerts(planned[taken].alert, alert), mine, 0)
+        known_issue = next((issue for issue in ordered_issues if issue.is_of(alert)), None)
+        step_index = next(
+            (index for index, step in enumerate(planned) if known_issue and step.issue == known_issue), None
+        )
+        if step_index is not None:
+            planned[step_index] = _plan_step(_merge_alerts(planned[step_index].alert, alert), known_issue, 0)
         else:
-            planned.append(_plan_step(alert, mine, sum(step.kind is IssueAction.OPEN for step in planned)))
-    held = {step.issue.number for step in planned if step.issue}
+            planned.append(_plan_step(alert, known_issue, sum(step.kind is IssueAction.OPEN for step in planned)))
+    planned_numbers = {step.issue.number for step in planned if step.issue}
     planned += [
         _close_issue(issue)
-        for issue in ordered
+        for issue in ordered_issues
         if not issue.closed
-        and issue.number not in held
+        and issue.number not in planned_numbers
         and file
         and issue.overdue
         and issue.mark.get("file", file) == file
@@ -376,12 +382,12 @@ def _close_issue(issue: TrackedIssue) -> IssueStep:
     return IssueStep(IssueAction.CLOSE, alert, "The machine isn't overdue.", issue)
 
 
-def _plan_step(alert: Alert, issue: TrackedIssue | None, opened: int) -> IssueStep:
+def _plan_step(alert: Alert, issue: TrackedIssue | None, opened_count: int) -> IssueStep:
     if issue is None:
-        if opened < MOST_NEW:
+        if opened_count < MOST_NEW:
             return IssueStep(IssueAction.OPEN, alert, "No issue exists for this cause.")
         return IssueStep(
-            IssueAction.HOLD, alert, f"At most {MOST_NEW} new issues per nightly run: the next nightly run opens it."
+            IssueAction.HOLD, alert, f"A nightly run opens at most {MOST_NEW} issues, so a later one opens this issue."
         )
     if issue.closed:
         return _plan_for_closed(alert, issue)
@@ -432,12 +438,12 @@ def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def _shorten_body(text: str, most: int) -> str:
-    """Return the text, cut at the end of a line if it has more than `most` characters."""
-    if len(text) <= most:
+def _shorten_body(text: str, limit: int) -> str:
+    """Return the text, cut at the end of a line if it has more than `limit` characters."""
+    if len(text) <= limit:
         return text
     ending = "\n\n… The rest exceeds the size limit of an issue. To see the whole report: `harness history report`."
-    return text[: most - len(ending)].rsplit("\n", 1)[0] + ending
+    return text[: limit - len(ending)].rsplit("\n", 1)[0] + ending
 
 
 def read_issues(path: Path) -> list[TrackedIssue]:

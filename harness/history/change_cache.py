@@ -19,7 +19,7 @@ from harness.files import get_cache_dir, parse_json, read, write_atomically
 from harness.history import detection
 from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_levels, keep_significant
 
-#: The largest p of a tentative change, and its smallest number of points.
+#: The largest p of a tentative change, and the smallest number of points on each side of it.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
 
 #: The largest number of series in the cache. The least recently used ones are removed.
@@ -37,7 +37,7 @@ class SearchOptions:
 
 @dataclass(frozen=True, slots=True)
 class CachedChanges:
-    """The changes in a time series: `sure` ones, and tentative ones in `maybe` (see `WATCHED_P`)."""
+    """The changes in a time series: `sure` contains significant changes, and `maybe` tentative ones (`WATCHED_P`)."""
 
     sure: Sequence[ChangePoint]
     maybe: Sequence[ChangePoint]
@@ -48,28 +48,28 @@ def search(values: Sequence[float], errors: Sequence[float], options: SearchOpti
 
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
-    loose = fit_levels(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
+    loose_fit = fit_levels(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
     # if all levels are long enough already, a minimum length wouldn't change them
-    is_same = loose.shortest >= options.fewest
-    strict = loose if is_same else fit_levels(values, errors, fewest=options.fewest, least=options.least)
-    sure = keep_significant(strict, p=options.p, least=options.least)
-    maybe = keep_significant(loose, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
-    return CachedChanges(sure, maybe)
+    is_same = loose_fit.shortest >= options.fewest
+    strict_fit = loose_fit if is_same else fit_levels(values, errors, fewest=options.fewest, least=options.least)
+    significant = keep_significant(strict_fit, p=options.p, least=options.least)
+    tentative = keep_significant(loose_fit, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
+    return CachedChanges(significant, tentative)
 
 
 class ChangeCache:
     """Results of searches in this process and, if a file is given, in earlier processes."""
 
     def __init__(self, path: Path | None = None) -> None:
-        """Load the cache. A missing or corrupt file is an empty cache."""
+        """Load the cache. A missing or corrupt file counts as an empty cache."""
         self._path = path
-        self._found: dict[str, CachedChanges] = {}
-        self._asked: dict[str, CachedChanges] = {}
-        self._new = False
+        self._loaded: dict[str, CachedChanges] = {}
+        self._used: dict[str, CachedChanges] = {}
+        self._has_new_results = False
         if path:
             with suppress(OSError, ValueError, TypeError, AttributeError):
-                kept = parse_json(read(path))
-                self._found = {name: CachedChanges(*map(_load_changes, pair)) for name, pair in kept.items()}
+                document = parse_json(read(path))
+                self._loaded = {name: CachedChanges(*map(_load_changes, pair)) for name, pair in document.items()}
 
     @classmethod
     def load_user_cache(cls) -> "ChangeCache":
@@ -80,28 +80,28 @@ class ChangeCache:
         """Return the result of `search`. The search runs only for new series."""
         numbers = np.array([values, errors], np.float64).tobytes()
         name = hashlib.sha256(_hash_code() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
-        cached = self._asked.get(name) or self._found.get(name)
+        cached = self._used.get(name) or self._loaded.get(name)
         if cached is None:
             cached = search(values, errors, options)
-            self._new = True
-        self._asked[name] = cached
+            self._has_new_results = True
+        self._used[name] = cached
         return cached
 
     def save(self) -> None:
         """Save new results. If they can't be saved, the series will be searched again."""
-        if self._path and self._new:
+        if self._path and self._has_new_results:
             # the most recently used entries are last
-            older = {name: cached for name, cached in self._found.items() if name not in self._asked}
-            last = list({**older, **self._asked}.items())[-MOST:]
-            kept = {name: [[*map(astuple, cached.sure)], [*map(astuple, cached.maybe)]] for name, cached in last}
+            unused_changes = {name: cached for name, cached in self._loaded.items() if name not in self._used}
+            newest = list({**unused_changes, **self._used}.items())[-MOST:]
+            document = {name: [[*map(astuple, cached.sure)], [*map(astuple, cached.maybe)]] for name, cached in newest}
             with suppress(OSError):
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                write_atomically(self._path, json.dumps(kept, separators=(",", ":")).encode())
-            self._new = False
+                write_atomically(self._path, json.dumps(document, separators=(",", ":")).encode())
+            self._has_new_results = False
 
 
-def _load_changes(kept: Any) -> list[ChangePoint]:
-    return [ChangePoint(int(index), *map(float, numbers)) for index, *numbers in kept]
+def _load_changes(rows: Any) -> list[ChangePoint]:
+    return [ChangePoint(int(index), *map(float, numbers)) for index, *numbers in rows]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The changes in a history since an earlier run, as Markdown for a comment, a job summary or a mail."""
+"""The changes in a history since an earlier run, as Markdown for a comment, a job summary or an email."""
 
 import re
 from collections import Counter
@@ -17,7 +17,7 @@ from harness.report.blocks import Block, Bold, Column, Items, Section, Text, tab
 from harness.report.phrases import list_names
 
 #: The largest number of listed segment boundaries. Boundaries that affect most series come first; others are counted.
-BREAKS = 20
+LISTED_BOUNDARIES = 20
 
 #: The last line of the Markdown, from which the next report reads where to start.
 _MARK = re.compile(r"<!-- harness history: up to ([\w.:+-]+) -->\s*\Z")
@@ -28,14 +28,14 @@ LIMIT = 60_000
 
 def cut_series(series: Sequence[Series], last: HistoryEntry) -> list[Series]:
     """Return the series without points after the run `last`."""
-    cut = (
+    shortened_series = (
         replace(
             one_series,
             points=[point for point in one_series.points if (point.started, point.run) <= (last.started, last.run)],
         )
         for one_series in series
     )
-    return [one_series for one_series in cut if one_series.points]
+    return [one_series for one_series in shortened_series if one_series.points]
 
 
 def cut_decisions(decisions: Sequence[Decision], last: HistoryEntry) -> list[Decision]:
@@ -62,12 +62,12 @@ def find_start(entries: Sequence[HistoryEntry], asked: str = "", earlier: str = 
     if asked in by_id:
         return by_id[asked]
     try:
-        when = phrases.parse_time(asked)
+        moment = phrases.parse_time(asked)
     except ValueError:
         raise UsageError(
             f"{asked!r} is neither a run of the history nor a date.", "To list the runs: harness history list"
         ) from None
-    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < when), None)
+    return next((entry for entry in reversed(entries) if phrases.parse_time(entry.started) < moment), None)
 
 
 def render(
@@ -100,17 +100,17 @@ def build_sections(
 ) -> list[Section]:
     """Return the sections of the report: changed findings, current findings, and segment boundaries with notes."""
     names = phrases.make_names([judged.series.key for judged in [*after, *before]], entries)
-    was = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
-    current = [finding for members in phrases.group_by_cause(after) for finding in members]
-    changed = [
+    earlier = {(finding.key, finding.since): finding for judged in before for finding in judged.findings}
+    current_findings = [finding for members in phrases.group_by_cause(after) for finding in members]
+    changed_findings = [
         finding
-        for finding in current
-        if (finding.key, finding.since) not in was or was[finding.key, finding.since].state is not finding.state
+        for finding in current_findings
+        if (finding.key, finding.since) not in earlier or earlier[finding.key, finding.since].state is not finding.state
     ]
-    same = [finding for finding in current if finding not in changed]
-    now = {(finding.key, finding.since) for finding in current}
-    gone = [finding for place, finding in was.items() if place not in now]
-    later = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
+    unchanged = [finding for finding in current_findings if finding not in changed_findings]
+    current_keys = {(finding.key, finding.since) for finding in current_findings}
+    lost_findings = [finding for key, finding in earlier.items() if key not in current_keys]
+    new_runs = [entry for entry in entries if since is None or (entry.started, entry.run) > (since.started, since.run)]
     ratios = {judged.series.key: _format_newest(judged) for judged in after}
 
     def make_table(members: Sequence[SeriesFinding], caption: str) -> Block:
@@ -129,8 +129,8 @@ def build_sections(
             Column(
                 "was",
                 lambda finding: (
-                    was[finding.key, finding.since].state.value
-                    if finding in changed and (finding.key, finding.since) in was
+                    earlier[finding.key, finding.since].state.value
+                    if finding in changed_findings and (finding.key, finding.since) in earlier
                     else ""
                 ),
                 is_optional=True,
@@ -139,37 +139,41 @@ def build_sections(
         return tabulate(caption, columns, members, noun="finding")
 
     all_sections = [
-        Section(_format_title(since), "changes", list(_make_head(after, later))),
-        Section("What changed", "changed", list(_find_changed_blocks(changed, gone, names, make_table))),
-        Section("Unchanged findings", "standing", [make_table(same, "Found before")] if same else []),
-        Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, later, notes))),
+        Section(_format_title(since), "changes", list(_make_head(after, new_runs))),
+        Section(
+            "What changed",
+            "changed",
+            list(_find_changed_blocks(changed_findings, lost_findings, names, make_table)),
+        ),
+        Section("Unchanged findings", "standing", [make_table(unchanged, "Found before")] if unchanged else []),
+        Section("Segment boundaries and notes", "breaks", list(_find_boundaries(after, new_runs, notes))),
     ]
     return [section for section in all_sections if section.blocks]
 
 
-def _format_title(since: HistoryEntry | None) -> str:
-    return f"History: since the run of {phrases.format_day(since.started)}" if since else "History: all runs"
+def _format_title(start_run: HistoryEntry | None) -> str:
+    return f"History: since the run of {phrases.format_day(start_run.started)}" if start_run else "History: all runs"
 
 
-def _make_head(after: Sequence[JudgedSeries], later: Sequence[HistoryEntry]) -> Iterator[Block]:
-    if not later:
+def _make_head(after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry]) -> Iterator[Block]:
+    if not new_runs:
         yield Text("No run was added since then.")
-    elif len(later) == 1:
-        yield Text(f"1 new run: {later[0].run}.")
+    elif len(new_runs) == 1:
+        yield Text(f"1 new run: {new_runs[0].run}.")
     else:
-        yield Text(f"{counted(len(later), 'run')}: {later[0].run} to {later[-1].run}.")
+        yield Text(f"{counted(len(new_runs), 'run')}: {new_runs[0].run} to {new_runs[-1].run}.")
     yield Text(phrases.describe_counts(after))
 
 
 def _find_changed_blocks(
-    changed: Sequence[SeriesFinding],
-    gone: Sequence[SeriesFinding],
+    changed_findings: Sequence[SeriesFinding],
+    lost_findings: Sequence[SeriesFinding],
     names: SeriesNames,
     make_table: Callable[[Sequence[SeriesFinding], str], Block],
 ) -> Iterator[Block]:
     """Yield the changed findings by cause, and the findings that no longer exist."""
     by_cause: dict[str, list[SeriesFinding]] = {}
-    for finding in changed:
+    for finding in changed_findings:
         by_cause.setdefault(finding.cause, []).append(finding)
     for members in by_cause.values():
         yield Text(
@@ -179,10 +183,12 @@ def _find_changed_blocks(
             ]
         )
         yield make_table(members, "Series")
-    if gone:
-        descriptions = [f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in gone]
-        yield Text(f"No longer found: {list_names(descriptions)}.")
-    if not changed and not gone:
+    if lost_findings:
+        texts = [
+            f"{names.texts[lost.key]} ({phrases.format_change(lost)}, {lost.state.value})" for lost in lost_findings
+        ]
+        yield Text(f"No longer found: {list_names(texts)}.")
+    if not changed_findings and not lost_findings:
         yield Text("No series changed its state.")
 
 
@@ -193,10 +199,10 @@ def _format_newest(judged: JudgedSeries) -> str:
 
 
 def _find_boundaries(
-    after: Sequence[JudgedSeries], later: Sequence[HistoryEntry], notes: Sequence[Note]
+    after: Sequence[JudgedSeries], new_runs: Sequence[HistoryEntry], notes: Sequence[Note]
 ) -> Iterator[Block]:
-    """Yield the segment boundaries at the `later` runs, and the notes of the same time."""
-    runs = {entry.run: entry for entry in later}
+    """Yield the segment boundaries at the new runs, and the notes since the first new run."""
+    runs = {entry.run: entry for entry in new_runs}
     boundaries = Counter(
         (run, boundary.is_cut, boundary.words)
         for judged in after
@@ -208,13 +214,13 @@ def _find_boundaries(
         f"{'; runs before and after it are not compared' if is_cut else ''})"
         for (run, is_cut, words), count in sorted(boundaries.items(), key=lambda item: (-item[1], item[0]))
     ]
-    if len(items) > BREAKS:
-        items[BREAKS:] = [f"and {len(items) - BREAKS:,} more"]
-    first = min((phrases.parse_time(entry.started) for entry in later), default=None)
+    if len(items) > LISTED_BOUNDARIES:
+        items[LISTED_BOUNDARIES:] = [f"and {len(items) - LISTED_BOUNDARIES:,} more"]
+    start = min((phrases.parse_time(entry.started) for entry in new_runs), default=None)
     items += [
         f"Note of {phrases.format_day(note.when)}: {note.text}"
         for note in notes
-        if first and phrases.parse_time(note.when) >= first
+        if start and phrases.parse_time(note.when) >= start
     ]
     if items:
         yield Items(items)

@@ -85,17 +85,17 @@ def _make_specification(along: Along) -> Specification:
 def _make_ratio_plot(along: Along) -> Specification:
     """Return the upper plot: levels, segment boundaries, notes, ratios with their intervals, and changes."""
     scale = {"type": "log", **_make_domain("low", "high")}
-    axis = _make_vertical(_RATIO, _RATIO_TICKS)
+    axis = _make_y_axis(_RATIO, _RATIO_TICKS)
     axis["gridOpacity"] = {"condition": {"test": _IS_BETWEEN, "value": 0}, "value": 1}
 
     def y(field: str) -> Specification:
         return {"field": field, "type": "quantitative", "scale": scale, "axis": axis}
 
-    x, at = _make_horizontal(along, "start"), _make_horizontal(along, "at")
+    x, position = _make_x_channel(along, "start"), _make_x_channel(along, "at")
     level = {"x": x, "x2": {"field": "end"}}
     interval = {"y": y("low"), "y2": {"field": "high"}}
-    color = _encode_by("moved", {"slower": VERMILION, "faster": BLUE})
-    tip = _encode_by("moved", {"slower": "triangle-up", "faster": "triangle-down"})
+    color = _encode_nominal("moved", {"slower": VERMILION, "faster": BLUE})
+    tip = _encode_nominal("moved", {"slower": "triangle-up", "faster": "triangle-down"})
     has_room = "scale('x', datum.at) > 7 * length(datum.size) + 12"
     return {
         "height": RATIOS,
@@ -104,22 +104,28 @@ def _make_ratio_plot(along: Along) -> Specification:
         "layer": [
             _make_layer("zone", "levels", "rect", {}, **level, **interval),
             _make_layer("level", "levels", "rule", {"strokeDash": [2, 3]}, **level, y=y("level")),
-            _make_flags("breaks", at, y("low"), tick=4),
-            _make_flags("notes", at, y("low"), tick=20),
-            _make_layer("band", "points", "area", {}, x=at, **interval, **_SEGMENTS),
+            _make_flags("breaks", position, y("low"), tick=4),
+            _make_flags("notes", position, y("low"), tick=20),
+            _make_layer("band", "points", "area", {}, x=position, **interval, **_SEGMENTS),
             {
                 **_make_layer(
-                    "course", "points", "line", {}, x={**at, "axis": _make_axis(along)}, y=y("ratio"), **_SEGMENTS
+                    "course",
+                    "points",
+                    "line",
+                    {},
+                    x={**position, "axis": _make_x_axis(along)},
+                    y=y("ratio"),
+                    **_SEGMENTS,
                 ),
                 "params": [_make_zoom(), _make_brush()],
             },
-            _make_dots("dots", x=at, y=y("ratio")),
+            _make_dots("dots", x=position, y=y("ratio")),
             _make_layer(
                 "change",
                 "changes",
                 "rule",
                 {"strokeWidth": 2.5},
-                x=at,
+                x=position,
                 y=y("before"),
                 y2={"field": "after"},
                 color=color,
@@ -130,7 +136,7 @@ def _make_ratio_plot(along: Along) -> Specification:
                 "point",
                 # the offset moves the tip of the triangle to the level
                 {"filled": True, "opacity": 1, "size": 110, "yOffset": {"expr": "datum.moved === 'slower' ? 5 : -5"}},
-                x=at,
+                x=position,
                 y=y("after"),
                 color=color,
                 shape=tip,
@@ -145,20 +151,20 @@ def _make_ratio_plot(along: Along) -> Specification:
                     "align": {"expr": f"{has_room} ? 'right' : 'left'"},
                     "dx": {"expr": f"{has_room} ? -10 : 10"},
                 },
-                x=at,
+                x=position,
                 y=y("middle"),
                 text={"field": "size"},
             ),
-            _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=at, y=y("ratio")),
+            _make_points("selected", "datum.point === selected", {"size": 150, "color": INK}, x=position, y=y("ratio")),
         ],
     }
 
 
 def _make_time_plot(along: Along) -> Specification:
     """Return the lower plot: the time per step."""
-    x = {**_make_horizontal(along, "at"), "axis": _make_axis(along)}
+    x = {**_make_x_channel(along, "at"), "axis": _make_x_axis(along)}
     y = {"field": "seconds", "type": "quantitative", "scale": {"zero": False, **_make_domain("least", "most")}}
-    y["axis"] = _make_vertical(_SECONDS, _TIME_TICKS)
+    y["axis"] = _make_y_axis(_SECONDS, _TIME_TICKS)
     return {
         "height": TIMES,
         "title": {"text": TITLE, "color": FAINT, "fontSize": 13, "fontWeight": "normal", "offset": 8},
@@ -174,22 +180,22 @@ def _make_time_plot(along: Along) -> Specification:
 
 def _make_layer(name: str, data: str, mark: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
     """Return marks, one per row of `data`."""
-    styled = {"type": mark, "clip": True, **style}
-    return {"name": name, "data": {"name": data}, "mark": styled, "encoding": encoding}
+    mark_style = {"type": mark, "clip": True, **style}
+    return {"name": name, "data": {"name": data}, "mark": mark_style, "encoding": encoding}
 
 
-def _make_points(name: str, shown: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
-    """Return marks for the runs for which the expression `shown` is true."""
+def _make_points(name: str, condition: str, style: Mapping[str, Any], **encoding: Any) -> Specification:
+    """Return marks for the runs for which the expression `condition` is true."""
     mark = {"type": "point", "clip": True, "strokeWidth": 1.5, "opacity": 1, **style}
-    filtered = [{"filter": shown}]
-    return {"name": name, "data": {"name": "points"}, "transform": filtered, "mark": mark, "encoding": encoding}
+    transform = [{"filter": condition}]
+    return {"name": name, "data": {"name": "points"}, "transform": transform, "mark": mark, "encoding": encoding}
 
 
 def _make_dots(name: str, **encoding: Any) -> Specification:
     # only dots are filtered, because Vega draws a whole line again for each point that is removed from it
-    shown = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
+    condition = f"visible <= {DOTS} && inrange(datum.at, [from, to])"
     style = {"filled": True, "size": {"expr": "visible > 100 ? 14 : 40"}, "strokeWidth": 0}
-    return _make_points(name, shown, style, **encoding)
+    return _make_points(name, condition, style, **encoding)
 
 
 def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specification, tick: int) -> Specification:
@@ -209,18 +215,18 @@ def _make_flags(kind: Literal["breaks", "notes"], x: Specification, y: Specifica
         "grid": False,
         "domain": False,
     }
-    dash = _encode_by("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
+    dash = _encode_nominal("kind", {"cut": [1, 0], "mark": [5, 4], "note": [1, 3]})
     # without a vertical field in two layers with an axis, Vega-Lite's chart would be invalid
     ends = [{"calculate": "low", "as": "low"}, {"calculate": "high", "as": "high"}]
-    across = {"y": y, "y2": {"field": "high"}}
-    layer = _make_layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **across, strokeDash=dash)
+    vertical = {"y": y, "y2": {"field": "high"}}
+    layer = _make_layer(kind, kind, "rule", {"color": FAINT}, x={**x, "axis": axis}, **vertical, strokeDash=dash)
     return {**layer, "transform": ends}
 
 
 # Channels.
 
 
-def _encode_by(field: str, values: Mapping[str, Any]) -> Specification:
+def _encode_nominal(field: str, values: Mapping[str, Any]) -> Specification:
     scale = {"domain": list(values), "range": list(values.values())}
     return {"field": field, "type": "nominal", "scale": scale, "legend": None}
 
@@ -230,22 +236,22 @@ def _make_domain(first: str, last: str) -> Specification:
     return {"domainMin": {"expr": first}, "domainMax": {"expr": last}, "nice": False}
 
 
-def _make_horizontal(along: Along, field: str) -> Specification:
+def _make_x_channel(along: Along, field: str) -> Specification:
     is_date = along == "date"
     scale = {**({"type": "utc"} if is_date else {"zero": False}), **_make_domain("from", "to")}
     return {"field": field, "type": "temporal" if is_date else "quantitative", "scale": scale, "axis": None}
 
 
-def _make_axis(along: Along) -> Specification:
+def _make_x_axis(along: Along) -> Specification:
     label = {"labelExpr": _DATE} if along == "date" else {"labelExpr": _RUN, "tickMinStep": 1}
     return {"title": None, "grid": False, "labelFontSize": FONT, "labelSeparation": 8, "tickCount": _TICKS, **label}
 
 
-def _make_vertical(label: str, ticks: int) -> Specification:
+def _make_y_axis(label: str, ticks: int) -> Specification:
     """Return a vertical axis. All vertical axes have the same width."""
     width = {"minExtent": LEFT, "maxExtent": LEFT}
-    plain = {"title": None, "domain": False, "ticks": False}
-    return {**width, **plain, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
+    no_lines = {"title": None, "domain": False, "ticks": False}
+    return {**width, **no_lines, "labelExpr": label, "tickCount": ticks, "labelFontSize": FONT, "labelColor": FAINT}
 
 
 # Selections. Drag to select a part; drag with Shift to move the plot; pinch, or scroll with Ctrl, to zoom.

@@ -38,9 +38,9 @@ from harness.session.request import Request
 from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
 
-#: A decision has the first number of functions: those whose time changed most. They are selected from the second number
-#: of functions: those whose share changed most.
-_FUNCTIONS, _PROFILED = 8, 400
+#: The number of functions in a decision, whose time changed most, and the number of functions from which they are
+#: selected, whose share changed most.
+_STORED_FUNCTIONS, _COMPARED_FUNCTIONS = 8, 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ def decide_finding(log: float, low: float, high: float, ratio: float, margin: fl
     """
     if ratio < 1.0:
         log, low, high = -log, -high, -low
-    least = math.log1p(margin)
-    if high < least:
+    log_margin = math.log1p(margin)
+    if high < log_margin:
         return False
-    return True if low > 0.0 and log > least / 2.0 else None
+    return True if low > 0.0 and log > log_margin / 2.0 else None
 
 
 def group_findings(members: Sequence[SeriesFinding]) -> list[list[SeriesFinding]]:
@@ -104,12 +104,12 @@ def plan_confirmation(
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
     paths = {path.stem: path for path in [*find_scenario_files(Project.find()), *scripts]}
-    one, other = (
+    old, new = (
         summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after)
     )
     hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
-    if one.pins == other.pins and hashes[0] == hashes[1]:
-        raise _explain_equal_sides(members[0], one, other)
+    if old.pins == new.pins and hashes[0] == hashes[1]:
+        raise _explain_equal_sides(members[0], old, new)
     request = Request(
         axes=axes,
         gpu=key.device == Device.GPU.value,
@@ -124,23 +124,23 @@ def plan_confirmation(
         **_make_request_fields(key),
     )
     sides = key.environment, key.environment
-    if one.pins != other.pins:
+    if old.pins != new.pins:
         sides = (
-            _format_environment(key.environment, key.device, one),
-            _format_environment(key.environment, key.device, other),
+            _format_environment(key.environment, key.device, old),
+            _format_environment(key.environment, key.device, new),
         )
     elif parse_line(key.environment):
-        sides = one.version, one.version
-    moving = [one.version, other.version] if parse_line(key.environment) and one.version != other.version else []
+        sides = old.version, old.version
+    line_versions = [old.version, new.version] if parse_line(key.environment) and old.version != new.version else []
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
-        where = str(path) if path in scripts else key.scenario
+        scenario = str(path) if path in scripts else key.scenario
         return ConfirmationRun(
             members,
-            replace(request, scenarios=[where], environments=list(sides)),
+            replace(request, scenarios=[scenario], environments=list(sides)),
             sides,
             is_file=False,
-            versions=moving,
+            versions=line_versions,
         )
     files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
     script = versions.write_side_by_side(key.scenario, *files)
@@ -151,7 +151,7 @@ def plan_confirmation(
         replace(request, scenarios=[str(script)], environments=environments),
         sides,
         is_file=True,
-        versions=moving,
+        versions=line_versions,
         reference=reference,
     )
 
@@ -167,10 +167,12 @@ def _make_request_fields(key: Key) -> dict[str, Any]:
     }
 
 
-def _explain_equal_sides(finding: SeriesFinding, one: SeriesSoftware, other: SeriesSoftware) -> UsageError:
-    """Return the error for a change whose two sides are identical today."""
+def _explain_equal_sides(
+    finding: SeriesFinding, old_software: SeriesSoftware, new_software: SeriesSoftware
+) -> UsageError:
+    """Return the error for a change whose two sides would be the same software today."""
     advice = "To annotate the change: harness history note"
-    if one.image != other.image:
+    if old_software.image != new_software.image:
         return UsageError(
             f"{finding.key.cell}: before {finding.since}, the image was rebuilt with the same packages. The earlier "
             "image can't be restored, because images are built from lock files.",
@@ -192,12 +194,12 @@ def decide_all(
         decision = None
         if len(logs) > 1:
             mean = math.fsum(logs) / len(logs)
-            half = float(half_widths(means([logs]), ALPHA)[0])
-            is_confirmed = decide_finding(mean, mean - half, mean + half, finding.ratio, margin)
+            half_width = float(half_widths(means([logs]), ALPHA)[0])
+            is_confirmed = decide_finding(mean, mean - half_width, mean + half_width, finding.ratio, margin)
             if is_confirmed is not None:
-                run, ends = results.run, (math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+                run, ratios = results.run, (math.exp(mean), math.exp(mean - half_width), math.exp(mean + half_width))
                 decision = Decision(
-                    *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ends),
+                    *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ratios),
                     versions=list(confirmation.versions),
                     commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
                 )
@@ -206,7 +208,7 @@ def decide_all(
 
 
 def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, results: Results) -> list[float]:
-    """Return log(time(after) / time(before)) per round. If the file changed, times are relative to the baseline."""
+    """Return log(time(after) / time(before)) per round. If the file changed, the times are relative to the baseline."""
     lookup, key = results.found, finding.key
 
     def seconds(environment: str, axes: Mapping[str, str]) -> Mapping[int, float]:
@@ -218,9 +220,9 @@ def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, resu
 
     base, head = BEFORE_AND_AFTER
     axes = dict(key.axes)
-    old, new = confirmation.sides
+    old_side, new_side = confirmation.sides
     before, after = ({**axes, SIDE: base}, {**axes, SIDE: head}) if confirmation.is_file else (axes, axes)
-    terms = [(seconds(new, after), 1.0), (seconds(old, before), -1.0)]
+    terms = [(seconds(new_side, after), 1.0), (seconds(old_side, before), -1.0)]
     # the baseline's cell may have other axis values; then it isn't part of this run
     if confirmation.is_file and key.reference != key.environment:
         reference = confirmation.reference or key.reference
@@ -234,9 +236,9 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
 
     The list is empty if a side has no profile.
     """
-    stored = RunFolder.open(folder)
+    run_folder = RunFolder.open(folder)
     profiles = {
-        launch.cell.environment: stored.read_profiles(launch)
+        launch.cell.environment: run_folder.read_profiles(launch)
         for launch in results.launches
         if launch.status is Status.OK
     }
@@ -244,9 +246,9 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
-    changes = find_moves(after[part], before[part], _PROFILED, own=True)
+    changes = find_moves(after[part], before[part], _COMPARED_FUNCTIONS, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
-    return [(change.name, change.other_seconds, change.seconds) for change in changes[:_FUNCTIONS]]
+    return [(change.name, change.other_seconds, change.seconds) for change in changes[:_STORED_FUNCTIONS]]
 
 
 def _describe_builds(sides: Sequence[str], results: Results) -> list[str]:
@@ -263,16 +265,16 @@ def _format_environment(name: str, device: str, software: SeriesSoftware) -> str
     project, pins = Project.find(), software.pins
     # an environment with a wheel from a source is selected by its name
     text = name if "@" in software.version else software.version or name
-    catalog, (own,) = adhoc.add_requested(load_environments(project), [text])
-    environment = catalog.get(own)
+    catalog, (catalog_name,) = adhoc.add_requested(load_environments(project), [text])
+    environment = catalog.get(catalog_name)
     if environment is None:
         raise UsageError(
             f"{name} isn't in the catalog any more, so its earlier packages can't be installed.",
             "Restore its line in docker-bake.hcl. To annotate the date instead: harness history note",
         )
-    has = load_lock(project, environment, Device(device)).lock.pins
-    moved = [f"{package}=={version}" for package, version in sorted(pins.items()) if has.get(package) != version]
-    return "+".join([environment.exact, *moved]) if moved else text
+    locked = load_lock(project, environment, Device(device)).lock.pins
+    overrides = [f"{package}=={version}" for package, version in sorted(pins.items()) if locked.get(package) != version]
+    return "+".join([environment.exact, *overrides]) if overrides else text
 
 
 def _find_files(name: str, path: Path | None, summary: Summary, results: Path) -> Mapping[str, bytes]:

@@ -18,24 +18,24 @@ from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 #: The number of seconds to wait for another writer.
 PATIENCE = 60.0
 
-_POLL = 0.2
+_POLL_SECONDS = 0.2
 
 #: The start of a URL, or of a keyword with a value. A text with this start is treated as a DSN and never as a path,
 #: because paths are printed and an invalid DSN may contain a password.
 _DSN = re.compile(r"\s*([A-Za-z][\w.+-]*:/|[A-Za-z]\w*\s*=)")
 
-#: The parts of a DSN that are printed, if their values are plain. Another value may contain a password.
-_SHOWN = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
+#: The parts of a DSN that are printed, with the patterns of plain values. Other values may contain a password.
+_PRINTED_PARTS = {"host": r"@?[\w.,:/-]+", "port": r"[\d,]+", "dbname": r"[\w.-]+"}
 
-#: Time limits for a PostgreSQL server that doesn't respond: libpq sends keepalives after 20 s and every 5 s, and gives
-#: up after three, or if sent data isn't acknowledged for 35 s. Without these limits, a command would wait for hours if
-#: the server's machine was switched off.
-_SILENCE = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 35_000}
+#: Time limits for a PostgreSQL server that doesn't respond. libpq sends keepalives after 20 s and then every 5 s. It
+#: gives up after three keepalives, or if sent data isn't acknowledged for 35 s. Without these limits, a command would
+#: wait for hours if the server's machine was switched off.
+_TIMEOUTS = {"keepalives_idle": 20, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 35_000}
 
-_ANOTHER = "Set HARNESS_HISTORY to another file."
+_FILE_ADVICE = "Set HARNESS_HISTORY to another file."
 
 #: The number of the PostgreSQL advisory lock that a writer holds. It is arbitrary; other programs hardly use it.
-_LOCK = 1213158227
+_LOCK_NUMBER = 1213158227
 
 Row = tuple[Any, ...]
 
@@ -123,11 +123,11 @@ class _DuckDB:
         # if the process ends within the `with` block of another thread or of a generator, `close` isn't called, and
         # DuckDB would print a warning about leaks
         self._is_open = True
-        atexit.register(self._leave)
+        atexit.register(self._roll_back_and_close)
 
-    def _leave(self) -> None:
+    def _roll_back_and_close(self) -> None:
         """Roll back uncommitted changes, and close the file."""
-        atexit.unregister(self._leave)
+        atexit.unregister(self._roll_back_and_close)
         self._is_open = False
         self._connection.close()
         del self._connection
@@ -147,22 +147,22 @@ class _DuckDB:
                         duckdb.connect(str(part)).close()
                 connections.append(duckdb.connect(str(self._path), read_only=not self.may_create))
             except duckdb.IOException as error:
-                held = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
+                match = re.search(r"lock is held in (\S+) \(PID (\d+)", str(error))
                 if "set lock on file" in str(error):
-                    return f"process {held[2]} ({Path(held[1]).name})" if held else "another process"
+                    return f"process {match[2]} ({Path(match[1]).name})" if match else "another process"
                 if "valid DuckDB database" in str(error):
                     raise _make_damaged_error(self._path, "it isn't a DuckDB database") from None
-                problem = f"The history {self._path} cannot be opened: {_get_first(error)}"
-                raise CannotRunHereError(problem, _suggest_advice(error) or _ANOTHER) from None
+                problem = f"The history {self._path} cannot be opened: {_get_first_line(error)}"
+                raise CannotRunHereError(problem, _suggest_advice(error) or _FILE_ADVICE) from None
             except OSError as error:
                 raise CannotRunHereError(
-                    f"The history {self._path} cannot be written: {error.strerror}.", _ANOTHER
+                    f"The history {self._path} cannot be written: {error.strerror}.", _FILE_ADVICE
                 ) from None
             except duckdb.Error as error:
-                raise _make_damaged_error(self._path, f"DuckDB reports: {_get_first(error)}") from None
+                raise _make_damaged_error(self._path, f"DuckDB reports: {_get_first_line(error)}") from None
             return ""
 
-        _wait(self.name, find_holder, report)
+        _wait_for_lock(self.name, find_holder, report)
         return connections[0]
 
     def rows(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
@@ -181,7 +181,7 @@ class _DuckDB:
         try:
             yield
         except duckdb.Error as error:
-            problem = f"The history {self.name} cannot be used. DuckDB reports: {_get_first(error)}"
+            problem = f"The history {self.name} cannot be used. DuckDB reports: {_get_first_line(error)}"
             raise CannotRunHereError(problem, _suggest_advice(error)) from None
 
     def _get_path(self, kind: str) -> Path:
@@ -215,7 +215,7 @@ class _DuckDB:
                 with self._translate_errors():
                     self._connection.execute("COMMIT")
         finally:
-            self._leave()
+            self._roll_back_and_close()
 
 
 class _Postgres:
@@ -236,23 +236,23 @@ class _Postgres:
         # libpq accepts only lower-case schemes
         dsn = re.sub(r"^\s*postgres(ql)?(?=://)", "postgresql", dsn, flags=re.IGNORECASE)
         try:
-            named = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
+            parameters = {key: str(value) for key, value in conninfo.conninfo_to_dict(dsn).items()}
         except psycopg.ProgrammingError:
             raise UsageError(
                 "HARNESS_HISTORY looks like a PostgreSQL DSN, but it isn't a valid one.",
                 "Example: postgresql://me@host/history. If it is the path of a file, start it with ./",
             ) from None
-        shown = {key: named[key] for key in _SHOWN if key in named}
-        is_plain = all(re.fullmatch(_SHOWN[key], value) for key, value in shown.items())
-        self.name = (conninfo.make_conninfo("", **shown) if is_plain else "") or "a DSN"
-        hidden = [value for key, value in named.items() if value and not (is_plain and key in shown)]
-        self._secrets = sorted(hidden, key=len, reverse=True)
+        printed_parts = {key: parameters[key] for key in _PRINTED_PARTS if key in parameters}
+        is_plain = all(re.fullmatch(_PRINTED_PARTS[key], value) for key, value in printed_parts.items())
+        self.name = (conninfo.make_conninfo("", **printed_parts) if is_plain else "") or "a DSN"
+        secrets = [value for key, value in parameters.items() if value and not (is_plain and key in printed_parts)]
+        self._secrets = sorted(secrets, key=len, reverse=True)
         try:
-            own: dict[str, Any] = {key: value for key, value in _SILENCE.items() if key not in named}
-            self._connection = psycopg.connect(dsn, connect_timeout=10, **own)
+            timeouts: dict[str, Any] = {key: value for key, value in _TIMEOUTS.items() if key not in parameters}
+            self._connection = psycopg.connect(dsn, connect_timeout=10, **timeouts)
         except psycopg.Error as error:
             raise CannotRunHereError(
-                f"The history in PostgreSQL ({self.name}) cannot be reached: {self._without_secrets(error)}",
+                f"The history in PostgreSQL ({self.name}) cannot be reached: {self._remove_secrets(error)}",
                 "Start the server, or set HARNESS_HISTORY to another history.",
             ) from None
         if not writing:
@@ -261,7 +261,7 @@ class _Postgres:
         try:
             tables = self.rows("SELECT to_regclass('version'), to_regclass('kept')")
             if writing or tables != [("version", "kept")]:
-                _wait(self.name, self._find_holder, report)
+                _wait_for_lock(self.name, self._find_holder, report)
                 self.do(
                     "CREATE TABLE IF NOT EXISTS kept (number BIGSERIAL PRIMARY KEY, kind TEXT NOT NULL, "
                     "document TEXT NOT NULL, UNIQUE (kind, document))"
@@ -270,22 +270,22 @@ class _Postgres:
             self._connection.close()
             raise
 
-    def _without_secrets(self, error: Exception) -> str:
+    def _remove_secrets(self, error: Exception) -> str:
         """Return the error message of libpq or the server, without the secret parts of the DSN."""
-        text = _get_first(error)
+        text = _get_first_line(error)
         for secret in self._secrets:
             text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "***", text)
         return text
 
     def _find_holder(self) -> str:
         """Try to become the only writer. Return an empty text on success, otherwise the current writer."""
-        if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK,)) == [(True,)]:
+        if self.rows("SELECT pg_try_advisory_lock(%s)", (_LOCK_NUMBER,)) == [(True,)]:
             return ""
         holders = self.rows(
             "SELECT a.pid, coalesce(host(a.client_addr), 'its own machine') FROM pg_locks l "
             "JOIN pg_stat_activity a USING (pid) WHERE l.locktype = 'advisory' AND l.granted AND l.objid = %s "
             "AND a.datname = current_database()",
-            (_LOCK,),
+            (_LOCK_NUMBER,),
         )
         return (
             f"the server's process {holders[0][0]}, for a client on {holders[0][1]}" if holders else "another process"
@@ -306,7 +306,7 @@ class _Postgres:
         try:
             yield
         except psycopg.Error as error:
-            text = self._without_secrets(error)
+            text = self._remove_secrets(error)
             if self._connection.closed:
                 raise CannotRunHereError(
                     f"The connection to the history in PostgreSQL ({self.name}) ended: {text}",
@@ -336,26 +336,26 @@ class _Postgres:
             self._connection.close()
 
 
-def _wait(name: str, find_holder: Callable[[], str], report: Callable[[str], object]) -> None:
-    """Wait until no other process holds the history. `holder` returns its name, or an empty text.
+def _wait_for_lock(name: str, find_holder: Callable[[], str], report: Callable[[str], object]) -> None:
+    """Wait until no other process holds the history. `find_holder` returns the holder, or an empty text.
 
-    Raises CannotRunHereError, with the name, after PATIENCE seconds.
+    Raises CannotRunHereError, which names the holder, after PATIENCE seconds.
     """
-    until, waiting = time.monotonic() + PATIENCE, False
-    while who := find_holder():
-        if time.monotonic() > until:
+    deadline, has_reported = time.monotonic() + PATIENCE, False
+    while holder := find_holder():
+        if time.monotonic() > deadline:
             raise CannotRunHereError(
-                f"The history {name} is still in use by {who}, after {PATIENCE:.0f} s.",
+                f"The history {name} is still in use by {holder}, after {PATIENCE:.0f} s.",
                 "Wait until that process ends, then run the command again.",
             )
-        if not waiting:
-            report(f"The history {name} is in use by {who}. Waiting for at most {PATIENCE:.0f} s.")
-        waiting = True
-        time.sleep(_POLL)
+        if not has_reported:
+            report(f"The history {name} is in use by {holder}. Waiting for at most {PATIENCE:.0f} s.")
+        has_reported = True
+        time.sleep(_POLL_SECONDS)
 
 
-def _make_damaged_error(path: Path, why: str) -> DamagedError:
-    error = DamagedError(path, why)
+def _make_damaged_error(path: Path, reason: str) -> DamagedError:
+    error = DamagedError(path, reason)
     error.advice = "The history is only an index. To rebuild it: harness history rebuild"
     return error
 
@@ -383,5 +383,5 @@ def _suggest_advice(error: Exception) -> str:
     return "Free disk space, then run the command again." if os.strerror(errno.ENOSPC) in str(error) else ""
 
 
-def _get_first(error: Exception) -> str:
+def _get_first_line(error: Exception) -> str:
     return str(error).strip().splitlines()[0]

@@ -28,16 +28,16 @@ from harness.analysis.distributions import Floats, student_cdf, student_quantile
 from harness.analysis.statistics import exp_limited, student
 from harness.model.defaults import MARGIN
 
-#: A point counts for at most this many standard deviations.
+#: In the loss, a point counts for at most this many standard deviations.
 CAP = 3.5
 
-#: A change has at least this many points on each side.
+#: The smallest number of points on each side of a change.
 FEWEST = 3
 
 #: A change is reported if the probability that noise alone shows such a change in the series is at most this.
 P = 1e-5
 
-#: Smaller changes, on the log scale, are ignored. This is the margin below which two cells count as equal.
+#: Changes up to this size, on the log scale, are ignored. It is the margin below which two cells count as equal.
 LEAST = math.log1p(MARGIN)
 
 #: The probability of finding a detectable change if the errors are known. In simulations that estimate the errors from
@@ -48,20 +48,20 @@ POWER = 0.9
 #: that reduces the loss by more is tested later.
 _PENALTY = 20.0
 
-#: The number of levels per standard deviation in the grid, and the largest number of levels in total.
-_FINE, _MOST = 4.0, 1500
+#: The number of levels per standard deviation in the grid, and the largest number of levels in the grid.
+_LEVELS_PER_DEVIATION, _MOST_LEVELS = 4.0, 1500
 
 #: The largest number of start values from which a level is fitted.
-_STARTS = 200
+_MOST_STARTS = 200
 
 #: The standard deviation of normal values as a multiple of their median absolute deviation.
 _MAD = 1.4826
 
-#: The smallest error, because clocks have a limited resolution.
+#: The smallest standard deviation of a point, because clocks have a limited resolution.
 _RESOLUTION = 1e-6
 
-#: The largest lag-1 correlation that errors are inflated for, by a factor of 4.4. At 1, the factor would be infinite.
-_LIMIT = 0.9
+#: The largest lag-1 correlation for which errors are inflated, by a factor of 4.4. At 1, the factor would be infinite.
+_MOST_CORRELATION = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,18 +116,18 @@ def fit_levels(values: Sequence[float], errors: Sequence[float], *, fewest: int,
         return Segments(y, standard_errors, (), y.size)
     # a change affects one difference, and a spike two, which hardly affects the median
     spread = _estimate_spreads(standard_errors, (_MAD * _compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
-    tried = [_find_places(y, spread, fewest)]
+    fits = [_find_places(y, spread, fewest)]
     for _ in range(2):
-        spread = _estimate_spreads(standard_errors, _compute_residual_variance(y, spread, tried[-1]))
-        tried.append(_find_places(y, spread, fewest))
-    shortest = min(b - a for places in tried for a, b in _list_ranges(places, y.size))
-    return Segments(y, spread, tried[-1], shortest)
+        spread = _estimate_spreads(standard_errors, _compute_residual_variance(y, spread, fits[-1]))
+        fits.append(_find_places(y, spread, fewest))
+    shortest = min(b - a for places in fits for a, b in _list_ranges(places, y.size))
+    return Segments(y, spread, fits[-1], shortest)
 
 
 def _compute_median(values: Floats) -> float:
     """Return the median. For few values, np.median spends most of its time on checks."""
-    ordered = np.sort(values)
-    return float(ordered[(values.size - 1) // 2] + ordered[values.size // 2]) / 2.0
+    sorted_values = np.sort(values)
+    return float(sorted_values[(values.size - 1) // 2] + sorted_values[values.size // 2]) / 2.0
 
 
 def _estimate_spreads(errors: Floats, variance: float) -> Floats:
@@ -137,17 +137,17 @@ def _estimate_spreads(errors: Floats, variance: float) -> Floats:
     median error. `variance` is the total variance of a point. The part that errors don't explain is variation between
     runs.
     """
-    within = (errors**2 + _compute_median(errors) ** 2) / 2.0
-    between = max(0.0, variance - _compute_median(within))
-    return np.maximum(np.sqrt(within + between), _RESOLUTION)
+    error_variances = (errors**2 + _compute_median(errors) ** 2) / 2.0
+    run_variance = max(0.0, variance - _compute_median(error_variances))
+    return np.maximum(np.sqrt(error_variances + run_variance), _RESOLUTION)
 
 
 def _compute_residual_variance(y: Floats, spread: Floats, places: Sequence[int]) -> float:
     """Return the variance of points around their levels, without spikes."""
     parts = _list_ranges(places, y.size)
     residuals = np.concatenate([y[a:b] - _fit_level(y[a:b], spread[a:b]) for a, b in parts])
-    near: Floats = residuals[np.abs(residuals) < CAP * spread]
-    return float(near @ near) / max(1, near.size - len(parts))
+    inliers: Floats = residuals[np.abs(residuals) < CAP * spread]
+    return float(inliers @ inliers) / max(1, inliers.size - len(parts))
 
 
 def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
@@ -156,32 +156,33 @@ def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
     sums = np.zeros((y.size + 1, levels.size))  # the loss of the first t points to each level
     np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])
     # for the first t points: the least loss, the least loss if a new level starts after them, and their last level
-    least, anew, ends = np.full(y.size + 1, np.inf), np.full(y.size + 1, np.inf), np.zeros(y.size + 1, np.intp)
-    anew[0] = 0.0
+    least_losses, start_losses = np.full(y.size + 1, np.inf), np.full(y.size + 1, np.inf)
+    last_levels = np.zeros(y.size + 1, np.intp)
+    start_losses[0] = 0.0
     # for each level, the minimum over all starts of: the least loss before the start, minus the level's loss up to it
-    ahead, lost = np.zeros(levels.size), np.empty(levels.size)
+    offsets, losses = np.zeros(levels.size), np.empty(levels.size)
     for t in range(fewest, y.size + 1):
-        since = t - fewest
-        if since >= fewest:
-            np.subtract(anew[since], sums[since], out=lost)
-            np.minimum(ahead, lost, out=ahead)
-        np.add(ahead, sums[t], out=lost)
-        ends[t] = at = lost.argmin()
-        least[t] = lost[at]
-        anew[t] = least[t] + _PENALTY
+        start = t - fewest
+        if start >= fewest:
+            np.subtract(start_losses[start], sums[start], out=losses)
+            np.minimum(offsets, losses, out=offsets)
+        np.add(offsets, sums[t], out=losses)
+        last_levels[t] = best = losses.argmin()
+        least_losses[t] = losses[best]
+        start_losses[t] = least_losses[t] + _PENALTY
     places, t = [], y.size
-    while t := int((anew[: t - fewest + 1] - sums[: t - fewest + 1, ends[t]]).argmin()):
+    while t := int((start_losses[: t - fewest + 1] - sums[: t - fewest + 1, last_levels[t]]).argmin()):
         places.append(t)
     return places[::-1]
 
 
 def _make_grid(y: Floats, spread: Floats) -> Floats:
     """Return the grid of levels. It covers the medians of three successive points."""
-    one, other, last = y[:-2], y[1:-1], y[2:]
-    trios = np.maximum(np.minimum(one, other), np.minimum(np.maximum(one, other), last))  # their medians
+    first, second, third = y[:-2], y[1:-1], y[2:]
+    medians = np.maximum(np.minimum(first, second), np.minimum(np.maximum(first, second), third))
     step = _compute_median(spread)
-    low, high = float(trios.min()) - step, float(trios.max()) + step
-    return np.linspace(low, high, min(_MOST, 2 + math.ceil(_FINE * (high - low) / step)))
+    low, high = float(medians.min()) - step, float(medians.max()) + step
+    return np.linspace(low, high, min(_MOST_LEVELS, 2 + math.ceil(_LEVELS_PER_DEVIATION * (high - low) / step)))
 
 
 def _list_ranges(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
@@ -191,30 +192,32 @@ def _list_ranges(places: Sequence[int], nights: int) -> list[tuple[int, int]]:
 def _fit_level(y: Floats, spread: Floats) -> float:
     """Return the level with the least loss for some points, by iteration from the best point or the median."""
     weights = spread**-2.0
-    ordered = np.sort(y)
-    starts = ordered if y.size <= _STARTS else ordered[np.linspace(0, y.size - 1, _STARTS).astype(np.intp)]
+    sorted_values = np.sort(y)
+    starts = sorted_values
+    if y.size > _MOST_STARTS:
+        starts = sorted_values[np.linspace(0, y.size - 1, _MOST_STARTS).astype(np.intp)]
     starts = np.append(starts, _compute_median(y))
     level = float(starts[int(_compute_losses(y, spread, starts).argmin())])
     for _ in range(10):
-        near = weights * (np.abs(y - level) < CAP * spread)
-        total = float(near.sum())
+        inlier_weights = weights * (np.abs(y - level) < CAP * spread)
+        total = float(inlier_weights.sum())
         if not total:
             break
-        moved = float(near @ y) / total
-        if moved == level:
+        new_level = float(inlier_weights @ y) / total
+        if new_level == level:
             break
-        level = moved
+        level = new_level
     return level
 
 
 def _compute_losses(y: Floats, spread: Floats, levels: Floats) -> Floats:
     """Return the loss of some points for each level; shape (levels,)."""
-    lost: Floats = np.minimum(((y - levels[:, None]) / spread) ** 2, CAP**2).sum(axis=1)
-    return lost
+    losses: Floats = np.minimum(((y - levels[:, None]) / spread) ** 2, CAP**2).sum(axis=1)
+    return losses
 
 
 def keep_significant(segments: Segments, *, p: float, least: float, is_independent: bool = False) -> list[ChangePoint]:
-    """Remove the weakest change that fails the tests, repeatedly, and return the changes that pass.
+    """Repeatedly remove the weakest change that fails the tests, and return the changes that pass.
 
     A change passes if its p is below `p` and its size on the log scale is above `least`. The errors of levels are
     inflated for the correlation of neighboring points, unless `is_independent` is true.
@@ -222,52 +225,52 @@ def keep_significant(segments: Segments, *, p: float, least: float, is_independe
     places = list(segments.places)
     by_edges: dict[tuple[int, int, int], _Step] = {}  # removing a change only affects its neighbors
     while places:
-        ends = _list_ranges(places, segments.y.size)
-        for (a, at), (_, b) in pairwise(ends):
-            if (a, at, b) not in by_edges:
-                by_edges[a, at, b] = _fit_step(segments.y[a:b], segments.spread[a:b], at - a)
-        steps = [by_edges[a, at, b] for (a, at), (_, b) in pairwise(ends)]
+        ranges = _list_ranges(places, segments.y.size)
+        for (a, cut), (_, b) in pairwise(ranges):
+            if (a, cut, b) not in by_edges:
+                by_edges[a, cut, b] = _fit_step(segments.y[a:b], segments.spread[a:b], cut - a)
+        steps = [by_edges[a, cut, b] for (a, cut), (_, b) in pairwise(ranges)]
         # levels that follow a slow drift hide the correlation, so estimate it again after each removal
         inflation = 1.0 if is_independent else _compute_inflation(_estimate_correlation(segments, places, steps))
         freedom = max(1, segments.y.size - len(places) - 1)
         changes = [
-            _make_change(step, at, b - a, freedom, inflation)
-            for step, ((a, at), (_, b)) in zip(steps, pairwise(ends), strict=True)
+            _make_change(step, cut, b - a, freedom, inflation)
+            for step, ((a, cut), (_, b)) in zip(steps, pairwise(ranges), strict=True)
         ]
-        failed = [change for change in changes if not (change.p < p and abs(change.after - change.before) > least)]
-        if not failed:
+        failures = [change for change in changes if not (change.p < p and abs(change.after - change.before) > least)]
+        if not failures:
             return changes
-        places.remove(max(failed, key=lambda change: (change.p, -abs(change.after - change.before))).index)
+        places.remove(max(failures, key=lambda change: (change.p, -abs(change.after - change.before))).index)
     return []
 
 
 def compute_detectable_change(values: Sequence[float], errors: Sequence[float], nights: int = FEWEST) -> float | None:
-    """Return the smallest change, as a ratio above 1, that is detected in `nights` more points in most cases.
+    """Return the smallest change that is usually detected within `nights` more points, as a ratio above 1.
 
     The probability is near POWER. A change is detected if `keep_significant` returns it. The points after the last
     change determine the variability of the series. If there are fewer than `FEWEST` of them, the result is None. For
     the arguments and errors, see `fit_levels`.
     """
-    of = fit_levels(values, errors, fewest=FEWEST, least=LEAST)
-    found = keep_significant(of, p=P, least=LEAST)
-    start = found[-1].index if found else 0
-    y, given = of.y[start:], np.asarray(errors, np.float64)[start:]
+    segments = fit_levels(values, errors, fewest=FEWEST, least=LEAST)
+    changes = keep_significant(segments, p=P, least=LEAST)
+    start = changes[-1].index if changes else 0
+    y, point_errors = segments.y[start:], np.asarray(errors, np.float64)[start:]
     if y.size < FEWEST:
         return None
-    spread = _estimate_spreads(given, (_MAD * _compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
-    spread = _estimate_spreads(given, _compute_residual_variance(y, spread, ()))
+    spread = _estimate_spreads(point_errors, (_MAD * _compute_median(np.abs(np.diff(y)))) ** 2 / 2.0)
+    spread = _estimate_spreads(point_errors, _compute_residual_variance(y, spread, ()))
     level, variance = _fit_level_variance(y, spread)
     # with the change, there are two levels
     inflation = _compute_inflation(_compute_lag_correlation((y - level) / spread, (), 2))
     error = inflation * math.sqrt(variance + _compute_median(spread) ** 2 / nights)
-    freedom = max(1, of.y.size + nights - len(found) - 2)
-    # allow for many places, as in `_change`
-    needed = float(student_quantile(freedom, 1.0 - P / (4.0 * math.log(y.size + nights)))) * error
-    return exp_limited(max(LEAST, needed) + float(student_quantile(freedom, POWER)) * error)
+    freedom = max(1, segments.y.size + nights - len(changes) - 2)
+    # allow for many places, as in `_make_change`
+    critical_size = float(student_quantile(freedom, 1.0 - P / (4.0 * math.log(y.size + nights)))) * error
+    return exp_limited(max(LEAST, critical_size) + float(student_quantile(freedom, POWER)) * error)
 
 
 def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequence["_Step"]) -> float:
-    """Return the lag-1 correlation of the points around their levels, from 0 to `_LIMIT`, without spikes.
+    """Return the lag-1 correlation of the points around their levels, from 0 to `_MOST_CORRELATION`, without spikes.
 
     `steps` are the steps between these levels, one at each place.
 
@@ -284,16 +287,16 @@ def _estimate_correlation(segments: Segments, places: Sequence[int], steps: Sequ
 
 def _compute_lag_correlation(residuals: Floats, places: Sequence[int], levels: int) -> float:
     """Return the lag-1 correlation of residuals around some levels, as `_estimate_correlation` does."""
-    near = np.abs(residuals) < CAP
-    residuals = np.where(near, residuals, 0.0)
+    is_inlier = np.abs(residuals) < CAP
+    residuals = np.where(is_inlier, residuals, 0.0)
     squares = float(residuals @ residuals)
     if not squares:
         return 0.0
     pairs = residuals[1:] * residuals[:-1]
-    pairs[[at - 1 for at in places]] = 0.0  # two points of different levels
-    biased = float(pairs.sum()) / squares
-    corrected = biased + (1.0 + 3.0 * biased) * levels / np.count_nonzero(near)
-    return min(_LIMIT, max(0.0, corrected))
+    pairs[[place - 1 for place in places]] = 0.0  # two points of different levels
+    raw_correlation = float(pairs.sum()) / squares
+    correlation = raw_correlation + (1.0 + 3.0 * raw_correlation) * levels / np.count_nonzero(is_inlier)
+    return min(_MOST_CORRELATION, max(0.0, correlation))
 
 
 def _compute_inflation(correlation: float) -> float:
@@ -318,31 +321,31 @@ class _Step(NamedTuple):
 
 def _fit_step(y: Floats, spread: Floats, cut: int) -> _Step:
     """Return the step between two levels, which are fitted to the points before `cut` and from `cut` on."""
-    before, one = _fit_level_variance(y[:cut], spread[:cut])
-    after, other = _fit_level_variance(y[cut:], spread[cut:])
+    before, before_variance = _fit_level_variance(y[:cut], spread[:cut])
+    after, after_variance = _fit_level_variance(y[cut:], spread[cut:])
     levels = np.where(np.arange(y.size) < cut, before, after)
     line = _fit_line(y, spread)
     # a line that treats the points of one side as spikes doesn't explain the change
-    near = np.abs(y - line) < CAP * spread
-    is_near = min(near[:cut].mean(), near[cut:].mean()) >= 0.5
-    is_slope = is_near and _sum_loss(y, spread, levels) >= _sum_loss(y, spread, line)
-    return _Step(before, after, math.sqrt(one + other), is_slope)
+    is_inlier = np.abs(y - line) < CAP * spread
+    fits_both_sides = min(is_inlier[:cut].mean(), is_inlier[cut:].mean()) >= 0.5
+    is_slope = fits_both_sides and _sum_loss(y, spread, levels) >= _sum_loss(y, spread, line)
+    return _Step(before, after, math.sqrt(before_variance + after_variance), is_slope)
 
 
-def _make_change(fitted: _Step, at: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
-    """Return the change at point `at`. `nights` is the number of points in both levels, and `inflation` is a factor."""
-    step, error = fitted.after - fitted.before, fitted.error * inflation
+def _make_change(levels: _Step, index: int, nights: int, freedom: int, inflation: float) -> ChangePoint:
+    """Return the change at point `index`. `nights` is the number of points in both levels, `inflation` is a factor."""
+    step, error = levels.after - levels.before, levels.error * inflation
     # the largest of many places counts; neighboring places are nearly the same, so about 2 ln n are independent
     p = min(1.0, 2.0 * float(student_cdf(freedom, -abs(step) / error)) * 2.0 * math.log(nights))
-    half = student(freedom) * error
+    half_width = student(freedom) * error
     return ChangePoint(
-        at,
-        fitted.before,
-        fitted.after,
+        index,
+        levels.before,
+        levels.after,
         exp_limited(step),
-        exp_limited(step - half),
-        exp_limited(step + half),
-        1.0 if fitted.is_slope else p,
+        exp_limited(step - half_width),
+        exp_limited(step + half_width),
+        1.0 if levels.is_slope else p,
     )
 
 
@@ -352,22 +355,22 @@ def _fit_level_variance(y: Floats, spread: Floats) -> tuple[float, float]:
     return level, 1.0 / float((spread[np.abs(y - level) < CAP * spread] ** -2.0).sum())
 
 
-def _sum_loss(y: Floats, spread: Floats, fitted: Floats) -> float:
-    return float(np.minimum(((y - fitted) / spread) ** 2, CAP**2).sum())
+def _sum_loss(y: Floats, spread: Floats, model: Floats) -> float:
+    return float(np.minimum(((y - model) / spread) ** 2, CAP**2).sum())
 
 
 def _fit_line(y: Floats, spread: Floats) -> Floats:
     """Return the values of a straight line fitted to some points, without spikes; shape (points,)."""
     nights = np.arange(y.size, dtype=np.float64)
     weights = spread**-2.0
-    near, line = weights, y
+    inlier_weights, line = weights, y
     for _ in range(5):
-        total = float(near.sum())
-        middle, level = float(near @ nights) / total, float(near @ y) / total
-        apart = nights - middle
-        moved = near * apart
-        line = level + apart * (float(moved @ y) / float(moved @ apart))
-        near = weights * (np.abs(y - line) < CAP * spread)
-        if np.count_nonzero(near) < 3:
+        total = float(inlier_weights.sum())
+        middle, level = float(inlier_weights @ nights) / total, float(inlier_weights @ y) / total
+        deviations = nights - middle
+        weighted_deviations = inlier_weights * deviations
+        line = level + deviations * (float(weighted_deviations @ y) / float(weighted_deviations @ deviations))
+        inlier_weights = weights * (np.abs(y - line) < CAP * spread)
+        if np.count_nonzero(inlier_weights) < 3:
             break
     return line

@@ -18,7 +18,7 @@ from harness.report.blocks import Block, Column, Section, Text, tabulate
 #: The number of days that a digest covers.
 DAYS = 7
 
-#: The numbers of further runs for which detectable changes are computed: the smallest possible number, and a week's.
+#: The numbers of further runs for which detectable changes are computed: the smallest possible number, and one week.
 NIGHTS = (FEWEST, DAYS)
 
 #: The largest number of lines in a table, so that the digest is about one page.
@@ -34,27 +34,31 @@ def render(
 ) -> str:
     """Return the digest of the last `days` days before `now`."""
     names = phrases.make_names([each.series.key for each in judged], entries)
-    recent = [entry for entry in entries if phrases.parse_time(entry.started) > now - timedelta(days=days)]
+    recent_runs = [entry for entry in entries if phrases.parse_time(entry.started) > now - timedelta(days=days)]
     machines = {each.series.key: each.series.points[-1].origin.machine for each in judged}
-    first = phrases.parse_time(recent[0].started) if recent else now
-    found = [finding for of in phrases.group_by_cause(judged) for finding in of]
-    new = [each for each in found if phrases.parse_time(each.started) >= first or _is_decided_since(each, first)]
-    new = [each for each in new if each.state in (State.CONFIRMED, State.SUSPECTED)]
+    start = phrases.parse_time(recent_runs[0].started) if recent_runs else now
+    findings = [finding for members in phrases.group_by_cause(judged) for finding in members]
+    new_findings = [
+        each
+        for each in findings
+        if each.state in (State.CONFIRMED, State.SUSPECTED)
+        and (phrases.parse_time(each.started) >= start or _is_decided_since(each, start))
+    ]
     sections = [
         Section(
             f"History: {counted(days, 'day')} to {phrases.format_day(now.isoformat())}",
             "digest",
-            list(_make_head(recent, judged)),
+            list(_make_head(recent_runs, judged)),
         ),
         Section(
             "Slower",
             "slower",
-            list(_list_findings([each for each in new if each.ratio > 1.0], names, rules, machines, now)),
+            list(_list_findings([each for each in new_findings if each.ratio > 1.0], names, rules, machines, now)),
         ),
         Section(
             "Fixed or faster",
             "faster",
-            list(_list_findings([each for each in new if each.ratio < 1.0], names, rules, machines, now)),
+            list(_list_findings([each for each in new_findings if each.ratio < 1.0], names, rules, machines, now)),
         ),
         Section("Accepted and muted", "muted", list(_list_rules(rules, judged, machines, now))),
         Section("Smallest detectable change", "detectable", list(_format_detectable(judged, names))),
@@ -62,48 +66,50 @@ def render(
     return markdown.render_full([section for section in sections if section.blocks])
 
 
-def _is_decided_since(finding: SeriesFinding, first: datetime) -> bool:
-    return finding.decision is not None and phrases.parse_time(finding.decision.when) >= first
+def _is_decided_since(finding: SeriesFinding, start: datetime) -> bool:
+    return finding.decision is not None and phrases.parse_time(finding.decision.when) >= start
 
 
-def _make_head(recent: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
-    nights: dict[str, list[HistoryEntry]] = {}
-    for entry in recent:
-        for of_entry in entry.machines:
-            nights.setdefault(of_entry.name or of_entry.id, []).append(entry)
-    if not recent:
+def _make_head(recent_runs: Sequence[HistoryEntry], judged: Sequence[JudgedSeries]) -> Iterator[Block]:
+    runs_by_machine: dict[str, list[HistoryEntry]] = {}
+    for entry in recent_runs:
+        for entry_machine in entry.machines:
+            runs_by_machine.setdefault(entry_machine.name or entry_machine.id, []).append(entry)
+    if not recent_runs:
         yield Text("No runs were added in this period.")
-    for machine, of in sorted(nights.items()):
-        yield Text(f"{machine}: {counted(len(of), 'run')}, the newest on {phrases.format_day(of[-1].started)}.")
+    for machine, runs in sorted(runs_by_machine.items()):
+        yield Text(f"{machine}: {counted(len(runs), 'run')}, the newest on {phrases.format_day(runs[-1].started)}.")
     yield Text(phrases.describe_counts(judged))
 
 
 def _list_findings(
-    found: Sequence[SeriesFinding],
+    findings: Sequence[SeriesFinding],
     names: SeriesNames,
     rules: Sequence[SuppressionRule],
     machines: Mapping[Key, str],
     now: datetime,
 ) -> Iterator[Block]:
-    if not found:
+    if not findings:
         yield Text("None.")
         return
 
-    def rule(each: SeriesFinding) -> str:
-        applying = (of for of in rules if of.applies(each.key, each.started, machines[each.key], now.date()))
-        return next((f"{of.kind.value} until {of.until}: {of.reason}" for of in applying), "")
+    def rule(finding: SeriesFinding) -> str:
+        for entry in rules:
+            if entry.applies(finding.key, finding.started, machines[finding.key], now.date()):
+                return f"{entry.kind.value} until {entry.until}: {entry.reason}"
+        return ""
 
     columns: list[Column[SeriesFinding]] = [
-        Column("series", lambda each: names.texts[each.key]),
+        Column("series", lambda finding: names.texts[finding.key]),
         Column("time", phrases.format_change, is_number=True),
-        Column("since", lambda each: phrases.format_day(each.started)),
-        Column("state", lambda each: each.state.value),
+        Column("since", lambda finding: phrases.format_day(finding.started)),
+        Column("state", lambda finding: finding.state.value),
         Column("rule", rule, is_optional=True),
-        Column("changed then", lambda each: "; ".join(each.suspects), is_optional=True),
+        Column("suspects", lambda finding: "; ".join(finding.suspects), is_optional=True),
     ]
-    yield tabulate("Changes", columns, found[:LINES], noun="change")
-    if len(found) > LINES:
-        yield Text(f"And {len(found) - LINES:,} more: harness history report -o history.html")
+    yield tabulate("Changes", columns, findings[:LINES], noun="change")
+    if len(findings) > LINES:
+        yield Text(f"And {len(findings) - LINES:,} more. To see all changes: harness history report -o history.html")
 
 
 def _list_rules(
@@ -137,40 +143,40 @@ class _Sensitivity:
 
 
 def _format_detectable(judged: Sequence[JudgedSeries], names: SeriesNames) -> Iterator[Block]:
-    lines = [_compute_sensitivity(each) for each in judged if each.series.key.reference]
-    lines.sort(key=lambda each: (each.ratios[-1] is None, each.ratios[-1] or 0.0), reverse=True)
+    lines = [_compute_sensitivity(entry) for entry in judged if entry.series.key.reference]
+    lines.sort(key=lambda entry: (entry.ratios[-1] is None, entry.ratios[-1] or 0.0), reverse=True)
     if not lines:
         return
     columns: list[Column[_Sensitivity]] = [
-        Column("series", lambda each: names.texts[each.key]),
-        Column("results", lambda each: f"{each.points:,}", is_number=True),
-        *(_make_column(nights, at) for at, nights in enumerate(NIGHTS)),
+        Column("series", lambda entry: names.texts[entry.key]),
+        Column("results", lambda entry: f"{entry.points:,}", is_number=True),
+        *(_make_column(nights, position) for position, nights in enumerate(NIGHTS)),
     ]
     yield Text(
-        "In most cases, a slowdown of at least this size is found within that number of nightly runs. The series with "
-        "the largest values come first."
+        "In most cases, a slowdown of at least the listed size is found within the number of nightly runs in the "
+        "heading. The series with the largest values come first."
     )
     yield tabulate("Detectable changes", columns, lines[:LINES], noun="series")
     if len(lines) > LINES:
         yield Text(f"In the other {len(lines) - LINES:,} series, smaller changes can be detected.")
 
 
-def _make_column(nights: int, at: int) -> "Column[_Sensitivity]":
-    def text(each: _Sensitivity) -> str:
-        ratio = each.ratios[at]
+def _make_column(nights: int, position: int) -> "Column[_Sensitivity]":
+    def text(entry: _Sensitivity) -> str:
+        ratio = entry.ratios[position]
         return f"{100.0 * (ratio - 1.0):.1f} %" if ratio else f"after {FEWEST} results"
 
-    return Column(f"in {nights} nights", text, is_number=True)
+    return Column(f"in {nights} nightly runs", text, is_number=True)
 
 
-def _compute_sensitivity(of: JudgedSeries) -> _Sensitivity:
-    newest = split_segments(of.series, of.breaks)[-1]  # points of earlier segments can't be compared
+def _compute_sensitivity(judged: JudgedSeries) -> _Sensitivity:
+    newest_segment = split_segments(judged.series, judged.breaks)[-1]  # points of earlier segments can't be compared
     results = [
         (point.log_ratio, compute_standard_error(point))
-        for at in newest
-        if (point := of.series.points[at]).log_ratio is not None
+        for index in newest_segment
+        if (point := judged.series.points[index]).log_ratio is not None
     ]
     values, errors = [value for value, _ in results], [error for _, error in results]
     return _Sensitivity(
-        of.series.key, len(results), [compute_detectable_change(values, errors, nights) for nights in NIGHTS]
+        judged.series.key, len(results), [compute_detectable_change(values, errors, nights) for nights in NIGHTS]
     )

@@ -1,4 +1,4 @@
-"""Exports a history: as files for git, from which it can be rebuilt, and in the formats of other tools."""
+"""Exports a history as files for git, from which it can be rebuilt, and in the formats of other tools."""
 
 import csv
 import io
@@ -28,16 +28,16 @@ def write_folder(history: History, folder: Path) -> int:
     Raises CannotRunHereError if the folder can't be written.
     """
     try:
-        written = sum(summary.write(stored, folder) for stored in history.summaries())
-        for name, kept in (("notes", history.notes()), ("decisions", history.decisions())):
-            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in kept)
+        written_count = sum(summary.write(run_summary, folder) for run_summary in history.summaries())
+        for name, records in (("notes", history.notes()), ("decisions", history.decisions())):
+            lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in records)
             if lines:
                 write_atomically(folder / f"{name}.jsonl", lines)
     except OSError as error:
         raise CannotRunHereError(
             f"{folder} cannot be written: {error.strerror}.", "Choose another folder with --git."
         ) from None
-    return written
+    return written_count
 
 
 def find_summaries(folder: Path) -> list[Path]:
@@ -77,75 +77,85 @@ def _format_otava(series: Sequence[Series]) -> str:
         {point.run: format_plain(_get_ratio(point), 6) for point in one_series.points if point.log_ratio is not None}
         for one_series in compared
     ]
-    first = compared[0].points if compared else []
-    whole = [point for point in first if all(point.run in column for column in columns)]
-    if not whole:
+    first_points = compared[0].points if compared else []
+    complete_points = [point for point in first_points if all(point.run in column for column in columns)]
+    if not complete_points:
         raise NothingSelectedError(
             "No run has a ratio in every series, and otava accepts no gaps.",
             "Choose series with -s (scenario), -e (environment) or -a (axis).",
         )
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    several = len({one_series.key.machine for one_series in compared}) > 1
-    writer.writerow(["time", "run", "commit", *(_format_name(one_series, several) for one_series in compared)])
-    for point in whole:
+    with_machine = len({one_series.key.machine for one_series in compared}) > 1
+    writer.writerow(["time", "run", "commit", *(_format_name(one_series, with_machine) for one_series in compared)])
+    for point in complete_points:
         ratios = [column[point.run] for column in columns]
         writer.writerow([point.started, point.run, escape(point.origin.commit), *ratios])
     return text.getvalue()
 
 
 def _format_benchmark_action(series: Sequence[Series]) -> str:
-    """Return the newest run as `customSmallerIsBetter` of github-action-benchmark.
+    """Return the newest run in the format `customSmallerIsBetter` of github-action-benchmark.
 
     See report/formats/benchmark_action.py.
     """
-    several = len({one_series.key.machine for one_series in series}) > 1
+    with_machine = len({one_series.key.machine for one_series in series}) > 1
     return dump_json(
         [
             {
                 # the action writes names in backticks into a table, so `|` and backticks can't be escaped
-                "name": _format_name(one_series, several).translate({ord("|"): "¦", ord("`"): "'"}),
+                "name": _format_name(one_series, with_machine).translate({ord("|"): "¦", ord("`"): "'"}),
                 "unit": "× the reference's time",
                 "value": _get_ratio(point),
                 **(
                     {"range": " to ".join(format_plain(math.exp(end), 4) for end in ends)}
-                    if (ends := _get_ends(point))
+                    if (ends := _get_interval(point))
                     else {}
                 ),
                 "extra": f"run: {point.run}\nrounds: {point.rounds}",
             }
-            for one_series, point in _find_newest(series)
+            for one_series, point in _find_newest_points(series)
         ]
     )
 
 
 def _format_bencher(series: Sequence[Series]) -> str:
     """Return the newest run in Bencher's format: https://bencher.dev/docs/reference/bencher-metric-format/."""
-    several = len({one_series.key.machine for one_series in series}) > 1
+    with_machine = len({one_series.key.machine for one_series in series}) > 1
     metrics = {}
-    for newest_series, point in _find_newest(series):
-        ends = zip(("lower_value", "upper_value"), map(math.exp, _get_ends(point)), strict=False)
-        metrics[_format_name(newest_series, several)] = {"ratio": {"value": _get_ratio(point), **dict(ends)}}
+    for newest_series, point in _find_newest_points(series):
+        ends = zip(("lower_value", "upper_value"), map(math.exp, _get_interval(point)), strict=False)
+        metrics[_format_name(newest_series, with_machine)] = {"ratio": {"value": _get_ratio(point), **dict(ends)}}
     return dump_json(metrics)
 
 
 def _format_openmetrics(series: Sequence[Series]) -> str:
     """Return OpenMetrics 1.0 with the time of each point: https://prometheus.io/docs/specs/om/open_metrics_spec/."""
-    sure = level(LEVEL)
+    percent = level(LEVEL)
     families: list[tuple[str, str, str, Callable[[SeriesPoint], float | None]]] = [
         (
             "harness_ratio",
             "",
             "The time of a cell relative to its baseline.",
-            lambda point: _convert_log(point.log_ratio),
+            lambda point: _convert_from_log(point.log_ratio),
         ),
-        ("harness_ratio_low", "", f"The lower end of its {sure} interval.", lambda point: _convert_log(point.low)),
-        ("harness_ratio_high", "", f"The upper end of its {sure} interval.", lambda point: _convert_log(point.high)),
+        (
+            "harness_ratio_low",
+            "",
+            f"The lower end of the {percent} interval of the ratio.",
+            lambda point: _convert_from_log(point.low),
+        ),
+        (
+            "harness_ratio_high",
+            "",
+            f"The upper end of the {percent} interval of the ratio.",
+            lambda point: _convert_from_log(point.high),
+        ),
         ("harness_step_seconds", "seconds", "The time of a step.", lambda point: point.seconds),
     ]
     lines = []
-    for name, unit, about, value_of in families:
-        lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {about}"]
+    for name, unit, description, value_of in families:
+        lines += [f"# TYPE {name} gauge", *([f"# UNIT {name} {unit}"] if unit else []), f"# HELP {name} {description}"]
         for one_series in series:
             labels = _format_labels(one_series)
             lines += [
@@ -168,24 +178,25 @@ def _format_labels(series: Series) -> str:
         **{f"axis_{re.sub('[^a-zA-Z0-9_]', '_', axis)}": value for axis, value in key.axes},
     }
     # escape control characters, because a terminal would execute them; OpenMetrics itself escapes only line feeds
-    shown = {
+    escaped_labels = {
         name: re.sub(r'([\\"])', r"\\\1", escape(value, keep="\n")).replace("\n", r"\n")
         for name, value in labels.items()
         if value
     }
-    return "{" + ",".join(f'{name}="{value}"' for name, value in shown.items()) + "}"
+    return "{" + ",".join(f'{name}="{value}"' for name, value in escaped_labels.items()) + "}"
 
 
-def _find_newest(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
+def _find_newest_points(series: Sequence[Series]) -> list[tuple[Series, SeriesPoint]]:
     """Return the points of each machine's newest run that have a ratio, with their series."""
-    latest: dict[str, tuple[str, str]] = {}
+    newest_runs: dict[str, tuple[str, str]] = {}
     for one_series in series:
-        last = one_series.points[-1]
-        latest[one_series.key.machine] = max(latest.get(one_series.key.machine, ("", "")), (last.started, last.run))
+        newest_point = one_series.points[-1]
+        machine = one_series.key.machine
+        newest_runs[machine] = max(newest_runs.get(machine, ("", "")), (newest_point.started, newest_point.run))
     newest = [
         (member, point)
         for member in series
-        if (point := member.points[-1]).run == latest[member.key.machine][1] and point.log_ratio is not None
+        if (point := member.points[-1]).run == newest_runs[member.key.machine][1] and point.log_ratio is not None
     ]
     if not newest:
         raise NothingSelectedError(
@@ -205,12 +216,12 @@ def _get_ratio(point: SeriesPoint) -> float:
     return math.exp(point.log_ratio)
 
 
-def _get_ends(point: SeriesPoint) -> tuple[float, ...]:
+def _get_interval(point: SeriesPoint) -> tuple[float, ...]:
     """Return the ends of the interval on the log scale; empty if the point has no interval."""
     return () if point.low is None or point.high is None else (point.low, point.high)
 
 
-def _convert_log(log: float | None) -> float | None:
+def _convert_from_log(log: float | None) -> float | None:
     return None if log is None else math.exp(log)
 
 

@@ -12,8 +12,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any, TypeVar
 
-from harness.history.database import Database, Row, connect
-from harness.history.database import find_location as place
+from harness.history.database import Database, Row, connect, find_location
 from harness.history.summary import convert_to_utc
 from harness.model.environment import Device, name_on
 from harness.model.errors import DamagedError, UsageError
@@ -34,7 +33,7 @@ from harness.model.scenario import DEVICE
 from harness.store import codec
 from harness.store.folder import pause_garbage_collection
 
-Kept = TypeVar("Kept", Note, Decision)
+Record = TypeVar("Record", Note, Decision)
 
 #: The version of the tables below. An index of another version must be rebuilt.
 VERSION = 2
@@ -55,39 +54,39 @@ _TABLES = (
     "reason TEXT NOT NULL DEFAULT '', PRIMARY KEY (series, run))",
 )
 
-#: The columns of points that version 1 doesn't have.
-_NEW = ("version", "reference_version", "reason")
+#: The columns of the table `points` that version 1 of the tables doesn't have.
+_ADDED_COLUMNS = ("version", "reference_version", "reason")
 
 
-#: The columns of a point after its place: its numbers, and attributes that many points share.
-_OWN = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
-_SHARED = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock", *_NEW)
+#: The columns of a point after its place: numbers, and texts that many points share.
+_NUMBER_COLUMNS = ("ratio", "low", "high", "rounds", "seconds", "seconds_low", "seconds_high")
+_TEXT_COLUMNS = ("status", "machine", "driver", "scenario", "lock", "image", "reference_lock", *_ADDED_COLUMNS)
 
-#: Queries that number the distinct attributes of points, and the runs in the order of their starts.
-_TEXTS = (
-    f"SELECT row_number() OVER (ORDER BY {', '.join(_SHARED)}) AS number, {', '.join(_SHARED)} "
-    f"FROM (SELECT DISTINCT {', '.join(_SHARED)} FROM points {{where}}) AS shared"
+#: Queries that number the distinct texts of points, and the runs in the order of their starts.
+_TEXT_QUERY = (
+    f"SELECT row_number() OVER (ORDER BY {', '.join(_TEXT_COLUMNS)}) AS number, {', '.join(_TEXT_COLUMNS)} "
+    f"FROM (SELECT DISTINCT {', '.join(_TEXT_COLUMNS)} FROM points {{where}}) AS shared"
 )
-_RUNS = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
+_RUN_QUERY = "SELECT row_number() OVER (ORDER BY started, run) AS number, run, started, kit, harness, commit_ FROM runs"
 
-#: The points, with these numbers instead of texts, so that the texts aren't repeated for each point.
-_POINTS = (
-    f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _OWN)} "
-    f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUNS}) r ON r.run = p.run "
-    f"JOIN ({_TEXTS}) t ON {' AND '.join(f't.{name} = p.{name}' for name in _SHARED)} ORDER BY r.number"
+#: A query for the points, with these numbers instead of texts, so that the texts aren't repeated for each point.
+_POINT_QUERY = (
+    f"SELECT p.series, r.number, t.number, {', '.join(f'p.{name}' for name in _NUMBER_COLUMNS)} "
+    f"FROM (SELECT * FROM points {{where}}) p JOIN ({_RUN_QUERY}) r ON r.run = p.run "
+    f"JOIN ({_TEXT_QUERY}) t ON {' AND '.join(f't.{name} = p.{name}' for name in _TEXT_COLUMNS)} ORDER BY r.number"
 )
 
-_KINDS = (
+_COLUMN_TYPES = (
     ("series", "bigint"),
     ("run", "text"),
     ("place", "integer"),
-    *((name, "integer" if name == "rounds" else "double precision") for name in _OWN),
-    *((name, "text") for name in _SHARED),
+    *((name, "integer" if name == "rounds" else "double precision") for name in _NUMBER_COLUMNS),
+    *((name, "text") for name in _TEXT_COLUMNS),
 )
 
 
 class History:
-    """The runs of a history, and their time series. `open` returns it. Notes and decisions can always be added."""
+    """The runs of a history, and their time series. To get one, use `open`. Notes and decisions can always be added."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -105,13 +104,13 @@ class History:
         """Open the history at a path or a DSN. The default is HARNESS_HISTORY, or the user's own file.
 
         - `writing`: whether runs will be added; `fresh`: whether the index will be rebuilt
-        - `told` receives a message if this must wait for another writer
+        - `told` receives a message if `open` must wait for another writer
 
         Changes are saved at the end of the block, and dropped if it raises an error. Raises CannotRunHereError if
         another writer doesn't finish, or if the database can't be reached. Raises UsageError for an index of another
         version of harness, and for a corrupt one.
         """
-        database = connect(place(where), writing=writing, fresh=fresh, told=told)
+        database = connect(find_location(where), writing=writing, fresh=fresh, told=told)
         is_done = False
         try:
             _prepare(database, fresh=fresh)
@@ -141,25 +140,25 @@ class History:
         the history has the merged run.
         """
         rows = self._database.rows("SELECT run, merged FROM runs")
-        present = {run for run, _ in rows}
-        present |= {part for _, merged in rows if merged != "[]" for part in json.loads(merged)}
-        new: dict[str, Summary] = {}
+        known_runs = {run for run, _ in rows}
+        known_runs |= {part for _, merged in rows if merged != "[]" for part in json.loads(merged)}
+        new_summaries: dict[str, Summary] = {}
         # merged runs first
-        for candidate in sorted(summaries, key=lambda added: not added.merged):
-            if candidate.run not in present and not present.intersection(candidate.merged):
-                new[candidate.run] = candidate
-                present.update([candidate.run, *candidate.merged])
-        if not new:
+        for candidate in sorted(summaries, key=lambda entry: not entry.merged):
+            if candidate.run not in known_runs and not known_runs.intersection(candidate.merged):
+                new_summaries[candidate.run] = candidate
+                known_runs.update([candidate.run, *candidate.merged])
+        if not new_summaries:
             return []
         runs = [
-            (*_make_run_row(added), len(added.points), json.dumps(list(added.merged)), _dump_summary(added))
-            for added in new.values()
+            (*_make_run_row(entry), len(entry.points), json.dumps(list(entry.merged)), _dump_summary(entry))
+            for entry in new_summaries.values()
         ]
         types = ("text", "text", "text", "text", "text", "integer", "text", "text")
         self._insert("runs (run, started, harness, commit_, kit, points, merged, summary)", types, runs)
         keys: dict[int, Row] = {}
         points: list[Row] = []
-        for summary in new.values():
+        for summary in new_summaries.values():
             drivers = {measurer.machine.id: (measurer.machine.name, measurer.driver) for measurer in summary.machines}
             for nth, point in enumerate(summary.points):
                 row = _make_key_row(point, summary.way)
@@ -171,14 +170,15 @@ class History:
             ("bigint", *["text"] * 9),
             [(number, *row) for number, row in keys.items()],
         )
-        self._insert(f"points ({', '.join(name for name, _ in _KINDS)})", [kind for _, kind in _KINDS], points)
-        return list(new)
+        columns = ", ".join(name for name, _ in _COLUMN_TYPES)
+        self._insert(f"points ({columns})", [kind for _, kind in _COLUMN_TYPES], points)
+        return list(new_summaries)
 
-    def _insert(self, into: str, kinds: Sequence[str], rows: Sequence[Row]) -> None:
+    def _insert(self, target: str, types: Sequence[str], rows: Sequence[Row]) -> None:
         if rows:
-            lists = ", ".join(f"unnest(%s::{kind}[])" for kind in kinds)
+            lists = ", ".join(f"unnest(%s::{kind}[])" for kind in types)
             columns = [list(column) for column in zip(*rows, strict=True)]
-            self._database.do(f"INSERT INTO {into} SELECT {lists} ON CONFLICT DO NOTHING", columns)
+            self._database.do(f"INSERT INTO {target} SELECT {lists} ON CONFLICT DO NOTHING", columns)
 
     def runs(self) -> list[HistoryEntry]:
         """Return the runs, in the order of their starts."""
@@ -252,35 +252,38 @@ class History:
             "SELECT id, machine, scenario, device, axes, environment, reference, against, way, quantity FROM series"
         )
         keys = {number: _make_key(row) for number, *row in self._database.rows(statement)}
-        chosen = {number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})}
-        where = "" if len(chosen) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
-        values = [list(chosen)] if where else []
-        texts = {number: row for number, *row in self._database.rows(_TEXTS.format(where=where), values)}
+        selected_keys = {
+            number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})
+        }
+        condition = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
+        values = [list(selected_keys)] if condition else []
+        texts = {number: row for number, *row in self._database.rows(_TEXT_QUERY.format(where=condition), values)}
         origins: dict[Row, dict[int, Origin]] = {}
         runs = {
             number: (run, started, tuple(facts), origins.setdefault(tuple(facts), {}))
-            for number, run, started, *facts in self._database.rows(_RUNS)
+            for number, run, started, *facts in self._database.rows(_RUN_QUERY)
         }
-        points: dict[int, list[SeriesPoint]] = {number: [] for number in chosen}
+        points: dict[int, list[SeriesPoint]] = {number: [] for number in selected_keys}
         with pause_garbage_collection():
-            for number, at, text, *own in self._database.rows(_POINTS.format(where=where), values * 2):
-                run, started, run_facts, by_text = runs[at]
-                status, *text_facts, reason = texts[text]
-                origin = by_text.get(text)
+            point_rows = self._database.rows(_POINT_QUERY.format(where=condition), values * 2)
+            for number, run_number, text_number, *numbers in point_rows:
+                run, started, run_facts, by_text = runs[run_number]
+                status, *text_facts, reason = texts[text_number]
+                origin = by_text.get(text_number)
                 if origin is None:
                     (machine, driver, file, lock, image, reference_lock, *versions), (kit, harness, commit) = (
                         text_facts,
                         run_facts,
                     )
                     origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
-                    by_text[text] = origin
-                points[number].append(SeriesPoint._make((run, started, *own, status, origin, reason)))
-        return [Series(key, points[number]) for number, key in sorted(chosen.items(), key=lambda item: item[1])]
+                    by_text[text_number] = origin
+                points[number].append(SeriesPoint._make((run, started, *numbers, status, origin, reason)))
+        return [Series(key, points[number]) for number, key in sorted(selected_keys.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
         """Return the notes, sorted by time."""
-        kept = (parse_note(document, "A note in the history") for document in self._database.kept("notes"))
-        return sorted(kept, key=lambda note: note.when)
+        notes = (parse_note(document, "A note in the history") for document in self._database.kept("notes"))
+        return sorted(notes, key=lambda note: note.when)
 
     def note(self, when: str, text: str) -> None:
         """Add a note to a time (ISO 8601), unless the same note exists."""
@@ -296,22 +299,22 @@ class History:
 
 
 def _prepare(database: Database, *, fresh: bool) -> None:
-    """Create missing tables, or with `fresh` all tables. Raises UsageError if they have another version."""
+    """Create missing tables, or with `fresh` all tables. Raises UsageError if the tables have another version."""
     if fresh:
         _drop_tables(database)
     tables = "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-    has = {name for (name,) in database.rows(tables)}
-    if "version" not in has and database.may_create:
+    table_names = {name for (name,) in database.rows(tables)}
+    if "version" not in table_names and database.may_create:
         _create_tables(database)
         if not fresh:
             database.keep()
         return
-    if "version" in has and database.may_create and database.rows("SELECT number FROM version") == [(1,)]:
-        for name in _NEW:
+    if "version" in table_names and database.may_create and database.rows("SELECT number FROM version") == [(1,)]:
+        for name in _ADDED_COLUMNS:
             database.do(f"ALTER TABLE points ADD COLUMN {name} TEXT DEFAULT ''")
         database.do("UPDATE version SET number = %s", (VERSION,))
         database.keep()
-    if "version" not in has or database.rows("SELECT number FROM version") != [(VERSION,)]:
+    if "version" not in table_names or database.rows("SELECT number FROM version") != [(VERSION,)]:
         raise UsageError(
             f"The history {database.name} was created by another version of harness.",
             "The history is only an index. To update it: harness history add --all. To rebuild it: harness history "
@@ -331,29 +334,29 @@ def _create_tables(database: Database) -> None:
 
 
 def parse_note(document: object, where: object) -> Note:
-    """Return a note from its JSON. Raises DamagedError, which names `where`."""
-    return _parse(Note, document, where)
+    """Return a note from its JSON value. Raises DamagedError, which contains `where`, the source of the value."""
+    return _parse_document(Note, document, where)
 
 
 def parse_decision(document: object, where: object) -> Decision:
-    """Return a decision from its JSON. Raises DamagedError, which names `where`."""
-    return _parse(Decision, document, where)
+    """Return a decision from its JSON value. Raises DamagedError, which contains `where`, the source of the value."""
+    return _parse_document(Decision, document, where)
 
 
-def _parse(kind: type[Kept], document: object, where: object) -> Kept:
+def _parse_document(kind: type[Record], document: object, source: object) -> Record:
     from pydantic import ValidationError
 
     try:
-        value: Kept = _make_adapters()[kind].validate_python(document)
+        value: Record = _make_adapters()[kind].validate_python(document)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DamagedError(where, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        first_error = error.errors(include_url=False)[0]
+        raise DamagedError(source, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}") from None
     return value
 
 
 @cache
 def _make_adapters() -> Mapping[type, Any]:
-    """Return the parsers by type. They are created once, because this takes as long as parsing hundreds of values."""
+    """Return the parsers by type. They are cached, because creating them takes as long as parsing many values."""
     from pydantic import TypeAdapter
 
     return {kind: TypeAdapter(kind) for kind in (Note, Decision)}
@@ -401,14 +404,14 @@ def _make_point_row(point: CellPoint, summary: Summary, machine: str, driver: st
     """Return the columns of the table `points` after `place`."""
     numbers = (point.ratio, point.low, point.high, point.rounds)
     seconds = (point.seconds, point.seconds_low, point.seconds_high, point.status.value)
-    known, scenario = summary.software, summary.scenarios.get(point.scenario)
-    software = known.get(name_on(point.environment, point.device, known))
-    reference = known.get(name_on(point.reference, point.against.get(DEVICE, point.device), known))
+    all_software, scenario = summary.software, summary.scenarios.get(point.scenario)
+    software = all_software.get(name_on(point.environment, point.device, all_software))
+    reference = all_software.get(name_on(point.reference, point.against.get(DEVICE, point.device), all_software))
     driver = driver if point.device == Device.GPU else ""
     texts = (scenario.hash if scenario else "", *((software.lock, software.image) if software else ("", "")))
-    of_reference = (reference.lock, reference.version) if reference else ("", "")
-    versions = software.version if software else "", of_reference[1]
-    return (*numbers, *seconds, machine, driver, *texts, of_reference[0], *versions, point.reason)
+    reference_facts = (reference.lock, reference.version) if reference else ("", "")
+    versions = software.version if software else "", reference_facts[1]
+    return (*numbers, *seconds, machine, driver, *texts, reference_facts[0], *versions, point.reason)
 
 
 def _matches(key: Key, scenario: Sequence[str], environment: Sequence[str], axes: Mapping[str, Sequence[str]]) -> bool:

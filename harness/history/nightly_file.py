@@ -21,21 +21,21 @@ from harness.model.texts import find_nearest
 #: The default path of the file.
 PLACE = Path(".github/nightly.toml")
 
-#: The default time limit of a job. GitHub ends a job after 360 minutes; the rest is for uploading the results.
+#: The default time limit of a job. GitHub ends a job after 360 minutes. The remaining minutes are for the upload.
 MINUTES = 350
 
-#: The default time that the results of other machines wait for a machine that hasn't started.
+#: The default number of minutes that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
 #: The largest number of nightly runs on one machine. GitHub keeps only the last of the jobs that wait for a machine.
 MOST_RUNS = 2
 
-#: Two dates are about the same change if they differ by at most this. A later nightly run may find the change some runs
-#: earlier or later.
+#: Two dates are about the same change if they differ by at most this much. A later nightly run may find the change
+#: some runs earlier or later.
 NEAR = timedelta(days=7)
 
 #: The key of the nightly runs in the file.
-_RUNS = "night"
+_RUNS_KEY = "night"
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,40}")
 _ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -94,7 +94,7 @@ class SuppressionRule:
         return today <= self.until and self.selects(key, machine)
 
     def selects(self, key: Key, machine: str) -> bool:
-        """Return whether the rule is about this series."""
+        """Return whether the rule applies to this series."""
         return fnmatchcase(key.cell, self.series) and any(
             fnmatchcase(name, self.machine) for name in (machine, key.machine)
         )
@@ -119,7 +119,7 @@ class NightlyFile:
         nights = [plan for plan in self.nights if night in ("", plan.name)]
         if not nights:
             names = ", ".join(plan.name for plan in self.nights)
-            raise UsageError(f"Unknown nightly run {night!r}.", f"The file has: {names}.")
+            raise UsageError(f"Unknown nightly run {night!r}.", f"The nightly runs in the file: {names}.")
         return replace(self, nights=nights)
 
 
@@ -133,18 +133,19 @@ def read_nightly_file(path: Path = PLACE) -> NightlyFile:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise UsageError(f"{path} isn't valid TOML: {reason}.") from None
     try:
-        return _read(_Table(document, "the file"))
+        return _parse_file(_Table(document, "the file"))
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.advice) from None
 
 
-def _read(table: "_Table") -> NightlyFile:
-    table.allow(_RUNS, "accept", "mute", "registry", "wait-minutes")
-    nights = [_parse_plan(each) for each in table.tables(_RUNS)]
+def _parse_file(table: "_Table") -> NightlyFile:
+    table.allow(_RUNS_KEY, "accept", "mute", "registry", "wait-minutes")
+    nights = [_parse_plan(entry) for entry in table.tables(_RUNS_KEY)]
     names = [night.name for night in nights]
     if not nights:
         raise UsageError(
-            "The file doesn't contain any runs.", f'Add a table [[{_RUNS}]] with name = "cpu", arguments and machines.'
+            "The file doesn't contain any runs.",
+            f'Add a table [[{_RUNS_KEY}]] with name = "cpu", arguments and machines.',
         )
     _refuse_repeated(names, "Two nightly runs have the same name")
     for machine, count in Counter(machine.name for night in nights for machine in night.machines).items():
@@ -156,19 +157,19 @@ def _read(table: "_Table") -> NightlyFile:
     registry = table.text("registry", "")
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
-    rules = [_parse_rule(kind, each) for kind in RuleKind for each in table.tables(kind.value)]
+    rules = [_parse_rule(kind, entry) for kind in RuleKind for entry in table.tables(kind.value)]
     return NightlyFile(nights, rules, registry, table.minutes("wait-minutes", WAIT_MINUTES))
 
 
 def _parse_plan(table: "_Table") -> NightlyPlan:
     table.allow("name", "arguments", "machines")
     name = table.name()
-    machines = [_parse_machine(each) for each in table.named(f"nightly run {name}").tables("machines")]
+    machines = [_parse_machine(entry) for entry in table.named(f"nightly run {name}").tables("machines")]
     if not machines:
         raise UsageError(
             f"{name} has no machines.", 'Example: machines = [{ name = "hosted", runs-on = "ubuntu-24.04" }]'
         )
-    _refuse_repeated([each.name for each in machines], f"{table.place} lists a machine twice")
+    _refuse_repeated([entry.name for entry in machines], f"{table.place} lists a machine twice")
     return NightlyPlan(name, table.text("arguments"), machines)
 
 
@@ -200,8 +201,8 @@ def _check_runner(labels: Any, place: str) -> Any:
 
 
 def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
-    since = ["since"] if kind is RuleKind.ACCEPT else []
-    table.allow("series", "reason", "until", "machine", *since)
+    extra_keys = ["since"] if kind is RuleKind.ACCEPT else []
+    table.allow("series", "reason", "until", "machine", *extra_keys)
     reason = table.text("reason").strip()
     if not reason:
         raise UsageError(
@@ -209,13 +210,13 @@ def _parse_rule(kind: RuleKind, table: "_Table") -> SuppressionRule:
         )
     return SuppressionRule(
         kind, table.text("series"), reason, table.day("until"), table.text("machine", "*"),
-        table.day("since").isoformat() if since else "",
+        table.day("since").isoformat() if extra_keys else "",
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table in the file, and the name of its place for messages."""
+    """A table in the file, and the name of its place in messages."""
 
     values: Mapping[str, Any]
     place: str
@@ -227,10 +228,10 @@ class _Table:
         """Raise UsageError for a key that isn't one of these."""
         for key in self.values:
             if key not in keys:
-                near = find_nearest(key, keys)
+                nearest_name = find_nearest(key, keys)
                 raise UsageError(
                     f"Unknown key {key!r} in {self.place}.",
-                    (f"Did you mean {near!r}? " if near else "") + f"Valid keys: {', '.join(keys)}.",
+                    (f"Did you mean {nearest_name!r}? " if nearest_name else "") + f"Valid keys: {', '.join(keys)}.",
                 )
 
     def required(self, key: str) -> Any:
@@ -275,15 +276,15 @@ class _Table:
     def tables(self, key: str) -> Iterator["_Table"]:
         """Yield the tables of an array of tables. Messages name them by number."""
         value = self.values.get(key, [])
-        if not isinstance(value, list) or not all(isinstance(each, dict) for each in value):
+        if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             raise UsageError(f"{key!r} in {self.place} isn't a list of tables.", f"Write [[{key}]] above its keys.")
-        for number, each in enumerate(value, 1):
-            yield _Table(each, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
+        for number, entry in enumerate(value, 1):
+            yield _Table(entry, f"{key} {number}" if self.place == "the file" else f"{key} {number} of {self.place}")
 
 
-def _refuse_repeated(names: Iterable[str], what: str) -> None:
-    seen: set[str] = set()
+def _refuse_repeated(names: Iterable[str], message: str) -> None:
+    earlier_names: set[str] = set()
     for name in names:
-        if name in seen:
-            raise UsageError(f"{what}: {name!r}.", "Rename one of them.")
-        seen.add(name)
+        if name in earlier_names:
+            raise UsageError(f"{message}: {name!r}.", "Rename one of them.")
+        earlier_names.add(name)

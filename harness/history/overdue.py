@@ -14,7 +14,7 @@ from harness.report.escape import make_fenced_block, markdown
 PATIENCE = timedelta(days=3)
 
 #: The largest number of characters of an error in an issue.
-_MOST = 2000
+_MOST_CHARACTERS = 2000
 
 
 def find_overdue(
@@ -30,14 +30,14 @@ def find_overdue(
     errors by machine. A machine that has never sent a run is overdue if it failed in this nightly run, or if the
     history is older than PATIENCE.
     """
-    newest: dict[str, HistoryEntry] = {}
+    newest_runs: dict[str, HistoryEntry] = {}
     for entry in entries:
         for machine in entry.machines:
-            newest[machine.name or machine.id] = entry
+            newest_runs[machine.name or machine.id] = entry
     return [
-        _make_alert(machine, newest.get(machine), failures.get(machine, ""), file)
+        _make_alert(machine, newest_runs.get(machine), failures.get(machine, ""), file)
         for machine in dict.fromkeys(machines)
-        if _is_overdue(newest.get(machine), entries, now, has_failed=machine in failures)
+        if _is_overdue(newest_runs.get(machine), entries, now, has_failed=machine in failures)
     ]
 
 
@@ -54,15 +54,15 @@ def _parse_time(entry: HistoryEntry) -> datetime:
 
 
 def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
-    since = newest.started[:10] if newest else ""
+    newest_day = newest.started[:10] if newest else ""
     lines = [
-        f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {since}."
+        f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {newest_day}."
         if newest
         else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run from it.",
         "",
     ]
     if failure:
-        lines += ["Its last error:", "", make_fenced_block(failure[:_MOST], "text")]
+        lines += ["Its last error:", "", make_fenced_block(failure[:_MOST_CHARACTERS], "text")]
     else:
         lines += [
             "No job of the machine reported an error, so the job did not start, or it was canceled. Check that the "
@@ -74,7 +74,7 @@ def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: s
         series=[],
         since=newest.started if newest else "",
         confirmed=(_parse_time(newest) + PATIENCE).isoformat() if newest else "",
-        title=f"No nightly run of {machine} since {since}" if newest else f"No nightly run of {machine} yet",
+        title=f"No nightly run of {machine} since {newest_day}" if newest else f"No nightly run of {machine} yet",
         body="\n".join(lines),
         overdue=machine,
         file=file,

@@ -29,14 +29,14 @@ from harness.report.escape import escape_terminal
 from harness.report.html import assets
 from harness.report.templates import make_environment
 
-#: The page stores log ratios in units of 1 / LOG, as short whole numbers.
+#: The page stores each log ratio times LOG, rounded to a whole number.
 LOG = 100_000
 
 #: Maximum number of series and of points in a page, and minimum number of points that each series keeps.
 SERIES, POINTS, FEWEST = 10_000, 300_000, 30
 
-#: The largest number of listed causes, and of listed series per cause. Others are counted.
-CAUSES, NAMED = 20, 12
+#: The largest number of listed causes, and of listed series per cause. The other ones are counted.
+LISTED_CAUSES, LISTED_SERIES = 20, 12
 
 #: The scripts and style sheets, below templates/html.
 SCRIPTS = (
@@ -45,7 +45,7 @@ SCRIPTS = (
 )
 STYLES = ("page.css", "controls.css", "tables.css", "charts.css", "history/history.css", "print.css")
 
-#: Names for the facts of the run under the pointer.
+#: Labels of the facts about the run under the pointer.
 WORDS = {
     "run": "run",
     "began": "began, UTC",
@@ -115,32 +115,33 @@ def render(
     """
     from markupsafe import Markup
 
-    kept, length = limit_series(series)
+    page_series, length = limit_series(series)
     causes = phrases.group_by_cause(series)
     names = phrases.make_names([judged.series.key for judged in series], entries)
-    first, vega, last = assets.make_script(assets.FIRST), assets.make_vega_script(cache), assets.make_script(SCRIPTS)
+    first_script, last_script = assets.make_script(assets.FIRST), assets.make_script(SCRIPTS)
+    vega_script = assets.make_vega_script(cache)
     jinja = make_environment(_escape_text)
     filters: Mapping[str, Callable[..., Any]] = {
         "trusted": Markup,
         "lines": lambda text: Markup(escape.escape_entities(text)),
     }
     jinja.filters.update(filters)
-    shown = {judged.series.key for judged in kept}
+    page_keys = {judged.series.key for judged in page_series}
     return jinja.get_template("history.html.j2").render(
         title=format_title(entries),
         head=f"harness {__version__}, {counted(len(entries), 'run')}",
         answer=phrases.describe_counts(series),
-        causes=[_make_item(cause, names, shown) for cause in causes[:CAUSES]],
-        notes=list(_describe_left_out(series, kept, length, len(causes))),
+        causes=[_make_item(cause, names, page_keys) for cause in causes[:LISTED_CAUSES]],
+        notes=list(_describe_left_out(series, page_series, length, len(causes))),
         margin=format.share(margin),
         words=json.dumps(WORDS),
-        data=_dump_data(_make_data(kept, names, notes, margin, length)),
+        data=_dump_data(_make_data(page_series, names, notes, margin, length)),
         charts=_dump_data({"beside": chart.LEFT + chart.RIGHT, "along": chart.make_specifications()}),
-        policy=assets.make_policy([first, vega, last]),
+        policy=assets.make_policy([first_script, vega_script, last_script]),
         style=assets.read_files(STYLES),
-        first=first,
-        vega=vega,
-        last=last,
+        first=first_script,
+        vega=vega_script,
+        last=last_script,
     )
 
 
@@ -161,46 +162,47 @@ def make_anchor(key: Key) -> str:
 
 def limit_series(series: Sequence[JudgedSeries]) -> tuple[list[JudgedSeries], int]:
     """Return the series that fit on a page, in order, and the number of newest points to show for each."""
-    kept = sorted(series, key=phrases.rank)[:SERIES]
-    lengths = sorted(len(judged.series.points) for judged in kept)
-    room = POINTS
+    page_series = sorted(series, key=phrases.rank)[:SERIES]
+    lengths = sorted(len(judged.series.points) for judged in page_series)
+    remaining_points = POINTS
     for place, length in enumerate(lengths):
-        share = room // (len(lengths) - place)
+        share = remaining_points // (len(lengths) - place)
         if length > share:
-            return kept, max(FEWEST, share)
-        room -= length
-    return kept, max(lengths, default=0)
+            return page_series, max(FEWEST, share)
+        remaining_points -= length
+    return page_series, max(lengths, default=0)
 
 
 def _describe_left_out(
-    series: Sequence[JudgedSeries], kept: Sequence[JudgedSeries], length: int, causes: int
+    series: Sequence[JudgedSeries], page_series: Sequence[JudgedSeries], length: int, causes: int
 ) -> Iterator[str]:
     """Yield a sentence for each kind of data that the page leaves out."""
-    if causes > CAUSES:
-        yield f"{CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
-    if len(kept) < len(series):
+    if causes > LISTED_CAUSES:
+        yield f"{LISTED_CAUSES} of {causes:,} causes are listed here. The index of the page lists all series."
+    if len(page_series) < len(series):
         yield (
-            f"The page shows {len(kept):,} of {len(series):,} series, including all series with a change. To write a "
-            "page of other series: harness history report -s SCENARIO"
+            f"The page shows {len(page_series):,} of {len(series):,} series, including all series with a change. To "
+            "write a page of other series: harness history report -s SCENARIO"
         )
-    shorter = sum(len(judged.series.points) > length for judged in kept)
-    if shorter:
-        yield f"For {shorter:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
+    count = sum(len(judged.series.points) > length for judged in page_series)
+    if count:
+        yield f"For {count:,} series, the page shows the newest {length:,} runs. Change detection used all runs."
 
 
-def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, shown: set[Key]) -> CauseItem:
+def _make_item(members: Sequence[SeriesFinding], names: SeriesNames, page_keys: set[Key]) -> CauseItem:
     """Return the item for the findings with one cause."""
     first = members[0]
 
     def link(finding: SeriesFinding) -> SeriesLink:
-        other = f", {finding.state.value}" if finding.state is not first.state else ""
-        place = make_anchor(finding.key) if finding.key in shown else ""
-        again = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
-        return SeriesLink(place, names.texts[finding.key], f": {phrases.format_change(finding)}{other}{again}")
+        state_note = f", {finding.state.value}" if finding.state is not first.state else ""
+        anchor = make_anchor(finding.key) if finding.key in page_keys else ""
+        decision_note = f"; in one run {phrases.format_change(finding.decision)}" if finding.decision else ""
+        description = f": {phrases.format_change(finding)}{state_note}{decision_note}"
+        return SeriesLink(anchor, names.texts[finding.key], description)
 
-    links = [link(finding) for finding in members[:NAMED]]
-    if len(members) > NAMED:
-        links.append(SeriesLink("", f"and {len(members) - NAMED:,} more", ""))
+    links = [link(finding) for finding in members[:LISTED_SERIES]]
+    if len(members) > LISTED_SERIES:
+        links.append(SeriesLink("", f"and {len(members) - LISTED_SERIES:,} more", ""))
     return CauseItem(
         title=phrases.format_title(members),
         moved=phrases.describe_direction(first),
@@ -215,13 +217,13 @@ def _make_data(
 ) -> Mapping[str, Any]:
     """Return the data for the page's scripts, as JSON values."""
     runs = {point.run: point.started for judged in series for point in judged.series.points[-length:]}
-    ordered = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
-    places = {run: place for place, run in enumerate(ordered)}
+    run_ids = sorted(runs, key=lambda run: (phrases.parse_time(runs[run]), run))
+    places = {run: place for place, run in enumerate(run_ids)}
     return {
         "margin": margin,
         "states": [*(state.value for state in phrases.ORDER), ""],
         "columns": [escape_terminal(name) for name in names.columns],
-        "runs": [(escape_terminal(run), _convert_to_seconds(runs[run])) for run in ordered],
+        "runs": [(escape_terminal(run), _convert_to_seconds(runs[run])) for run in run_ids],
         "notes": [
             (_convert_to_seconds(note.when), escape_terminal(note.text))
             for note in sorted(notes, key=lambda note: _convert_to_seconds(note.when))
@@ -231,44 +233,47 @@ def _make_data(
 
 
 def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[str, int], length: int) -> SeriesData:
-    key, every, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
-    left = max(0, len(every) - length)
-    points = every[left:]
-    ends = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
-    breaks = [boundary for boundary in judged.breaks if boundary.index > left]
-    changes = [change for change in judged.changes if change.index > left]
+    key, all_points, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
+    skipped = max(0, len(all_points) - length)
+    points = all_points[skipped:]
+    intervals = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
+    breaks = [boundary for boundary in judged.breaks if boundary.index > skipped]
+    changes = [change for change in judged.changes if change.index > skipped]
     return SeriesData(
         anchor=make_anchor(key),
         name=escape_terminal(names.texts[key]),
         parts=[escape_terminal(part) for part in names.parts[key]],
         runs=[places[point.run] for point in points],
         ratio=[None if point.log_ratio is None else _round_log(point.log_ratio) for point in points],
-        down=[0 if low is None else max(0, _round_log(value - low)) for value, low, _ in ends],
-        up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in ends],
+        down=[0 if low is None else max(0, _round_log(value - low)) for value, low, _ in intervals],
+        up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in intervals],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[
-            (index - left, kind, escape_terminal(words)) for index, kind, words in _point_facts(judged, breaks, left)
+            (index - skipped, kind, escape_terminal(words))
+            for index, kind, words in _list_point_facts(judged, breaks, skipped)
         ],
         changes=[
-            (change.index - left, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
+            (change.index - skipped, _round_log(change.before), _round_log(change.after), phrases.format_change(change))
             for change in changes
         ],
         levels=[
-            (start - left, end - left, _round_log(level))
+            (start - skipped, end - skipped, _round_log(level))
             for start, end, level in _list_levels(
-                every, left, [boundary.index for boundary in breaks if boundary.is_cut], changes
+                all_points, skipped, [boundary.index for boundary in breaks if boundary.is_cut], changes
             )
         ],
         state=str(phrases.ORDER.index(finding.state) if finding else len(phrases.ORDER)),
         since=places.get(finding.since) if finding else None,
         size=_round_log(math.log(finding.ratio)) if finding else None,
         told=escape_terminal(phrases.describe_series(judged), escape.PARAGRAPH_CHARACTERS),
-        left=left,
+        left=skipped,
     )
 
 
-def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: int) -> list[tuple[int, str, str]]:
-    """Return the facts that the page shows at points from `left` on: boundaries, versions and missing results.
+def _list_point_facts(
+    judged: JudgedSeries, breaks: Sequence[SegmentBoundary], start: int
+) -> list[tuple[int, str, str]]:
+    """Return the facts that the page shows at points from `start` on: boundaries, versions and missing results.
 
     A release line has a new version at each point, so a new version isn't shown as a boundary.
     """
@@ -277,7 +282,7 @@ def _point_facts(judged: JudgedSeries, breaks: Sequence[SegmentBoundary], left: 
         for boundary in breaks
         if not boundary.is_version
     ]
-    points = list(enumerate(judged.series.points))[left:]
+    points = list(enumerate(judged.series.points))[start:]
     if parse_line(judged.series.key.environment):
         facts += [(index, "version", point.origin.version) for index, point in points if point.origin.version]
     facts += [(index, "reason", point.reason) for index, point in points if point.reason]
@@ -288,22 +293,22 @@ def _list_levels(
     points: Sequence[SeriesPoint], first: int, cuts: Sequence[int], changes: Sequence[ChangePoint]
 ) -> Iterator[tuple[int, int, float]]:
     """Yield start, end and log ratio of each level of the points from `first` on. A cut or a change ends a level."""
-    inner = {change.index: change for change in changes if change.index not in cuts}
-    for start, end in pairwise(sorted({first, *cuts, *inner, len(points)})):
+    changes_by_start = {change.index: change for change in changes if change.index not in cuts}
+    for start, end in pairwise(sorted({first, *cuts, *changes_by_start, len(points)})):
         logs = [point.log_ratio for point in points[start:end] if point.log_ratio is not None]
-        if logs and start in inner:
-            yield start, end, inner[start].after
+        if logs and start in changes_by_start:
+            yield start, end, changes_by_start[start].after
         elif logs:
-            yield start, end, inner[end].before if end in inner else median(logs)
+            yield start, end, changes_by_start[end].before if end in changes_by_start else median(logs)
 
 
 def _round_log(value: float) -> int:
     return round(value * LOG)
 
 
-def _convert_to_seconds(started: str) -> int:
+def _convert_to_seconds(timestamp: str) -> int:
     """Return seconds since 1970."""
-    return round(phrases.parse_time(started).timestamp())
+    return round(phrases.parse_time(timestamp).timestamp())
 
 
 def _dump_data(data: Mapping[str, Any]) -> str:

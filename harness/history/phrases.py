@@ -12,7 +12,7 @@ from harness.model.scenario import STEP
 from harness.model.texts import counted, joined
 from harness.report import format
 
-#: Changes by at least this factor are written as a factor, and smaller ones in percent.
+#: Changes by at least this factor are written as a factor, and smaller changes in percent.
 LARGE = 3.0
 
 #: The order of states in a list: those that need attention first.
@@ -44,8 +44,8 @@ def make_names(keys: Iterable[Key], entries: Sequence[HistoryEntry]) -> SeriesNa
     """Return names that distinguish series. Machine and measurement settings are part of a name only if they differ."""
     machines = {machine.id: machine.name or machine.id for entry in entries for machine in entry.machines}
     facts = {key: _list_facts(key, machines) for key in keys}
-    every = dict.fromkeys(name for fact in facts.values() for name in fact)
-    columns = [name for name in every if len({fact.get(name, "") for fact in facts.values()}) > 1]
+    fact_names = dict.fromkeys(name for fact in facts.values() for name in fact)
+    columns = [name for name in fact_names if len({fact.get(name, "") for fact in facts.values()}) > 1]
 
     def text(key: Key, fact: Mapping[str, str]) -> str:
         parts = [key.cell]
@@ -76,14 +76,14 @@ def _list_facts(key: Key, machines: Mapping[str, str]) -> dict[str, str]:
 
 def format_day(started: str) -> str:
     """Return the day of an instant (ISO 8601) in UTC: `18 Nov 2026`."""
-    when = parse_time(started)
-    return f"{when.day} {when:%b %Y}"
+    moment = parse_time(started)
+    return f"{moment.day} {moment:%b %Y}"
 
 
 def parse_time(started: str) -> datetime:
     """Parse a time in ISO 8601. The default time zone is UTC."""
-    when = datetime.fromisoformat(started)
-    return when.astimezone(UTC) if when.tzinfo else when.replace(tzinfo=UTC)
+    moment = datetime.fromisoformat(started)
+    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 def describe_direction(finding: SeriesFinding) -> str:
@@ -102,14 +102,14 @@ def format_change(change: SeriesFinding | ChangePoint | Decision) -> str:
 
 
 def group_by_cause(series: Iterable[JudgedSeries]) -> list[list[SeriesFinding]]:
-    """Group findings by cause. Causes that need attention come first, and then the latest ones."""
+    """Group findings by cause. Causes that need attention come first, and among equal states the newest causes."""
     by_cause: dict[str, list[SeriesFinding]] = {}
     for judged in sorted(series, key=rank):
         for finding in judged.findings:
             by_cause.setdefault(finding.cause, []).append(finding)
-    ordered = [sorted(some, key=lambda member: ORDER.index(member.state)) for some in by_cause.values()]
-    latest = sorted(ordered, key=lambda some: parse_time(some[0].started), reverse=True)
-    return sorted(latest, key=lambda some: ORDER.index(some[0].state))
+    groups = [sorted(group, key=lambda member: ORDER.index(member.state)) for group in by_cause.values()]
+    newest_first = sorted(groups, key=lambda group: parse_time(group[0].started), reverse=True)
+    return sorted(newest_first, key=lambda group: ORDER.index(group[0].state))
 
 
 def format_title(members: Sequence[SeriesFinding]) -> str:
@@ -117,21 +117,21 @@ def format_title(members: Sequence[SeriesFinding]) -> str:
 
     It counts the series in the same state as the first one. The others are listed below the title.
     """
-    first = members[0]
-    alike = [finding for finding in members if finding.state is first.state]
-    ways = {describe_direction(finding) for finding in alike}
-    way = ways.pop() if len(ways) == 1 else "different"
-    since = f"since the run of {format_day(first.started)}"
-    match first.state:
+    first_finding = members[0]
+    same_state = [finding for finding in members if finding.state is first_finding.state]
+    directions = {describe_direction(finding) for finding in same_state}
+    direction = directions.pop() if len(directions) == 1 else "different"
+    start = f"since the run of {format_day(first_finding.started)}"
+    match first_finding.state:
         case State.CONFIRMED | State.SUSPECTED:
-            return f"{first.state.value.capitalize()}: {_count_series(len(alike))} {way} {since}"
+            return f"{first_finding.state.value.capitalize()}: {_count_series(len(same_state))} {direction} {start}"
         case State.REFUTED:
-            return f"Refuted: {_count_series(len(alike))} did not become {way} {since}"
-    return f"Watched: {_count_series(len(alike))} may be {way} {since}"
+            return f"Refuted: {_count_series(len(same_state))} did not become {direction} {start}"
+    return f"Watched: {_count_series(len(same_state))} may be {direction} {start}"
 
 
 def describe_suspects(members: Sequence[SeriesFinding]) -> str:
-    """Describe the software changes at the time when series with one cause changed."""
+    """Describe the software changes at the time when the series of a cause changed."""
     suspects = list(dict.fromkeys(suspect for finding in members for suspect in finding.suspects))
     if not suspects:
         return "No recorded fact changed before that run."
@@ -178,17 +178,17 @@ def describe_counts(series: Sequence[JudgedSeries]) -> str:
 
     For example, `Of 17 series, 1 is confirmed to have changed and 16 are unchanged.`
     """
-    compared = [judged for judged in series if judged.series.key.reference]
-    states = [finding.state if (finding := find_last(judged)) else None for judged in compared]
-    counts = [(states.count(state), words) for state, words in _TOLD.items() if state in states]
+    compared_series = [judged for judged in series if judged.series.key.reference]
+    states = [finding.state if (finding := find_last(judged)) else None for judged in compared_series]
+    counts = [(states.count(state), words) for state, words in _STATE_WORDS.items() if state in states]
     if not any(states):
-        return f"No open change in {_count_series(len(compared))}."
+        return f"No open change in {_count_series(len(compared_series))}."
     listing = joined([f"{count:,} {'is' if count == 1 else 'are'} {words}" for count, words in counts])
-    return f"Of {_count_series(len(compared))}, {listing}."
+    return f"Of {_count_series(len(compared_series))}, {listing}."
 
 
 #: Descriptions of the series in each state, after `is` or `are`.
-_TOLD = {
+_STATE_WORDS = {
     State.CONFIRMED: "confirmed to have changed",
     State.SUSPECTED: "suspected to have changed",
     State.WATCH: "watched",

@@ -48,8 +48,8 @@ class ConfirmRequest(SeriesRequest):
     search: Annotated[
         float,
         Option(
-            "For a confirmed slowdown of a release line: search the wheels between the two versions, and stop before "
-            "the launches exceed this time. 0s: don't search.",
+            "For a confirmed slowdown of a release line, search the wheels between the two versions. Stop before the "
+            "launches exceed this time. 0s: don't search.",
             read=partial(read_seconds, or_none=True),
             text=format_seconds,
             shown=format_length(BISECT_BUDGET),

@@ -12,14 +12,14 @@ from itertools import pairwise
 from harness.model.history import Origin, Series
 
 #: The number of characters of a hash that are shown.
-_SHOWN = 8
+_HASH_LENGTH = 8
 
-#: Facts that are shown in full.
-_WHOLE = ("driver", "version", "reference_version")
+#: Facts that aren't hashes, and are shown in full.
+_UNSHORTENED_FACTS = ("driver", "version", "reference_version")
 
 #: Changes that aren't reported if another one of these changes explains them: a new version has a new lock, and a new
 #: lock has a new image.
-_IMPLIED = {
+_IMPLIED_BY = {
     "lock": frozenset({"version"}),
     "image": frozenset({"version", "lock"}),
     "reference_lock": frozenset({"reference_version"}),
@@ -60,13 +60,13 @@ def find_boundaries(series: Series) -> list[SegmentBoundary]:
         if one is other:  # in an index, points with equal origins share one object
             continue
         for names, is_cut in ((cuts, True), (marks, False)):
-            changed = [name for name in names if _has_changed(one, other, name)]
+            changed_names = [name for name in names if _has_changed(one, other, name)]
             boundaries += [
                 SegmentBoundary(
                     index, is_cut, f"{names[name]} ({_format_change(one, other, name)})", is_version=name == "version"
                 )
-                for name in changed
-                if _IMPLIED.get(name, frozenset()).isdisjoint(changed)
+                for name in changed_names
+                if _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed_names)
             ]
     return boundaries
 
@@ -80,12 +80,12 @@ def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> lis
 def _has_changed(one: Origin, other: Origin, name: str) -> bool:
     """Return whether a fact differs. Points of earlier harness versions have no version."""
     old, new = getattr(one, name), getattr(other, name)
-    return old != new and (name not in _WHOLE[1:] or "" not in (old, new))
+    return old != new and (name not in _UNSHORTENED_FACTS[1:] or "" not in (old, new))
 
 
 def _format_change(one: Origin, other: Origin, name: str) -> str:
     """Format the old and the new value of a fact. Hashes are shortened."""
     old, new = (str(getattr(origin, name)).removeprefix("sha256:") for origin in (one, other))
-    if name not in _WHOLE:
-        old, new = old[:_SHOWN], new[:_SHOWN]
+    if name not in _UNSHORTENED_FACTS:
+        old, new = old[:_HASH_LENGTH], new[:_HASH_LENGTH]
     return f"{old or 'none'} → {new or 'none'}"

@@ -22,7 +22,7 @@ NEAR = 2
 
 
 class State(StrEnum):
-    """The state of a change."""
+    """The state of a change. `WATCH` stands for a tentative change."""
 
     CONFIRMED = "confirmed"
     SUSPECTED = "suspected"
@@ -75,19 +75,21 @@ def judge_series(
 
     If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
-    settings, searched, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
-    mine = [decision for decision in decisions if decision.key == series.key]
-    kept: list[tuple[ChangePoint, SeriesFinding]] = []
+    settings, cache, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
+    own_decisions = [decision for decision in decisions if decision.key == series.key]
+    open_changes: list[tuple[ChangePoint, SeriesFinding]] = []
     for segment in split_segments(series, boundaries):
-        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, searched):
-            finding = _make_finding(series, change, boundaries, mine, is_watched=is_watched)
-            last, earlier = kept[-1] if kept else (None, None)
-            is_back = last and last.index in segment and abs(change.after - last.before) <= settings.least
-            if earlier and is_back and not is_watched and earlier.state is not State.CONFIRMED:
-                kept.pop()
+        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, cache):
+            finding = _make_finding(series, change, boundaries, own_decisions, is_watched=is_watched)
+            last_change, last_finding = open_changes[-1] if open_changes else (None, None)
+            distance = abs(change.after - last_change.before) if last_change else math.inf
+            is_reversed = last_change and last_change.index in segment and distance <= settings.least
+            if last_finding and is_reversed and not is_watched and last_finding.state is not State.CONFIRMED:
+                open_changes.pop()
             else:
-                kept.append((change, finding))
-    return JudgedSeries(series, boundaries, [change for change, _ in kept], [finding for _, finding in kept])
+                open_changes.append((change, finding))
+    changes, findings = [change for change, _ in open_changes], [finding for _, finding in open_changes]
+    return JudgedSeries(series, boundaries, changes, findings)
 
 
 def find_changes(
@@ -108,15 +110,20 @@ def _find_changes(
     cache: ChangeCache,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
-    places = [at for at in segment if points[at].log_ratio is not None]
-    values = [points[at].log_ratio or 0.0 for at in places]
-    errors = [compute_standard_error(points[at]) for at in places]
-    cached = cache.find_changes(values, errors, options)
-    sure, maybe = cached.sure, cached.maybe
+    places = [index for index in segment if points[index].log_ratio is not None]
+    values = [points[index].log_ratio or 0.0 for index in places]
+    errors = [compute_standard_error(points[index]) for index in places]
+    cached_changes = cache.find_changes(values, errors, options)
+    significant, tentative = cached_changes.sure, cached_changes.maybe
     # only the last tentative change counts, because its level continues until today
-    last = [change for change in maybe[-1:] if all(abs(change.index - other.index) > NEAR for other in sure)]
-    last = last if segment.stop == len(points) else []
-    return [(_move_to_annotation(change, places, segment, boundaries), change in last) for change in [*sure, *last]]
+    watched_changes = [
+        change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)
+    ]
+    watched_changes = watched_changes if segment.stop == len(points) else []
+    return [
+        (_move_to_annotation(change, places, segment, boundaries), change in watched_changes)
+        for change in [*significant, *watched_changes]
+    ]
 
 
 def compute_standard_error(point: SeriesPoint) -> float:
@@ -130,18 +137,18 @@ def _move_to_annotation(
     change: ChangePoint, places: Sequence[int], segment: range, boundaries: Sequence[SegmentBoundary]
 ) -> ChangePoint:
     """Return the change at its position in the series, or at the nearest annotation if one is near."""
-    before, at = places[change.index - 1], places[change.index]
+    previous_place, place = places[change.index - 1], places[change.index]
 
     def measure_distance(mark: int) -> int:
         # runs without a result may be between the annotation and the change
-        return 0 if before < mark <= at else min(abs(mark - at), abs(mark - before - 1))
+        return 0 if previous_place < mark <= place else min(abs(mark - place), abs(mark - previous_place - 1))
 
     marks = [
         boundary.index
         for boundary in boundaries
         if boundary.index in segment[1:] and measure_distance(boundary.index) <= NEAR
     ]
-    return replace(change, index=min(marks, key=measure_distance, default=at))
+    return replace(change, index=min(marks, key=measure_distance, default=place))
 
 
 def _make_finding(
@@ -157,20 +164,23 @@ def _make_finding(
     suspects = [mark.words for mark in marks]
     is_moving = bool(marks) and all(mark.is_version for mark in marks)
     state = State.WATCH if is_watched else State.SUSPECTED
-    last = None
-    place = {other.run: index for index, other in enumerate(series.points)}
-    versions = {each.origin.version: index for index, each in reversed(list(enumerate(series.points)))}
+    newest_decision = None
+    run_places = {other.run: index for index, other in enumerate(series.points)}
+    version_places = {entry.origin.version: index for index, entry in reversed(list(enumerate(series.points)))}
     for decision in decisions:
-        places = [place.get(decision.since, -math.inf), *(versions.get(each, -math.inf) for each in decision.pair[1:])]
-        is_near = any(abs(each - change.index) <= NEAR for each in places)
+        places = [
+            run_places.get(decision.since, -math.inf),
+            *(version_places.get(entry, -math.inf) for entry in decision.pair[1:]),
+        ]
+        is_near = any(abs(entry - change.index) <= NEAR for entry in places)
         # a release line has a new version in each run, so only the places can show whether it is the same change
         is_same = (list(decision.suspects) == suspects and bool(suspects)) or (is_moving and is_near)
         if is_same or (is_near and not suspects and not decision.suspects):
-            state, last = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
+            state, newest_decision = State.CONFIRMED if decision.confirmed else State.REFUTED, decision
     # a changed file affects all environments
     environments = [] if any(suspect.startswith("the file of") for suspect in suspects) else [key.environment]
-    pair = [" → ".join(last.pair)] if last and last.pair else []
+    pair = [" → ".join(newest_decision.pair)] if newest_decision and newest_decision.pair else []
     cause = " | ".join([key.machine, *environments, *(pair or suspects or [point.run])])
     return SeriesFinding(
-        key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, last
+        key, state, point.run, point.started, change.ratio, change.low, change.high, suspects, cause, newest_decision
     )

@@ -27,17 +27,17 @@ from harness.model.texts import counted
 from harness.plan.groups import find_control, name_group
 from harness.store import codec
 
-#: The number of characters of a SHA-256 hash that a history stores.
-_LENGTH = 16
+#: The number of hexadecimal digits of a SHA-256 hash that a history stores.
+_DIGITS = 16
 
-#: The largest absolute value of a log ratio: the log of the longest possible sample over the shortest.
-_LOG = math.log(SAMPLE.most / SAMPLE.least)
+#: The largest absolute value of a log ratio: the log of the longest over the shortest possible sample.
+_MOST_LOG_RATIO = math.log(SAMPLE.most / SAMPLE.least)
 
-#: The pattern of a run's id, because it becomes a file name.
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+#: The pattern of ids of runs and machines. A run's id becomes a file name.
+_VALID_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
-#: The largest number of characters of a reason.
-_REASON = 300
+#: The largest number of characters of the reason why a cell has no result.
+_REASON_LENGTH = 300
 
 #: The number of decimals of a stored log ratio. No measurement is accurate to a millionth.
 _DECIMALS = 8
@@ -48,7 +48,7 @@ def summarize(results: Results) -> Summary:
 
     A cell is compared with the control of its group, by the paired log ratios of the rounds
     (`analysis.comparisons.ratios`). In a group without a control, cells only have times. For a merged run, the summary
-    has the facts about each machine. Raises UsageError for a run of profiles.
+    has facts about each machine. Raises UsageError for a run of profiles.
     """
     run = results.run
     if run.plan.profile_calls:
@@ -65,11 +65,11 @@ def summarize(results: Results) -> Summary:
         margin=run.plan.margin,
         way=_describe_settings(run),
         reference=series.get(run.reference, run.reference),
-        kit=run.kit[:_LENGTH],
+        kit=run.kit[:_DIGITS],
         machines=measurers,
         software={
             f"{series[environment.name]}{second}": SeriesSoftware(
-                _hash(run.pins.get(name, {})),
+                _hash_json(run.pins.get(name, {})),
                 run.images.get(name, ""),
                 pins,
                 environment.exact,
@@ -82,7 +82,7 @@ def summarize(results: Results) -> Summary:
             or (environment.line and not second)
         },
         scenarios={
-            scenario.name: MeasuredSeries((run.own or run.sources).get(scenario.name, "")[:_LENGTH], scenario.title)
+            scenario.name: MeasuredSeries((run.own or run.sources).get(scenario.name, "")[:_DIGITS], scenario.title)
             for scenario in run.scenarios
         },
         points=[
@@ -125,8 +125,8 @@ def read(path: Path) -> Summary:
 
 
 def _check_summary(summary: Summary, path: Path) -> Summary:
-    """Return the summary. Raises DamagedError for invalid file names, times, numbers or machines."""
-    if not _ID.fullmatch(summary.run):
+    """Return the summary. Raises DamagedError if an id, a time, a number or a machine is invalid."""
+    if not _VALID_ID.fullmatch(summary.run):
         raise DamagedError(path, f"{summary.run!r} isn't a valid run id")
     try:
         datetime.fromisoformat(summary.started)
@@ -134,14 +134,14 @@ def _check_summary(summary: Summary, path: Path) -> Summary:
         raise DamagedError(path, f"{summary.started!r} isn't a valid time") from None
     identities = {measurer.machine.id for measurer in summary.machines}
     for identity in identities:
-        if not _ID.fullmatch(identity):
+        if not _VALID_ID.fullmatch(identity):
             raise DamagedError(path, f"{identity[:100]!r} isn't a valid machine id")
     for point in summary.points:
         if point.machine not in identities:
             raise DamagedError(path, f"a point is from {point.machine!r}, which isn't a machine of the run")
         logs, times = (point.ratio, point.low, point.high), (point.seconds, point.seconds_low, point.seconds_high)
-        are_whole = all(value is None or abs(value) <= _LOG for value in logs)
-        if not are_whole or not all(value is None or value in LENGTH for value in times):
+        are_valid = all(value is None or abs(value) <= _MOST_LOG_RATIO for value in logs)
+        if not are_valid or not all(value is None or value in LENGTH for value in times):
             raise DamagedError(path, "a point has an invalid number")
     return summary
 
@@ -171,33 +171,33 @@ def _name_series(environments: Sequence[Environment]) -> dict[str, str]:
     """
     from packaging.version import Version
 
-    newest: dict[str, Environment] = {}
+    newest_by_name: dict[str, Environment] = {}
     for environment in sorted(environments, key=lambda candidate: (Version(candidate.tensorflow), candidate.as_of)):
-        newest[environment.line or environment.name] = environment
+        newest_by_name[environment.line or environment.name] = environment
     return {
-        candidate.name: candidate.line if newest.get(candidate.line) == candidate else candidate.name
+        candidate.name: candidate.line if newest_by_name.get(candidate.line) == candidate else candidate.name
         for candidate in environments
     }
 
 
 def _find_reason(cell: Cell, results: Results) -> str:
     """Return the reason why a cell has no result, on one line; empty if the run recorded no reason."""
-    if missing := results.found.unavailable.get(cell):
-        text = missing.reason
+    if unavailable := results.found.unavailable.get(cell):
+        text = unavailable.reason
     else:
         launch = results.found.culprit(cell)
         text = launch.error if launch else ""
-    return " ".join(text.split())[:_REASON]
+    return " ".join(text.split())[:_REASON_LENGTH]
 
 
 def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
     """Return the baseline cell of each cell, including cells that were not available."""
     scenarios = {scenario.name: scenario for scenario in run.scenarios}
     references = {cell: group.control for group in run.plan.groups for cell in group.cells if group.control}
-    planned = {group.name: group.cells for group in run.plan.groups}
+    cells_by_group = {group.name: group.cells for group in run.plan.groups}
     for cell in cells:
         if cell not in references and cell.scenario in scenarios:
-            cells_of_group = planned.get(name_group(cell, scenarios[cell.scenario]), ())
+            cells_of_group = cells_by_group.get(name_group(cell, scenarios[cell.scenario]), ())
             if cell not in cells_of_group and (reference := find_control([*cells_of_group, cell], run.reference)):
                 references[cell] = reference
     return references
@@ -206,15 +206,17 @@ def _find_references(run: Run, cells: Iterable[Cell]) -> dict[Cell, Cell]:
 def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> list[CellPoint]:
     run, lookup = results.run, results.found
     references = _find_references(run, lookup.cells)
-    pairs = {(cell, other) for cell, other in references.items() if cell != other}
-    ordered = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
-    compared: Mapping[tuple[Cell, Cell], Estimate | None] = dict(zip(ordered, ratios(ordered, lookup), strict=True))
+    pairs = {(cell, baseline) for cell, baseline in references.items() if cell != baseline}
+    cell_pairs = [(cell, references[cell]) for cell in lookup.cells if (cell, references.get(cell)) in pairs]
+    estimates: Mapping[tuple[Cell, Cell], Estimate | None] = dict(
+        zip(cell_pairs, ratios(cell_pairs, lookup), strict=True)
+    )
 
     def point(cell: Cell, status: Status, seconds: Estimate | None) -> CellPoint:
-        other = references.get(cell)
-        ratio = compared[cell, other] if other and other != cell else None
-        other = None if other == cell else other
-        between, spread = _compute_logs(ratio), seconds and seconds.interval
+        baseline = references.get(cell)
+        ratio = estimates[cell, baseline] if baseline and baseline != cell else None
+        baseline = None if baseline == cell else baseline
+        log_ratios, interval = _compute_logs(ratio), seconds and seconds.interval
         return CellPoint(
             machine=machine,
             scenario=cell.scenario,
@@ -222,39 +224,39 @@ def _list_points(results: Results, machine: str, series: Mapping[str, str]) -> l
             axes=dict(cell.anywhere.axes),
             environment=series.get(cell.environment, cell.environment),
             status=status,
-            reference=series.get(other.environment, other.environment) if other else "",
-            against=_list_baseline_axes(cell, other) if other else {},
-            ratio=between[0],
-            low=between[1],
-            high=between[2],
+            reference=series.get(baseline.environment, baseline.environment) if baseline else "",
+            against=_list_baseline_axes(cell, baseline) if baseline else {},
+            ratio=log_ratios[0],
+            low=log_ratios[1],
+            high=log_ratios[2],
             rounds=ratio.rounds if ratio else seconds.rounds if seconds else 0,
             seconds=_round_seconds(seconds.value) if seconds else None,
-            seconds_low=_round_seconds(spread.low) if spread else None,
-            seconds_high=_round_seconds(spread.high) if spread else None,
+            seconds_low=_round_seconds(interval.low) if interval else None,
+            seconds_high=_round_seconds(interval.high) if interval else None,
             reason="" if seconds else _find_reason(cell, results),
         )
 
     # the same as `results.cells` but without tables, which would take too long for a thousand runs
-    centres = ((cell, lookup.series.get(cell)) for cell in lookup.cells)
-    times = ((cell, combine(list(rounds.values())) if rounds else None) for cell, rounds in centres)
+    rounds_by_cell = ((cell, lookup.series.get(cell)) for cell in lookup.cells)
+    times = ((cell, combine(list(rounds.values())) if rounds else None) for cell, rounds in rounds_by_cell)
     return [point(cell, Status.OK if time else lookup.status(cell) or Status.INTERRUPTED, time) for cell, time in times]
 
 
-def _list_baseline_axes(cell: Cell, other: Cell) -> dict[str, str]:
-    """Return the axes of the baseline `other` of a cell, and its device if that differs from the cell's."""
-    device = {DEVICE: other.device.value} if other.device is not cell.device else {}
-    return {**other.anywhere.axes, **device}
+def _list_baseline_axes(cell: Cell, baseline: Cell) -> dict[str, str]:
+    """Return the axes of a cell's baseline, and the device of the baseline if it differs from the cell's device."""
+    device = {DEVICE: baseline.device.value} if baseline.device is not cell.device else {}
+    return {**baseline.anywhere.axes, **device}
 
 
 def _compute_logs(ratio: Estimate | None) -> tuple[float | None, float | None, float | None]:
     """Return the log of a ratio, and the logs of the ends of its interval."""
     if ratio is None:
         return None, None, None
-    ends = ratio.interval
-    middle = round(math.log(ratio.value), _DECIMALS)
-    if ends is None:
-        return middle, None, None
-    return middle, round(math.log(ends.low), _DECIMALS), round(math.log(ends.high), _DECIMALS)
+    interval = ratio.interval
+    log_ratio = round(math.log(ratio.value), _DECIMALS)
+    if interval is None:
+        return log_ratio, None, None
+    return log_ratio, round(math.log(interval.low), _DECIMALS), round(math.log(interval.high), _DECIMALS)
 
 
 def _round_seconds(seconds: float) -> float:
@@ -277,15 +279,15 @@ def _describe_settings(run: Run) -> str:
 
 def _identify_machine(run: Run) -> Measurer:
     """Return the machine of a run. If the run has no machine id, the id is a hash of its known facts."""
-    remote, host = run.backend.is_remote, run.host
+    is_remote, host = run.backend.is_remote, run.host
     cpu, cores = str(host.get("cpu", "")), host.get("cores", 0)
-    facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if remote else [cpu, cores]
+    facts = [run.backend.system, run.backend.cpus, run.backend.memory_bytes] if is_remote else [cpu, cores]
     return Measurer(
-        machine=run.machine or Machine(f"h-{_hash(facts)[:8]}"),
-        cpu="" if remote else cpu,
-        cores=run.backend.cpus if remote else int(cores),
-        system=run.backend.system if remote else str(host.get("system", "")),
-        kernel=run.backend.kernel if remote else str(host.get("kernel", "")),
+        machine=run.machine or Machine(f"h-{_hash_json(facts)[:8]}"),
+        cpu="" if is_remote else cpu,
+        cores=run.backend.cpus if is_remote else int(cores),
+        system=run.backend.system if is_remote else str(host.get("system", "")),
+        kernel=run.backend.kernel if is_remote else str(host.get("kernel", "")),
         driver=_describe_driver(run),
     )
 
@@ -299,6 +301,6 @@ def _describe_driver(run: Run) -> str:
     return "; ".join(dict.fromkeys(names))
 
 
-def _hash(value: object) -> str:
+def _hash_json(value: object) -> str:
     """Return the first characters of the SHA-256 of a JSON value. The order of keys doesn't matter."""
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_LENGTH]
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:_DIGITS]

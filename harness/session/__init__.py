@@ -6,8 +6,8 @@
     ended = session.run(planned, session.Listener())
     ended.results.tables
 
-No function here prints, reads the command line or ends the process. A listener receives the progress, functions return
-their results, and errors are `HarnessError`s.
+No function of this package prints, reads the command line or ends the process. A listener receives the progress,
+functions return their results, and errors are `HarnessError`s.
 """
 # these names are imported for type checkers, and for users of this package
 # mypy: implicit-reexport

@@ -12,7 +12,7 @@ from harness.catalog.locks import load_lock, lock_file
 from harness.catalog.project import Project
 from harness.machine import topology
 from harness.machine.cpus import choose
-from harness.machine.doctor import prerequisites as around
+from harness.machine.doctor import prerequisites
 from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import CpuPlace
 from harness.machine.doctor.diagnosis import measure_noise
@@ -33,18 +33,18 @@ def measure_cpu_noise(cpus: str, seconds: str, say: Callable[[str], None]) -> di
     It holds the machine's lock, so that no run measures at the same time.
     """
     require_linux()
-    long, allowed, shape = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
-    pinned = choose(cpus, allowed, shape)
-    place = CpuPlace(pinned or tuple(sorted(allowed)), frozenset(allowed), shape)
+    duration, allowed, cpu_topology = read_seconds(seconds, "--seconds"), os.sched_getaffinity(0), topology.read()
+    pinned_cpus = choose(cpus, allowed, cpu_topology)
+    place = CpuPlace(pinned_cpus or tuple(sorted(allowed)), frozenset(allowed), cpu_topology)
     with hold_machine():
-        heard = measure_noise(place, long, say)
+        diagnosis = measure_noise(place, duration, say)
     return {
-        "score_percent": heard.noise.score_percent,
-        "grade": heard.grade,
-        "sentence": heard.headline(pinned=pinned is not None),
+        "score_percent": diagnosis.noise.score_percent,
+        "grade": diagnosis.grade,
+        "sentence": diagnosis.headline(pinned=pinned_cpus is not None),
         "cpus": list(place.cpus),
-        "seconds": heard.period.seconds,
-        "checks": [*map(_describe_check, heard.checks)],
+        "seconds": diagnosis.period.seconds,
+        "checks": [*map(_describe_check, diagnosis.checks)],
     }
 
 
@@ -61,27 +61,27 @@ def check_prerequisites(typed: Sequence[str], *, gpu: bool, gpus: str) -> dict[s
     environments = [catalog[name] for name in resolve(selected or ["*"], list(catalog), "environment")]
     device = Device.GPU if gpu_names else Device.CPU
     # other environments have no image for the device
-    locked = [
+    locks = [
         load_lock(project, environment, device)
         for environment in environments
         if typed and device in environment.devices and lock_file(project, environment, device).is_file()
     ]
-    cards, refused = host.cards[:1], []
+    cards, gpu_errors = host.cards[:1], []
     try:
         if gpu_names:
             gpu_names = selection.resolve_names(gpu_names, host, typed=bool(gpus))
             cards = selection.select_gpus(gpu_names, host)
-    except CannotRunHereError as error:  # the result of this check
-        cards, refused = [], [around.report_unavailable_gpus(error.message, error.advice)]
-    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locked, gpu_names)]
+    except CannotRunHereError as error:  # the error is the result of the check
+        cards, gpu_errors = [], [prerequisites.report_unavailable_gpus(error.message, error.advice)]
+    checks = [check for backend in registry.open_all(project.root) for check in backend.findings(locks, gpu_names)]
     # the driver of a remote engine can only be checked by a launch
     checks += [
-        around.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),
-        *map(around.check_gpu, host.cards),
+        prerequisites.check_gpu_driver(host, wanted=bool(gpu_names) and host.is_here),
+        *map(prerequisites.check_gpu, host.cards),
     ]
     # settings are only checked on the GPUs of the launches
-    checks += [check for card in host.select(gpu_names) for check in around.check_gpu_settings(card)]
-    document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *refused])]}
+    checks += [check for card in host.select(gpu_names) for check in prerequisites.check_gpu_settings(card)]
+    document: dict[str, Any] = {"checks": [*map(_describe_check, [*checks, *gpu_errors])]}
     if cards:
         document["gpus"] = [{"index": card.index, "name": card.name} for card in cards]
         document["environments"] = list_gpu_rows(environments, catalog, cards, host)

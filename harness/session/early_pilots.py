@@ -29,13 +29,13 @@ class Pilots:
 
     def __init__(self, planned: Planned, run: str, backend: Backend, jobs: JobMaker) -> None:
         self._planned, self._run, self._backend, self._jobs = planned, run, backend, jobs
-        self._kept = _MemoryStore()
+        self._memory_store = _MemoryStore()
 
     @staticmethod
     def can_run_early(plan: Plan) -> bool:
         """Return whether pilots can run during builds.
 
-        They must wait if the plan has a fallback environment, because another one may still replace it.
+        They must wait if the plan has a fallback environment, because another environment may still replace it.
         """
         is_measured = plan.profile_calls is None and not plan.sampling.is_open
         return is_measured and not plan.limits.gpus and not plan.stand_ins
@@ -43,12 +43,12 @@ class Pilots:
     def __call__(self, environment: str, progress: Progress, is_making: Callable[[], bool]) -> None:
         """Launch the pilots of an environment as long as `is_making` returns True, and report the steps.
 
-        Raises the errors of launching.
+        Raises the errors of launches.
         """
-        plan, begun, before = self._planned.plan, monotonic(), len(self._kept.launches)
-        walk = RunExecutor(
+        plan, start, earlier_count = self._planned.plan, monotonic(), len(self._memory_store.launches)
+        executor = RunExecutor(
             plan,
-            self._kept,
+            self._memory_store,
             self._backend,
             self._planned.requirements,
             self._jobs,
@@ -57,17 +57,17 @@ class Pilots:
             watch=partial(LaunchMonitor, {BESIDE_BUILDS: 1.0}),
         )
         with hold_run_lock(self._run), cpus.keep_process_off(plan.limits.cpus):
-            for part in _plan_pilots(plan, environment):
+            for pilot_plan in _plan_pilots(plan, environment):
                 if is_making():  # a pilot during builds doesn't make the run longer
-                    replace(walk, plan=part).run([])
-        count = len(self._kept.launches) - before
+                    replace(executor, plan=pilot_plan).run([])
+        count = len(self._memory_store.launches) - earlier_count
         if count:
-            message = f"{counted(count, 'pilot')} in {monotonic() - begun:.0f} s, while other images are prepared"
+            message = f"{counted(count, 'pilot')} in {monotonic() - start:.0f} s, while other images are prepared"
             progress(PreparationStep(environment, message, Stage.READY))
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store the launches in the folder of the run, which has started, and return them."""
-        return self._kept.store(folder)
+        return self._memory_store.store(folder)
 
 
 def _plan_pilots(plan: Plan, environment: str) -> Iterator[Plan]:
@@ -75,8 +75,8 @@ def _plan_pilots(plan: Plan, environment: str) -> Iterator[Plan]:
     for group in plan.groups:
         cells = [cell for cell in group.cells if cell.environment == environment]
         if cells:
-            alone = replace(group, cells=cells, control=None)
-            yield replace(plan, groups=[alone], rounds=0, claims=[], budget_seconds=None)
+            pilot_group = replace(group, cells=cells, control=None)
+            yield replace(plan, groups=[pilot_group], rounds=0, claims=[], budget_seconds=None)
 
 
 class _PilotReporter(WalkListener):
@@ -116,12 +116,12 @@ class _MemoryStore:
 
     def store(self, folder: RunFolder) -> list[Launch]:
         """Store all launches in a run's folder, and return them with the paths of their artifacts."""
-        stored: list[Launch] = []
+        stored_launches: list[Launch] = []
         for launch, artifacts in zip(self.launches, self._artifacts, strict=True):
             # each pilot was the first launch of its walk, and would overwrite the artifacts of another one
-            order = sum(other.group == launch.group for other in stored)
+            order = sum(other.group == launch.group for other in stored_launches)
             slot = LaunchSlot(launch.group, launch.round, launch.attempt, order, launch.role)
             paths = folder.write_artifacts(slot.folder, artifacts)
-            stored.append(replace(launch, order=order, artifacts=paths))
-            folder.append(stored[-1])
-        return stored
+            stored_launches.append(replace(launch, order=order, artifacts=paths))
+            folder.append(stored_launches[-1])
+        return stored_launches

@@ -18,7 +18,7 @@ from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
 
-#: Assumed seconds of a launch if no earlier run has one of the same cell: before the warm-up (a container or process
+#: Assumed seconds of a launch if no earlier run launched the same cell: before the warm-up (a container or process
 #: starts, and imports TensorFlow), in the warm-up, and in the measurement.
 START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
@@ -87,11 +87,11 @@ class _Times:
     @classmethod
     def median(cls, launches: Sequence[Launch]) -> Self:
         """Return the medians of the launches' durations."""
-        whole = statistics.median(launch.seconds for launch in launches)
+        total = statistics.median(launch.seconds for launch in launches)
         warmup = statistics.median(launch.phases.get("warm up", 0.0) for launch in launches)
         measure = statistics.median(sum(sample.seconds for sample in launch.samples) for launch in launches)
         observes = all(launch.role is Role.PILOT for launch in launches)
-        return cls(max(0.0, whole - warmup - measure), warmup, measure, observes)
+        return cls(max(0.0, total - warmup - measure), warmup, measure, observes)
 
     def seconds(self, sampling: Sampling) -> float:
         """Return the duration of a launch with this sampling."""
@@ -104,49 +104,49 @@ class _Times:
 
 def estimate_duration(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
-    missing: list[Requirement] | None
-    unasked, missing, name, makes = "", None, planned.request.backend, ""
+    unprepared: list[Requirement] | None
+    unasked, unprepared, name, makes = "", None, planned.request.backend, ""
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
-        missing = backend.unprepared(planned.needed)
+        unprepared = backend.unprepared(planned.needed)
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
     basis, earlier_times = _find_earlier_times(planned, name)
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
-    unknown = sum(cell not in earlier_times for cell in planned.cells)
+    unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
     verdicts = _estimate_seconds(
         replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots
     )
     seconds = _estimate_seconds(plan, times, slots)
     is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
-    first_starts = len({*find_first_starts(plan)} - started)
+    compiled_environments = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
+    first_starts = len({*find_first_starts(plan)} - compiled_environments)
     return DurationEstimate(
         seconds=seconds + first_starts * FIRST_START,
         basis=basis,
-        unknown=unknown,
+        unknown=unknown_count,
         makes=makes,
-        unprepared=None if missing is None else [requirement.name for requirement in missing],
+        unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
         verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
-        download_bytes=_count_bytes(missing or ()),
+        download_bytes=_count_bytes(unprepared or ()),
     )
 
 
-def _count_bytes(missing: Sequence[Requirement]) -> int:
+def _count_bytes(requirements: Sequence[Requirement]) -> int:
     """Return the assumed size of the downloads for environments. NVIDIA's libraries of one version count once."""
     libraries = dict[object, int]()
-    for requirement in missing:
+    for requirement in requirements:
         environment, pins = requirement.environment, requirement.lock.pins
         if requirement.device is Device.GPU:
             packages = frozenset(pin for pin in pins.items() if pin[0].startswith("nvidia-"))
             source = environment.gpu_image or environment.cuda_image or packages
             libraries[source] = NVIDIA_IMAGE if environment.gpu_image else CUDA
-    return sum(PACKAGES[requirement.device] for requirement in missing) + sum(libraries.values())
+    return sum(PACKAGES[requirement.device] for requirement in requirements) + sum(libraries.values())
 
 
 def _count_slots(planned: Planned) -> int:
@@ -163,19 +163,19 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> f
     if plan.profile_calls:
         return sum_round(0, plan.sampling.of_pilots)
     pilots, per_round = sum_round(0, plan.sampling.of_pilots), sum_round(1, plan.sampling)
-    whole = (pilots + plan.rounds * per_round) / slots
+    total_seconds = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
-        return whole
+        return total_seconds
     # a suite's budget never ends a run before every comparison can have a verdict
-    least = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
-    return min(whole, max(plan.budget_seconds, least))
+    fewest_seconds = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
+    return min(total_seconds, max(plan.budget_seconds, fewest_seconds))
 
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
-    """Return the times of the plan's cells in the newest run that has most of them, and that run's id."""
-    best: tuple[str, dict[Cell, _Times]] = "", {}
+    """Return the id of the newest run that has most of the plan's cells, and the times of these cells."""
+    best_match: tuple[str, dict[Cell, _Times]] = "", {}
     cells = set(planned.cells)
-    # the names of runs start with the time of their start
+    # the name of a run starts with its start time
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
     for path in paths[:RUNS]:
         folder = RunFolder(path.parent)
@@ -187,11 +187,11 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
                 times = _compute_times(folder.read_launches(run), cells)
         except UsageError:  # ignore corrupt runs
             continue
-        if len(times) > len(best[1]):
-            best = run.id, times
+        if len(times) > len(best_match[1]):
+            best_match = run.id, times
         if len(times) == len(cells):
             break
-    return best
+    return best_match
 
 
 def _compute_times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _Times]:
@@ -201,4 +201,4 @@ def _compute_times(launches: Sequence[Launch], cells: set[Cell]) -> dict[Cell, _
         counts = launch.role is not Role.PILOT or launch.only_observed
         if launch.cell in cells and launch.status is Status.OK and counts:
             by_cell[launch.cell].append(launch)
-    return {cell: _Times.median(of_cell) for cell, of_cell in by_cell.items()}
+    return {cell: _Times.median(cell_launches) for cell, cell_launches in by_cell.items()}

@@ -19,14 +19,14 @@ from harness.plan.selection import resolve
 from harness.session.sources import resolve_requested
 
 #: The number of locks to resolve in parallel. Resolving waits for the network about half of the time.
-_LOCKS_AT_A_TIME = 2
+_PARALLEL_LOCKS = 2
 
 
 def select_environments(names: Sequence[str] | None) -> tuple[Project, list[Environment]]:
     """Return the project, and the environments that match names, globs or requirements; by default all."""
     project = Project.find()
-    environments, typed = resolve_requested(project, load_environments(project), names or ["*"])
-    return project, [environments[name] for name in resolve(typed, list(environments), "environment")]
+    environments, selection = resolve_requested(project, load_environments(project), names or ["*"])
+    return project, [environments[name] for name in resolve(selection, list(environments), "environment")]
 
 
 def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project, list[Requirement]]:
@@ -62,15 +62,15 @@ def list_rows(
             with suppress(UsageError):  # no lock
                 locks[environment.name, device] = load_lock(project, environment, device)
     try:
-        states = dict(zip(locks, map(_state, ask(list(locks.values()))), strict=True))
+        states = dict(zip(locks, map(_describe_image, ask(list(locks.values()))), strict=True))
     except CannotRunHereError as error:
         say(error.message)
         states = {key: {"state": "no engine"} for key in locks}
-    listed = []
+    rows = []
     for environment in environments:
         images = {device: (environment.name, device) for device in environment.devices}
         pins: Mapping[str, str] = next((locks[image].lock.pins for image in images.values() if image in locks), {})
-        listed.append(
+        rows.append(
             {
                 "name": environment.name,
                 "tensorflow": environment.tensorflow,
@@ -89,10 +89,10 @@ def list_rows(
                 },
             }
         )
-    return listed
+    return rows
 
 
-def _state(image: KeptImage) -> dict[str, Any]:
+def _describe_image(image: KeptImage) -> dict[str, Any]:
     return {"state": image.state.value, **({"size_bytes": image.size_bytes, "id": image.id} if image.id else {})}
 
 
@@ -103,12 +103,12 @@ def lock(names: Sequence[str] | None, device: Device | None) -> Iterator[tuple[R
     none).
     """
     project, environments = select_environments(names)
-    targets = [(one, kind) for one in environments for kind in one.devices if device in (None, kind)]
-    with ThreadPoolExecutor(_LOCKS_AT_A_TIME) as pool:
+    targets = [(entry, kind) for entry in environments for kind in entry.devices if device in (None, kind)]
+    with ThreadPoolExecutor(_PARALLEL_LOCKS) as pool:
         changes = [pool.submit(write_lock, project, environment, kind) for environment, kind in targets]
         try:
-            for (environment, chosen_device), changed in zip(targets, changes, strict=True):
-                is_changed, requirement = changed.result(), load_lock(project, environment, chosen_device)
+            for (environment, chosen_device), change in zip(targets, changes, strict=True):
+                is_changed, requirement = change.result(), load_lock(project, environment, chosen_device)
                 yield requirement, is_changed, describe_overrides(project, requirement)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

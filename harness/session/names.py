@@ -50,8 +50,8 @@ def list_issues() -> dict[str, str]:
 
 def list_families() -> list[str]:
     """Return the tags of scenarios with claims, except UPSTREAM."""
-    claimed = (table for table in _read_headers() if _filter_tables(table.get("claim")))
-    tags = (tag for table in claimed if isinstance(table.get("tags"), list) for tag in table["tags"])
+    claim_tables = (table for table in _read_headers() if _filter_tables(table.get("claim")))
+    tags = (tag for table in claim_tables if isinstance(table.get("tags"), list) for tag in table["tags"])
     return sorted({tag for tag in tags if isinstance(tag, str) and tag != UPSTREAM})
 
 
@@ -85,13 +85,13 @@ def list_axes(selected: Sequence[str], suite: str) -> dict[str, list[str]]:
         table = read_suite_tables(project).values.get(suite)
         parts = _filter_tables(table.get("select")) if isinstance(table, dict) else []
         selected = [str(part.get("scenario", "")) for part in parts]
-    named = [
+    selected_paths = [
         path
         for path in find_scenario_files(project)
         if any(fnmatchcase(path.stem, pattern) for pattern in selected or "*")
     ]
     values: dict[str, list[str]] = {}
-    for path in [*(Path(text) for text in selected if text.endswith(".py")), *named]:
+    for path in [*(Path(text) for text in selected if text.endswith(".py")), *selected_paths]:
         with suppress(FileError):
             for axis, axis_values in header.read_axes(toml.read_file(path), path).items():
                 values[axis] = list(dict.fromkeys([*values.get(axis, ()), *axis_values]))

@@ -61,11 +61,11 @@ from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Reque
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
-#: Other quantities, such as the import time, need one, because it reads the files from disk into memory.
+#: Other quantities, such as the import time, need a pilot, because the pilot reads the files from disk into memory.
 UNPILOTED = (STEP, PEAK, GROWTH, TRACES)
 
 #: The reason why a cell isn't launched if no cell to compare it with can run on the GPU.
-_LONE = "no other cell of its comparison can run here, so there is nothing to compare it with"
+_LONE_REASON = "no other cell of its comparison can run here, so there is nothing to compare it with"
 
 #: If the claims of a group need no narrower interval than this, on the log scale, the group has no A/A control.
 CONTROL_BELOW = math.log1p(0.10)
@@ -73,7 +73,7 @@ CONTROL_BELOW = math.log1p(0.10)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A plan, and the inputs from which it was made.
+    """A plan, and the inputs from which it was created.
 
     - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
@@ -103,8 +103,8 @@ class Planned:
     @property
     def needed(self) -> list[Requirement]:
         """The environments that at least one cell needs. Other environments aren't built."""
-        used = {name_on(cell.environment, cell.device, self.requirements) for cell in self.plan.cells}
-        return [requirement for name, requirement in self.requirements.items() if name in used]
+        used_names = {name_on(cell.environment, cell.device, self.requirements) for cell in self.plan.cells}
+        return [requirement for name, requirement in self.requirements.items() if name in used_names]
 
     @property
     def moved(self) -> dict[str, str]:
@@ -137,20 +137,32 @@ class Planned:
         def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        at_start, some = find_first_starts(self.plan), join_names(Support.PARTLY)
-        lazily = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
-        whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
-        unread, older = join_names(Support.UNREAD), join_names(Support.OLDER)
+        slow_starts, partly_compiled = find_first_starts(self.plan), join_names(Support.PARTLY)
+        lazy_names = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
+        names_at_start, lazy = joined(slow_starts), joined([name for name in lazy_names if name not in slow_starts])
+        unread_names, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *(
                 [f"The driver compiles the kernels of {lazy} when they are first needed. This takes minutes in total."]
                 if lazy
                 else []
             ),
-            *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
-            *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
-            *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),
-            *([f"The launches show whether {unread} runs on the GPU: its GPU code isn't known."] if unread else []),
+            *(
+                [f"The driver compiles {names_at_start} at the first start. This takes 30 minutes or longer."]
+                if names_at_start
+                else []
+            ),
+            *(
+                [f"The driver compiles some kernels of {partly_compiled} when they are first needed."]
+                if partly_compiled
+                else []
+            ),
+            *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
+            *(
+                [f"The GPU code of {unread_names} isn't known. The launches show whether it runs on the GPU."]
+                if unread_names
+                else []
+            ),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()
@@ -163,17 +175,17 @@ class Planned:
         if self.plan.groups or not self.plan.unavailable or self.plan.shard:
             return
         reasons = Counter(entry.reason for entry in self.plan.unavailable)
-        first = next(entry for entry in self.plan.unavailable if entry.reason == reasons.most_common(1)[0][0])
+        example = next(entry for entry in self.plan.unavailable if entry.reason == reasons.most_common(1)[0][0])
         count = len(self.plan.unavailable)
         cells = f"none of the {count} cells is available" if count > 1 else "the cell is not available"
-        message = f"Nothing can be measured: {cells}. {first.cell}: {first.reason.rstrip('.')}."
+        message = f"Nothing can be measured: {cells}. {example.cell}: {example.reason.rstrip('.')}."
         if self.cards:
             models = joined(list(dict.fromkeys(card.name for card in self.cards)))
             devices = set(self.plan.devices)
-            able = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
-            runs = list_names_on(self.cards, self.gpu_host, able)
-            message += f" Environments that run on {models}: {joined(runs)}." if runs else ""
-        raise CannotRunHereError(message, first.advice)
+            candidates = [entry for entry in load_environments(self.project).values() if devices <= set(entry.devices)]
+            usable_names = list_names_on(self.cards, self.gpu_host, candidates)
+            message += f" Environments that run on {models}: {joined(usable_names)}." if usable_names else ""
+        raise CannotRunHereError(message, example.advice)
 
     @property
     def aspects(self) -> dict[str, Any]:
@@ -190,9 +202,9 @@ class Planned:
     def only(self, groups: Collection[str]) -> "Planned":
         """Return the plan with only these groups and their unavailable cells."""
         plan = self.plan
-        left = [planned_group for planned_group in plan.groups if planned_group.name in groups]
+        kept_groups = [planned_group for planned_group in plan.groups if planned_group.name in groups]
         unavailable = [entry for entry in plan.unavailable if self.group_of(entry.cell) in groups]
-        return replace(self, plan=replace(plan, groups=left, unavailable=unavailable))
+        return replace(self, plan=replace(plan, groups=kept_groups, unavailable=unavailable))
 
     def with_one_control(self) -> "Planned":
         """Return the plan with an A/A control in only one of its groups."""
@@ -212,8 +224,8 @@ class Planned:
         """
         if self.request.trust:
             return []
-        ours = self.project.scenario_folders
-        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in ours]
+        own_folders = self.project.scenario_folders
+        scripts = [name for name, scenario in self.scenarios.items() if scenario.path.parent not in own_folders]
         wheels = [environment.name for environment in self.environments if environment.wheel]
         return [*scripts, *(wheels if self.request.backend == registry.AUTO else [])]
 
@@ -228,8 +240,8 @@ def plan(
     """Plan a run for this machine. This launches nothing, and only writes locks and wheels to the user's cache.
 
     Wheels of sources are built, with a message to `say`. With `wait`, a build waits for the end of another run.
-    `lacking` are environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks, and
-    their cells are unavailable.
+    `lacking` contains environments that turned out to be unavailable, with the reasons. They aren't used as fallbacks,
+    and their cells are unavailable.
 
     Raises UsageError if the request is invalid, NothingSelectedError if it selects no cell, FileError if all selected
     scenarios have invalid files, and CannotRunHereError if this machine doesn't have a requested GPU.
@@ -242,82 +254,89 @@ def plan(
         gpu_host = GpuHost(absent="the launches run on other machines", is_here=False)
     limits = replace(limits, gpus=gpus.resolve_names(limits.gpus, gpu_host, typed=bool(request.gpus)))
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    by_name, (*typed, named), impossible = _resolve_requested(project, request, say, wait=wait)
-    scenarios, broken, chosen = _load_scenarios(project, request.scenarios)
+    by_name, (*requested_names, baseline), line_errors = _resolve_requested(project, request, say, wait=wait)
+    scenarios, scenario_errors, scenario_names = _load_scenarios(project, request.scenarios)
     suites, findings = read_suites(project)
     findings.check()
     suite = request.suite or ("" if request.scenarios or request.claims else DEFAULT_SUITE)
     default = suites[DEFAULT_SUITE].environments if not suite and DEFAULT_SUITE in suites else ()
-    selection = Selection(suite=suite, environments=typed or default, scenarios=chosen, axes=request.axes)
+    selection = Selection(
+        suite=suite, environments=requested_names or default, scenarios=scenario_names, axes=request.axes
+    )
     catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites=suites)
-    selection, catalog, refused = _drop_invalid(selection, catalog, broken)
+    selection, catalog, refused_scenarios = _drop_invalid(selection, catalog, scenario_errors)
     catalog, limits = _add_axes(selection, catalog, limits, request, devices)
     device = devices[0]
-    claimed, absent = _find_claims(request, selection, catalog), list[Unavailable]()
-    if claimed:
-        by_name, claimed, missing = _add_claimed(by_name, claimed)
-        others = [claims.find_newest(by_name), *resolve(typed, list(by_name), ENVIRONMENT)]
-        whole, absent = claims.make_suite(claimed, others, by_name, missing, device)
-        selection = Selection(suite=whole.name, axes=request.axes)
-        scenarios = {scenario.name: scenario for scenario, _ in claimed}
-        catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={whole.name: whole})
-    selected, environments = select(selection, catalog, device) if not claimed or whole.parts else ([], others)
+    scenario_claims, unavailable_claims = _find_claims(request, selection, catalog), list[Unavailable]()
+    if scenario_claims:
+        by_name, scenario_claims, claim_errors = _add_claimed_environments(by_name, scenario_claims)
+        other_names = [claims.find_newest(by_name), *resolve(requested_names, list(by_name), ENVIRONMENT)]
+        claim_suite, unavailable_claims = claims.make_suite(scenario_claims, other_names, by_name, claim_errors, device)
+        selection = Selection(suite=claim_suite.name, axes=request.axes)
+        scenarios = {scenario.name: scenario for scenario, _ in scenario_claims}
+        catalog = Catalog(environments=list(by_name), scenarios=scenarios, suites={claim_suite.name: claim_suite})
+    selected_cells, environments = (
+        select(selection, catalog, device) if not scenario_claims or claim_suite.parts else ([], other_names)
+    )
     # a requested environment is measured or reported as unavailable; a suite replaces environments that can't run
-    chosen_suite = None if typed else suites.get(suite or DEFAULT_SUITE)
-    cells, taken = selected, list[StandIn]()
+    chosen_suite = None if requested_names else suites.get(suite or DEFAULT_SUITE)
+    cells, fallbacks = selected_cells, list[StandIn]()
     # with both devices, each environment is compared with itself, so nothing replaces it on one of them
-    if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not claimed):
+    if chosen_suite and chosen_suite.instead and len(devices) == 1 and (cards or not scenario_claims):
         check_fallbacks(
             chosen_suite, resolve(chosen_suite.environments, list(by_name), ENVIRONMENT), list(by_name), findings
         )
         findings.check()
-        taken = find_fallbacks(
+        fallbacks = find_fallbacks(
             chosen_suite.instead,
             cells,
             catalog.scenarios,
             by_name,
             cache(lambda name: load_lock(project, by_name[name], device)),
-            supply=_make_supply_check(request, project, claimed),
+            supply=_make_supply_check(request, project, scenario_claims),
             cards=cards,
             host=gpu_host,
             absent={name: f"{error.message.splitlines()[0].rstrip(':.')}." for name, error in (lacking or {}).items()},
         )
-        cells, environments = replace_cells(cells, taken), replace_environments(environments, taken)
-        (named,) = replace_environments([named], taken)
-    requirements = _load_locks(project, [by_name[name] for name in environments], devices, impossible, named)
-    runnable, unavailable = split(
-        [cell for cell in cells if cell.environment not in impossible],
+        cells, environments = replace_cells(cells, fallbacks), replace_environments(environments, fallbacks)
+        (baseline,) = replace_environments([baseline], fallbacks)
+    requirements = _load_locks(project, [by_name[name] for name in environments], devices, line_errors, baseline)
+    runnable_cells, unavailable = split(
+        [cell for cell in cells if cell.environment not in line_errors],
         catalog.scenarios,
         requirements,
         by_name,
         cards=cards,
         host=gpu_host,
-        anyway=_find_forced(request, typed, by_name, limits),
+        anyway=_find_forced_environments(request, requested_names, by_name, limits),
     )
-    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
-        runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
-        unavailable += lone
-    reference = _choose_reference(named, environments, runnable)
+    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not scenario_claims):
+        runnable_cells, lone_cells = _drop_lone_cells(runnable_cells, selected_cells, catalog.scenarios)
+        unavailable += lone_cells
+    reference = _choose_reference(baseline, environments, runnable_cells)
     new_plan = Plan(
-        groups=group(runnable, catalog.scenarios, reference),
+        groups=group(runnable_cells, catalog.scenarios, reference),
         rounds=0,
         seed=int.from_bytes(os.urandom(4)) if request.seed is None else request.seed,
         sampling=Sampling(),
         limits=limits,
-        unavailable=[*unavailable, *_list_without_wheels(cells, impossible), *absent],
-        stand_ins=taken,
+        unavailable=[*unavailable, *_list_cells_without_wheels(cells, line_errors), *unavailable_claims],
+        stand_ins=fallbacks,
         compiled=list_compiled(
-            (by_name[name] for name in {cell.environment: None for cell in runnable if cell.device is Device.GPU}),
+            (
+                by_name[name]
+                for name in {cell.environment: None for cell in runnable_cells if cell.device is Device.GPU}
+            ),
             cards,
             gpu_host,
         ),
     )
     if isinstance(request, Request):
-        new_plan = _add_lengths(new_plan, request, suites.get(suite), claimed)
+        new_plan = _add_lengths(new_plan, request, suites.get(suite), scenario_claims)
         new_plan = replace(
             new_plan,
             groups=[
-                _drop_useless_pilot(_fit_to_claims(planned_group, claimed, new_plan), new_plan)
+                _drop_useless_pilot(_fit_to_claims(planned_group, scenario_claims, new_plan), new_plan)
                 for planned_group in new_plan.groups
             ],
         )
@@ -339,46 +358,46 @@ def plan(
             reference=reference,
             gpu_host=gpu_host,
             cards=cards,
-            refused=refused,
+            refused=refused_scenarios,
         ),
         lacking or {},
     )
     return _select_part(planned, request) if isinstance(request, Request) else planned
 
 
-def _find_forced(
-    request: Request | ProfileRequest, typed: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
+def _find_forced_environments(
+    request: Request | ProfileRequest, names: Sequence[str], catalog: Mapping[str, Environment], limits: Limits
 ) -> list[str]:
     """Return the requested environments that are launched even if the GPU can't run them. Raises UsageError."""
     if not isinstance(request, Request) or not request.try_anyway:
         return []
-    if not limits.gpus or not typed:
+    if not limits.gpus or not names:
         raise UsageError(
             "--try-anyway launches requested environments on a GPU, but this run has "
             f"{'no requested environments' if limits.gpus else 'no GPU'}.",
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
-    return resolve(typed, list(catalog), ENVIRONMENT)
+    return resolve(names, list(catalog), ENVIRONMENT)
 
 
 def _drop_lone_cells(
-    cells: Sequence[Cell], selected: Sequence[Cell], scenarios: Mapping[str, Scenario]
+    cells: Sequence[Cell], selected_cells: Sequence[Cell], scenarios: Mapping[str, Scenario]
 ) -> tuple[list[Cell], list[Unavailable]]:
-    """Return the cells that can be compared with another cell, and the others as unavailable cells."""
-    lone = find_lone_cells(cells, selected, scenarios)
+    """Return the cells that can be compared with another cell, and the other cells as unavailable."""
+    lone_cells = find_lone_cells(cells, selected_cells, scenarios)
     advice = "To measure this cell alone, pass -e {} -s {}{}."
-    return [cell for cell in cells if cell not in lone], [
+    return [cell for cell in cells if cell not in lone_cells], [
         Unavailable(
             cell,
-            _LONE,
+            _LONE_REASON,
             advice.format(cell.environment, cell.scenario, f" --device {cell.device}" * (DEVICE in cell.axes)),
         )
-        for cell in lone
+        for cell in lone_cells
     ]
 
 
 def _make_supply_check(
-    request: LaunchRequest, project: Project, claimed: Sequence[claims.ScenarioClaim]
+    request: LaunchRequest, project: Project, scenario_claims: Sequence[claims.ScenarioClaim]
 ) -> Callable[[Requirement], Supply]:
     """Return a function that checks whether this machine has the interpreter of an environment.
 
@@ -387,7 +406,7 @@ def _make_supply_check(
     is_divided = isinstance(request, Request) and (
         request.on or request.spread or request.shard or request.slots not in ("", "1")
     )
-    if claimed or is_divided:
+    if scenario_claims or is_divided:
         return lambda requirement: Supply.HERE
     return registry.choose_backend(request.backend, project.root).supply
 
@@ -397,55 +416,55 @@ def _resolve_requested(
 ) -> tuple[dict[str, Environment], list[str], dict[str, HarnessError]]:
     """Return the catalog with the requested environments, their names, and errors of release lines without a wheel.
 
-    The last name is the baseline's, or empty.
+    The last name is the baseline. It is empty if no baseline was requested.
     """
-    impossible: dict[str, HarnessError] = {}
+    line_errors: dict[str, HarnessError] = {}
     selection = sources.resolve_requested(
         project,
         load_environments(project),
         [*request.environments, request.reference],
-        impossible,
+        line_errors,
         backend=request.backend,
         repository=request.repository,
         say=say,
         lock=lambda: hold_machine(say if wait else None),
     )
-    return *selection, impossible
+    return *selection, line_errors
 
 
-def _list_without_wheels(cells: Sequence[Cell], impossible: Mapping[str, HarnessError]) -> list[Unavailable]:
+def _list_cells_without_wheels(cells: Sequence[Cell], line_errors: Mapping[str, HarnessError]) -> list[Unavailable]:
     """Return the cells of release lines that have no usable wheel, with the reasons."""
-    lost = [(cell, impossible[cell.environment]) for cell in cells if cell.environment in impossible]
-    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in lost]
+    errors = [(cell, line_errors[cell.environment]) for cell in cells if cell.environment in line_errors]
+    return [Unavailable(cell, " ".join(error.message.split()), error.advice) for cell, error in errors]
 
 
 def _load_locks(
     project: Project,
     environments: Sequence[Environment],
     devices: Collection[Device],
-    impossible: dict[str, HarnessError],
+    line_errors: dict[str, HarnessError],
     reference: str,
 ) -> dict[str, Requirement]:
     """Return the environments with their locks on each device that they support, by name.
 
-    Errors of release lines are added to `impossible`. Such an error is raised if its line is the baseline (by default,
+    Errors of release lines are added to `line_errors`. Such an error is raised if its line is the baseline (by default,
     the first environment), or if all environments are impossible.
     """
     requirements: dict[str, Requirement] = {}
     for environment in environments:
-        if environment.name in impossible:
+        if environment.name in line_errors:
             continue
         try:
             requirements |= load_locks(project, environment, devices)
         except (UsageError, UnavailableError) as error:
             if not environment.line:
                 raise
-            impossible[environment.name] = error
-    first = reference or environments[0].name
-    if first in impossible:
-        raise impossible[first]
-    if impossible and impossible.keys() >= {entry.name for entry in environments}:
-        raise impossible[environments[0].name]
+            line_errors[environment.name] = error
+    baseline = reference or environments[0].name
+    if baseline in line_errors:
+        raise line_errors[baseline]
+    if line_errors and line_errors.keys() >= {entry.name for entry in environments}:
+        raise line_errors[environments[0].name]
     return requirements
 
 
@@ -465,28 +484,28 @@ def drop_environments(planned: Planned, missing: Mapping[str, UnavailableError])
     """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
     plan = planned.plan
     names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
-    gone = {cell: missing[name] for cell, name in names.items() if name in missing}
-    if not gone:
+    errors = {cell: missing[name] for cell, name in names.items() if name in missing}
+    if not errors:
         return planned
-    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
+    unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in errors.items()]
     groups = []
     for planned_group in plan.groups:
-        cells = [cell for cell in planned_group.cells if cell not in gone]
-        again = find_control(cells, planned.reference) if planned_group.control else None
-        groups += [replace(planned_group, cells=cells, control=again)] if cells else []
-    left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
-    was_one = sum(planned_group.controlled for planned_group in plan.groups if planned_group.control) == 1
-    return left.with_one_control() if was_one else left
+        cells = [cell for cell in planned_group.cells if cell not in errors]
+        new_control = find_control(cells, planned.reference) if planned_group.control else None
+        groups += [replace(planned_group, cells=cells, control=new_control)] if cells else []
+    remaining_plan = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
+    had_one_control = sum(planned_group.controlled for planned_group in plan.groups if planned_group.control) == 1
+    return remaining_plan.with_one_control() if had_one_control else remaining_plan
 
 
 def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned | None:
     """Return the plan with the next fallback environments instead of unavailable ones; None if none are left."""
-    lost = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
-    if not lost:
+    lost_roles = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
+    if not lost_roles:
         return None
-    again = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    roles = {fallback.role for fallback in again.plan.stand_ins}
-    return replace(again, request=planned.request) if lost & roles else None
+    new_plan = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
+    roles = {fallback.role for fallback in new_plan.plan.stand_ins}
+    return replace(new_plan, request=planned.request) if lost_roles & roles else None
 
 
 def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
@@ -498,22 +517,22 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
     plan, aspects = planned.plan, planned.aspects
     cells = [cell for cell in (*plan.cells, *(entry.cell for entry in plan.unavailable)) if planned.group_of(cell)]
-    whole = shards.cells_of(group(cells, planned.scenarios, planned.reference))
+    all_groups = shards.cells_of(group(cells, planned.scenarios, planned.reference))
     if request.seed is None:
-        plan = replace(plan, seed=int(shards.plan_digest(aspects, whole, without="the seed")[:8], 16))
+        plan = replace(plan, seed=int(shards.plan_digest(aspects, all_groups, without="the seed")[:8], 16))
         planned = replace(planned, plan=plan)
         aspects = planned.aspects
     names = [planned_group.name for planned_group in plan.groups]
     if request.balance == EVENLY:  # all groups count, because other machines may be able to run other groups
-        places = shards.balance_shards({name: len(members) for name, members in whole.items()}, shard.of)
-        places = {name: places[name] for name in names}
+        shard_numbers = shards.balance_shards({name: len(members) for name, members in all_groups.items()}, shard.of)
+        shard_numbers = {name: shard_numbers[name] for name in names}
     elif request.balance:
-        places = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)
+        shard_numbers = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)
     else:
-        places = shards.assign_shards(names, shard.of)
-    part = planned.only([name for name in whole if places.get(name, shard.number) == shard.number])
-    own_shard = shards.shard(plan, shard.number, shard.of, places, shards.plan_digest(aspects, whole))
-    return replace(part, plan=replace(part.plan, shard=own_shard))
+        shard_numbers = shards.assign_shards(names, shard.of)
+    part = planned.only([name for name in all_groups if shard_numbers.get(name, shard.number) == shard.number])
+    new_shard = shards.shard(plan, shard.number, shard.of, shard_numbers, shards.plan_digest(aspects, all_groups))
+    return replace(part, plan=replace(part.plan, shard=new_shard))
 
 
 def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float | None]:
@@ -528,10 +547,10 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
     for launch in launches:
         if launch.status is Status.OK and launch.role is not Role.PILOT:
             seconds[launch.cell].append(launch.seconds)
-    usual = {cell: statistics.median(times) for cell, times in seconds.items()}
+    typical_seconds = {cell: statistics.median(times) for cell, times in seconds.items()}
 
     def average_round(planned_group: Group) -> float | None:
-        times = [usual[cell] for cell, _ in planned_group.slots if cell in usual]
+        times = [typical_seconds[cell] for cell, _ in planned_group.slots if cell in typical_seconds]
         # assume that a cell without a result takes as long as the other cells of its group
         return statistics.fmean(times) * len(planned_group.slots) if times else None
 
@@ -543,13 +562,15 @@ def _read_round_seconds(path: Path, groups: Sequence[Group]) -> dict[str, float 
     return by_name
 
 
-def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Sequence[claims.ScenarioClaim]) -> Plan:
+def _add_lengths(
+    plan: Plan, request: Request, suite: Suite | None, scenario_claims: Sequence[claims.ScenarioClaim]
+) -> Plan:
     """Return the plan with its rounds, lengths and precision, from the request, or otherwise from the suite.
 
     Pilots determine lengths that are still open. If the request limits rounds, precision or budget, the limits of the
     suite don't apply.
     """
-    ends = suite if not (request.rounds or request.precision or request.budget) else None
+    limiting_suite = suite if not (request.rounds or request.precision or request.budget) else None
 
     def get_length(key: SuiteLength, source: Suite | None = suite) -> float | None:
         value: float | None = getattr(request, key)
@@ -562,14 +583,14 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
         )
     if request.lock_clocks and not plan.limits.gpus:
         raise UsageError("--lock-clocks needs a GPU.", "Add --gpu, or omit --lock-clocks.")
-    budget, measure = get_length("budget", ends), get_length("measure")
+    budget, measure = get_length("budget", limiting_suite), get_length("measure")
     interleave = _choose_interleaving(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=get_length("warmup"), measure_seconds=measure)
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
-    usual = MOST_CLAIM_ROUNDS if claimed else MOST_ROUNDS if request.precision or budget else ROUNDS
+    default_rounds = MOST_CLAIM_ROUNDS if scenario_claims else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(
         plan,
-        rounds=request.rounds or (ends.rounds if ends else None) or usual,
+        rounds=request.rounds or (limiting_suite.rounds if limiting_suite else None) or default_rounds,
         sampling=sampling,
         precision=request.precision,
         budget_seconds=budget,
@@ -578,7 +599,7 @@ def _add_lengths(plan: Plan, request: Request, suite: Suite | None, claimed: Seq
         clock=request.clock,
         interleave=interleave,
         lock_clocks=request.lock_clocks,
-        claims=list(dict.fromkeys(str(claim.issue) for _, claim in claimed)),
+        claims=list(dict.fromkeys(str(claim.issue) for _, claim in scenario_claims)),
     )
 
 
@@ -592,25 +613,25 @@ def _drop_useless_pilot(planned_group: Group, plan: Plan) -> Group:
     return replace(planned_group, piloted=planned_group.piloted and not is_brief)
 
 
-def _fit_to_claims(planned_group: Group, claimed: Sequence[claims.ScenarioClaim], plan: Plan) -> Group:
+def _fit_to_claims(planned_group: Group, scenario_claims: Sequence[claims.ScenarioClaim], plan: Plan) -> Group:
     """Return the group without a control and a pilot if its claims don't need them.
 
     The control isn't needed if no claim needs a narrow interval and no claim is about memory growth. The pilot isn't
     needed if lengths are given and no claim is about a phase. A group without claims stays the same.
     """
     environments = {cell.environment for cell in planned_group.cells}
-    own = [
+    own_claims = [
         claim
-        for scenario, claim in claimed
+        for scenario, claim in scenario_claims
         if not set(claims.list_cells((scenario, claim), environments, Device(planned_group.device))).isdisjoint(
             planned_group.cells
         )
     ]
-    if not own:
+    if not own_claims:
         return planned_group
-    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own)
-    piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own)
-    quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own if is_of_launches(claim.of))])
+    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own_claims)
+    piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own_claims)
+    quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own_claims if is_of_launches(claim.of))])
     return replace(
         planned_group, control=None if is_wide else planned_group.control, piloted=piloted, of=list(quantities)
     )
@@ -620,17 +641,17 @@ def _choose_interleaving(request: Request, limits: Limits) -> Interleave:
     """Return whether the cells of a round are interleaved: as requested, or if it is possible. Raises UsageError."""
     count = len(limits.cpus) if limits.cpus is not None else len(os.sched_getaffinity(0))
     if limits.gpus:
-        why, leave = "this run is on a GPU", "--device" if request.device else "--gpu"
+        reason, omit = "this run is on a GPU", "--device" if request.device else "--gpu"
     elif request.sampling is not Protocol.TIME:
-        why, leave = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
+        reason, omit = "the source document's iterations are measured without a break", f"--sampling {request.sampling}"
     elif count > 1:
-        why, leave = f"launches have up to {count} cores", f"--cpus {request.cpus}" if request.cpus else "-a cpus"
+        reason, omit = f"launches have up to {count} cores", f"--cpus {request.cpus}" if request.cpus else "-a cpus"
     else:
         return request.interleave or Interleave.TURNS
     if request.interleave is Interleave.TURNS:
         raise UsageError(
-            f"--interleave turns: interleaving needs launches on one CPU core, but {why}.",
-            f"Omit {leave}, or use --interleave launches.",
+            f"--interleave turns: interleaving needs launches on one CPU core, but {reason}.",
+            f"Omit {omit}, or use --interleave launches.",
         )
     return Interleave.LAUNCHES
 
@@ -643,42 +664,42 @@ def _find_claims(request: LaunchRequest, selection: Selection, catalog: Catalog)
     return claims.find_claims(request.claims, [catalog.scenarios[name] for name in names])
 
 
-def _add_claimed(
-    catalog: Mapping[str, Environment], claimed: Sequence[claims.ScenarioClaim]
+def _add_claimed_environments(
+    catalog: Mapping[str, Environment], scenario_claims: Sequence[claims.ScenarioClaim]
 ) -> tuple[dict[str, Environment], list[claims.ScenarioClaim], dict[str, HarnessError]]:
-    """Return the catalog with the environments that claims require, the claims with their names, and errors.
+    """Return the catalog with the environments of claims, the claims with the names in the catalog, and errors.
 
-    The errors are about environments that couldn't be created. The other claims are still measured.
+    The errors are about environments that couldn't be created. Claims about other environments are still measured.
     """
-    environments, missing = dict(catalog), dict[str, HarnessError]()
+    environments, errors = dict(catalog), dict[str, HarnessError]()
     names: dict[str, str] = {}
-    sides = [side for _, claim in claimed for side in (claim.worse, claim.better) if side]
+    sides = [side for _, claim in scenario_claims for side in (claim.worse, claim.better) if side]
     for text in dict.fromkeys(side.environment for side in sides):
         names[text] = text
         try:
             environments, (names[text],) = add_requested(environments, [text])
         except (UsageError, CannotRunHereError) as error:
-            missing[text] = error
-    return environments, claims.rename_environments(claimed, names), missing
+            errors[text] = error
+    return environments, claims.rename_environments(scenario_claims, names), errors
 
 
-def _choose_reference(typed: str, environments: Sequence[str], runnable: Sequence[Cell]) -> str:
+def _choose_reference(requested: str, environments: Sequence[str], cells: Sequence[Cell]) -> str:
     """Return the requested baseline, otherwise the first environment in which some cell can run."""
-    if typed and typed not in environments:
+    if requested and requested not in environments:
         raise UsageError(
-            f"Unknown --reference {typed}: the environments of the run are {', '.join(environments)}.",
+            f"Unknown --reference {requested}: the environments of the run are {', '.join(environments)}.",
             "Use one of these.",
         )
-    able = {cell.environment for cell in runnable}
-    return typed or next((name for name in environments if name in able), environments[0])
+    usable_names = {cell.environment for cell in cells}
+    return requested or next((name for name in environments if name in usable_names), environments[0])
 
 
 def _choose_devices(request: LaunchRequest) -> list[Device]:
-    """Return the devices of the cells, the baseline first. Raises UsageError for options that contradict each other."""
+    """Return the devices of the cells, the baseline first. Raises UsageError for conflicting options."""
     if DEVICE in request.axes:
         raise UsageError("`device` isn't an axis for -a.", "To compare the GPU with the CPU, pass --device cpu,gpu.")
-    of_gpus = {"--gpus": request.gpus, "--gpu-via": request.gpu_via}
-    others = [name for name, value in of_gpus.items() if value]
+    gpu_options = {"--gpus": request.gpus, "--gpu-via": request.gpu_via}
+    others = [name for name, value in gpu_options.items() if value]
     devices = list(request.device) if isinstance(request, Request) else []
     if not devices:
         return [Device.GPU if request.gpu or others else Device.CPU]
@@ -695,7 +716,7 @@ def _choose_devices(request: LaunchRequest) -> list[Device]:
 def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     """Return the devices of the cells, and the limits of launches. Raises UsageError."""
     devices = _choose_devices(request)
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    installed_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     gpu_names = gpus.parse_requested(Device.GPU in devices, request.gpus)
     if isinstance(request, Request) and request.slots.isdecimal() and not (request.on or gpu_names):
         divide_machine(int(request.slots), os.sched_getaffinity(0))  # too many slots are an error in a dry run too
@@ -703,7 +724,7 @@ def _choose_limits(request: LaunchRequest) -> tuple[list[Device], Limits]:
     cores = request.cpus or ("all" if gpu_names or not cpus.can_pin() else "1")
     return devices, Limits(
         cpus=cpus.choose(cores, os.sched_getaffinity(0)),
-        memory_bytes=request.memory or installed * 4 // 5,
+        memory_bytes=request.memory or installed_bytes * 4 // 5,
         seconds=request.timeout or TIMEOUT,
         gpus=gpu_names,
         first_start_seconds=FIRST_START_TIMEOUT if gpu_names and not request.timeout else 0.0,
@@ -734,41 +755,41 @@ def add_cores(limits: Limits, request: LaunchRequest, scenarios: Iterable[Scenar
 
 
 def _load_scenarios(
-    project: Project, typed: Sequence[str]
+    project: Project, texts: Sequence[str]
 ) -> tuple[dict[str, Scenario], dict[str, FileError], list[str]]:
     """Return the scenarios of the project and of the given files, and the errors of invalid ones, by name.
 
     The last value has the given names and globs, in which files are replaced by the names of their scenarios.
     """
-    listing = find_scenarios(project, typed)
-    scenarios, broken, chosen = dict(listing.scenarios), dict(listing.broken), []
+    listing = find_scenarios(project, texts)
+    scenarios, errors, names = dict(listing.scenarios), dict(listing.broken), []
     paths = {path.stem: path.resolve() for path in find_scenario_files(project)}
-    for text in typed:
+    for text in texts:
         if not text.endswith(".py"):
-            chosen.append(text)
+            names.append(text)
             continue
         path = Path(text).resolve()
-        existing = paths.setdefault(path.stem, path)
-        if existing != path:
-            raise UsageError(f"{text} has the name of the scenario {existing}.", "Rename the file.")
-        chosen.append(path.stem)
-        if path.stem not in scenarios and path.stem not in broken:
+        existing_path = paths.setdefault(path.stem, path)
+        if existing_path != path:
+            raise UsageError(f"{text} has the name of the scenario {existing_path}.", "Rename the file.")
+        names.append(path.stem)
+        if path.stem not in scenarios and path.stem not in errors:
             try:
                 scenarios[path.stem] = load_scenario(path)
             except FileError as error:
-                broken[path.stem] = error
-    return scenarios, broken, chosen
+                errors[path.stem] = error
+    return scenarios, errors, names
 
 
 def _drop_invalid(
-    selection: Selection, catalog: Catalog, broken: Mapping[str, FileError]
+    selection: Selection, catalog: Catalog, errors: Mapping[str, FileError]
 ) -> tuple[Selection, Catalog, dict[str, FileError]]:
     """Return the selection and the catalog without invalid scenarios, and the errors of these scenarios.
 
     Raises FileError if all selected scenarios are invalid.
     """
-    selection, catalog, chosen = remove_broken(selection, catalog, broken)
-    refused = {name: broken[name] for name in chosen if name in broken}
-    if refused and len(refused) == len(chosen):
-        raise FileError(problem for error in refused.values() for problem in error.problems)
-    return selection, catalog, refused
+    selection, catalog, names = remove_broken(selection, catalog, errors)
+    selected_errors = {name: errors[name] for name in names if name in errors}
+    if selected_errors and len(selected_errors) == len(names):
+        raise FileError(problem for error in selected_errors.values() for problem in error.problems)
+    return selection, catalog, selected_errors

@@ -43,7 +43,7 @@ class Gate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The reports of a run that were written: their `files` and their `sections`, for example to print them."""
+    """The reports of a run: the `files` that were written, and the `sections`, for example to print them."""
 
     files: Sequence[Path]
     sections: Sequence[Section]
@@ -51,11 +51,11 @@ class Written:
 
 def read(folder: Path | str) -> Results:
     """Read a stored run. Raises UsageError if the folder has no run, or if the run is corrupt."""
-    stored = RunFolder.open(folder)
+    run_folder = RunFolder.open(folder)
     with pause_garbage_collection():
-        run = stored.read_run()
-        launches = stored.read_launches(run)
-        if stored.is_torn:  # a missing result may be in the incomplete line
+        run = run_folder.read_run()
+        launches = run_folder.read_launches(run)
+        if run_folder.is_torn:  # a missing result may be in the incomplete line
             run = replace(run, stops={name: _drop_budget_reason(stop) for name, stop in run.stops.items()})
         return load_results(run, launches)
 
@@ -87,16 +87,16 @@ def find_raised_errors(results: Results) -> list[RaisedError]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
     paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
-    for missing in results.missing:
-        cell, launch = missing.cells[0], results.found.culprit(missing.cells[0])
+    for missing_cells in results.missing:
+        cell, launch = missing_cells.cells[0], results.found.culprit(missing_cells.cells[0])
         if launch is None or launch.status is not Status.FAILED:
             continue
-        trace = launch.stderr.rpartition("Traceback (most recent call last):")[2]
+        traceback = launch.stderr.rpartition("Traceback (most recent call last):")[2]
         path = paths[cell.scenario]
         # in the traceback, the scenario's file is in the folder of the launch
-        frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(trace)]
-        own = [(path, line, function) for source, line, function in frames if source.name == path.name]
-        for file, line, function in (own or frames)[-1:]:
+        frames = [(Path(source), int(line), function) for source, line, function in _FRAME.findall(traceback)]
+        own_frames = [(path, line, function) for source, line, function in frames if source.name == path.name]
+        for file, line, function in (own_frames or frames)[-1:]:
             errors.append(RaisedError(file, line, function, launch.error, _format_bundle_command(results, cell)))
     return errors
 
@@ -134,11 +134,11 @@ def _format_html(results: Results) -> str:
 
 
 def _format_table(table: Table) -> str:
-    shown = table.shown(Where.PAGE)
-    heads = "".join(f"<th>{escape.html(head.text)}</th>" for head in shown.heads)
-    rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in shown.lines]
+    page_table = table.shown(Where.PAGE)
+    header_cells = "".join(f"<th>{escape.html(head.text)}</th>" for head in page_table.heads)
+    rows = ["".join(f"<td>{escape.html(entry.text)}</td>" for entry in line.entries) for line in page_table.lines]
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><caption>{escape.html(shown.caption)}</caption><tr>{heads}</tr>{body}</table>"
+    return f"<table><caption>{escape.html(page_table.caption)}</caption><tr>{header_cells}</tr>{body}</table>"
 
 
 def report(folder: RunFolder | Path | str, results: Results | None = None, *, full: bool = False) -> Written:
@@ -148,21 +148,22 @@ def report(folder: RunFolder | Path | str, results: Results | None = None, *, fu
     without a size limit.
     """
     # if this is called at the end of a run, resuming the run also writes the report
-    again = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
-    stored = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
+    hint = "harness matrix --resume" if isinstance(folder, RunFolder) else "harness report"
+    run_folder = folder if isinstance(folder, RunFolder) else RunFolder.open(folder)
     # start the chart renderer now: it starts while the launches are read
     with suppress(DrawingError):
         drawer()
-    results = results or read(stored.path)
+    results = results or read(run_folder.path)
     if results.run.plan.profile_calls:
-        profiled = [(launch, stored.read_profiles(launch)) for launch in results.launches]
+        profiles_by_launch = [(launch, run_folder.read_profiles(launch)) for launch in results.launches]
         from harness.report import profiles  # noqa: PLC0415 - only reports of profiles need it
 
-        profile_report = profiles.ProfileReport(results.run, profiled)
-        return Written(stored.write_reports(files.list_profile_files(profile_report), again), profile_report.sections())
+        profile_report = profiles.ProfileReport(results.run, profiles_by_launch)
+        profile_files = files.list_profile_files(profile_report)
+        return Written(run_folder.write_reports(profile_files, hint), profile_report.sections())
     all_sections = sections.build(results)
     return Written(
-        stored.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), again),
+        run_folder.write_reports(files.render_files(results, all_sections, full=full, cache=get_cache_dir()), hint),
         all_sections,
     )
 
@@ -226,15 +227,15 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
         )
     if one.found.series.keys() & other.found.series.keys():
         return pair
-    shared = len(one.found.cells.keys() & other.found.cells.keys())
-    changed = [
+    count = len(one.found.cells.keys() & other.found.cells.keys())
+    changed_scenarios = [
         difference.subject
         for difference in pair.differences
         if difference.part is Aspect.SCENARIO and difference.name == "axes"
     ]
     raise NothingSelectedError(
-        (f"Of {shared} common cells, none has a result in both runs." if shared else "The runs have no cell in common.")
-        + (f" The axes of {', '.join(changed)} have changed." if changed else ""),
+        (f"Of {count} common cells, none has a result in both runs." if count else "The runs have no cell in common.")
+        + (f" The axes of {', '.join(changed_scenarios)} have changed." if changed_scenarios else ""),
         "For the reasons, see each run's report.md.",
     )
 

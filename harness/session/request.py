@@ -36,19 +36,19 @@ from harness.plan.selection import parse_axes
 #: The value of --balance without an earlier run: groups are distributed according to their number of cells.
 EVENLY = Path("even")
 
-#: The value of --warmup and --measure if the pilot determines the length.
+#: The value of --warmup and --measure with which the pilot determines the length.
 AUTO = "auto"
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"b": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 
-#: The lengths of time that a suite can set.
+#: The keys of the durations that a suite can set.
 SuiteLength = Literal["budget", "warmup", "measure"]
 SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
 
 _NUMBER = r"(\d+(?:\.\d+)?)"
 
-#: A version of Python without an environment. It continues a list such as `tf2.15@py3.9,py3.11`.
+#: A Python version without an environment, which continues a list such as `tf2.15@py3.9,py3.11`.
 _PYTHON = re.compile(r"py3\.\d{1,2}")
 #: A comma outside brackets. Brackets contain the extras of a requirement.
 _COMMA = re.compile(r",(?![^\[\]]*\])")
@@ -103,16 +103,16 @@ def split_names(typed: Sequence[str], option: str) -> list[str]:
         # Path.exists() raises OSError for text that is longer than a file name can be
         if not all(parts) or os.path.exists(text):  # noqa: PTH110
             parts = [text]
-        apart: list[str] = []
+        names: list[str] = []
         for part in parts:
-            before = apart[-1] if apart else ""
-            if _PYTHON.fullmatch(part) and "@py" in before:
-                apart.append(f"{before.partition('@')[0]}@{part}")
-            elif _OPERATOR.match(part) or (_has_more_requirements(before, text) and not re.match(r"[^<>=~!]+\+", part)):
-                apart[-1:] = [f"{before},{part}" if before else part]
+            base = names[-1] if names else ""
+            if _PYTHON.fullmatch(part) and "@py" in base:
+                names.append(f"{base.partition('@')[0]}@{part}")
+            elif _OPERATOR.match(part) or (_has_more_requirements(base, text) and not re.match(r"[^<>=~!]+\+", part)):
+                names[-1:] = [f"{base},{part}" if base else part]
             else:
-                apart.append(part)
-        texts += apart
+                names.append(part)
+        texts += names
     return texts
 
 
@@ -126,7 +126,8 @@ def read_whole(text: str, option: str, *, least: int = 0) -> int:
     """Parse a whole number of at least `least`, such as `5`. Raises UsageError."""
     if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
         raise UsageError(
-            f"Invalid {option} {text!r}: expected a whole number from {least} up.", f"Example: {option} {max(least, 5)}"
+            f"Invalid {option} {text!r}: expected a whole number of at least {least}.",
+            f"Example: {option} {max(least, 5)}",
         )
     return int(text)
 
@@ -145,7 +146,7 @@ def read_length(text: str, option: str, *, or_none: bool = False) -> float | Non
 
 
 def read_share(text: str, option: str) -> float:
-    """Parse a share between 0 and 1, such as `3%`, `2.5 %` or `0.03`. Raises UsageError."""
+    """Parse a share between 0 and 1, such as `3%`, `2.5 %` or `0.03`, into a number. Raises UsageError."""
     match = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
     value = float(match[1]) / (100.0 if match[2] else 1.0) if match else 0.0
     if not 0.0 < value < 1.0:
@@ -159,8 +160,8 @@ def read_share(text: str, option: str) -> float:
 
 def read_size(text: str, option: str) -> int:
     """Parse a size of at least one byte, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
-    plain = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
-    value = int(_parse_quantity(plain, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
+    number_text = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
+    value = int(_parse_quantity(number_text, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
     if not value:
         raise UsageError(f"Invalid {option} {text!r}: expected more than 0.")
     return value
@@ -189,13 +190,13 @@ def read_clock(text: str, option: str) -> str:
 
 def read_devices(typed: Sequence[str], option: str) -> list[Device]:
     """Parse `cpu`, `gpu` or `cpu,gpu`. The first device is the baseline. Raises UsageError."""
-    names_ = [name.strip().lower() for text in typed for name in text.split(",")]
+    device_names = [name.strip().lower() for text in typed for name in text.split(",")]
     example = f"Example: {option} cpu,gpu compares the GPU with the CPU."
-    if not set(names_) <= set(Device):
+    if not set(device_names) <= set(Device):
         raise UsageError(f"Invalid {option} {','.join(typed)!r}: expected cpu, gpu or both.", example)
-    if len(set(names_)) < len(names_):
+    if len(set(device_names)) < len(device_names):
         raise UsageError(f"{option} {','.join(typed)!r} has a device twice.", example)
-    return [Device(name) for name in names_]
+    return [Device(name) for name in device_names]
 
 
 def read_shard(text: str, option: str) -> Shard:
@@ -229,8 +230,8 @@ def read_slots(text: str, option: str) -> str:
 
 def read_suite_seconds(suite: Suite, key: SuiteLength) -> float | None:
     """Return a length of time in a suite, in seconds, or None if the suite doesn't set it. Raises UsageError."""
-    typed = getattr(suite, key)
-    return read_seconds(typed, f"{key} in the suite {suite.name}:", or_none=key == "warmup") if typed else None
+    text = getattr(suite, key)
+    return read_seconds(text, f"{key} in the suite {suite.name}:", or_none=key == "warmup") if text else None
 
 
 def _format_share(value: float) -> str:
@@ -261,13 +262,13 @@ class LaunchRequest:
     """
 
     suite: Annotated[
-        str, Option(f"A named selection of cells; {DEFAULT_SUITE} unless -s is given.", metavar="NAME")
+        str, Option(f"A named selection of cells. Default: {DEFAULT_SUITE}, unless -s is passed.", metavar="NAME")
     ] = ""
     environments: Annotated[
         Sequence[str],
         Option(
-            "Environments or globs, such as tf1.14,tf2.*; the first is the baseline. Default: the suite's; with --gpu, "
-            "other environments replace those that the GPU can't run.",
+            "Environments or globs, such as tf1.14,tf2.*. The first one is the baseline. Default: the suite's "
+            "environments. With --gpu, others replace the suite's environments that the GPU can't run.",
             ("-e", "--environment"),
             split_names,
             metavar="NAME,...",
@@ -279,7 +280,7 @@ class LaunchRequest:
     axes: Annotated[
         Mapping[str, Sequence[str]],
         Option(
-            "Values of an axis, or globs, such as mode=graph,eager; cpus=1,2 are numbers of CPU cores.",
+            "Values of an axis, or globs, such as mode=graph,eager. The axis cpus sets the number of cores: cpus=1,2.",
             ("-a", "--axis"),
             lambda typed, _: parse_axes(typed),
             metavar="AXIS=VALUE,...",
@@ -288,8 +289,8 @@ class LaunchRequest:
     repository: Annotated[
         str,
         Option(
-            "The repository (a folder or an address) in which to find a revision such as -e tf2.21+keras@REVISION. "
-            "Default: the repository of the package.",
+            "The folder or address of the repository that contains REVISION in -e tf2.21+keras@REVISION. Default: the "
+            "repository of the package.",
             metavar="FOLDER",
         ),
     ] = ""
@@ -303,12 +304,12 @@ class LaunchRequest:
         ),
     ] = False
     gpu: Annotated[
-        bool, Option("Run on a GPU. Default: the first one; to select others, pass --gpus.", panel=OptionPanel.GPU)
+        bool, Option("Run on the first GPU. To select other GPUs, pass --gpus.", panel=OptionPanel.GPU)
     ] = False
     gpus: Annotated[
         str,
         Option(
-            "The GPUs of every launch, such as 0,1, UUIDs, or `all`; implies --gpu.",
+            "The GPUs of every launch: numbers such as 0,1, UUIDs, or `all`. Implies --gpu.",
             metavar="0,1",
             panel=OptionPanel.GPU,
         ),
@@ -316,8 +317,8 @@ class LaunchRequest:
     gpu_via: Annotated[
         GpuWay | None,
         Option(
-            "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver; implies --gpu. "
-            "Default: the first of these that works.",
+            "How containers get GPUs: by CDI, by the runtime nvidia, or by the engine's device driver. Default: the "
+            "first of these that works. Implies --gpu.",
             ("--gpu-via",),
             panel=OptionPanel.GPU,
         ),
@@ -325,13 +326,13 @@ class LaunchRequest:
     cpus: Annotated[
         str,
         Option(
-            "Cores of each launch: a count, `all`, or a list such as 0,2-3.",
+            "The cores of each launch: a count, `all`, or a list such as 0,2-3.",
             shown="1, or all with --gpu",
             metavar="0,2-3",
             panel=OptionPanel.MACHINE,
         ),
     ] = ""
-    reference: Annotated[str, Option("The baseline environment. Default: the first.", metavar="NAME")] = ""
+    reference: Annotated[str, Option("The baseline environment. Default: the first one.", metavar="NAME")] = ""
     timeout: Annotated[
         float | None,
         Option(
@@ -346,7 +347,7 @@ class LaunchRequest:
     memory: Annotated[
         int | None,
         Option(
-            "Memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
+            "The memory limit of a container, such as 8g. Default: 80 % of the machine's memory.",
             read=read_size,
             text="{}b".format,
             metavar="8g",
@@ -356,8 +357,8 @@ class LaunchRequest:
     claims: Annotated[
         Sequence[str],
         Option(
-            "Measure only the cells for the claims of these issues, such as T#40261: in the claimed environments, in "
-            "the newest one, and in the environments of -e.",
+            "Measure only the cells for the claims of these issues, such as T#40261. They are measured in the claimed "
+            "environments, in the newest environment, and in the environments of -e.",
             ("--claim",),
             split_names,
             metavar="ISSUE,...",
@@ -372,13 +373,13 @@ class LaunchRequest:
 
     def command(self) -> list[str]:
         """Return the command line of the same request."""
-        words = ["harness", "profile" if isinstance(self, ProfileRequest) else "matrix"]
-        usual = type(self)()
+        arguments = ["harness", "profile" if isinstance(self, ProfileRequest) else "matrix"]
+        default_request = type(self)()
         for name, option in options(type(self)).items():
             value = getattr(self, name)
-            if value != getattr(usual, name):
-                words += option.words(value)
-        return words
+            if value != getattr(default_request, name):
+                arguments += option.words(value)
+        return arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,14 +411,14 @@ def options(kind: Any) -> dict[str, FieldOption]:
 
     A field without an `Option` has the option of the field with the same name in `Request`, if there is one.
     """
-    hints, shared = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
+    hints, shared_hints = (get_type_hints(owner, include_extras=True) for owner in (kind, Request))
     by_name = {}
     for name in (attribute.name for attribute in fields(kind)):
         hint = hints[name]
         if get_origin(hint) is Annotated:
             by_name[name] = FieldOption(name, *get_args(hint))
-        elif name in shared:
-            by_name[name] = FieldOption(name, hint, get_args(shared[name])[1])
+        elif name in shared_hints:
+            by_name[name] = FieldOption(name, hint, get_args(shared_hints[name])[1])
     return by_name
 
 
@@ -434,9 +435,9 @@ class Request(LaunchRequest):
     rounds: Annotated[
         int | None,
         Option(
-            f"The number of launches of each cell after the pilot; with --resume, in total. Default: at most "
-            f"{MOST_ROUNDS} with --precision or --budget, at most {MOST_CLAIM_ROUNDS} with --claim; otherwise the "
-            f"suite's number, or {ROUNDS}.",
+            f"The number of launches of each cell after the pilot. With --resume, it includes earlier launches. "
+            f"Default: at most {MOST_ROUNDS} with --precision or --budget, at most {MOST_CLAIM_ROUNDS} with --claim, "
+            f"otherwise the suite's number, or {ROUNDS}.",
             least=1,
             panel=OptionPanel.PRECISION,
         ),
@@ -444,8 +445,8 @@ class Request(LaunchRequest):
     precision: Annotated[
         float | None,
         Option(
-            "Measure until the interval of every ratio extends at most this far to each side, such as 2%, or its "
-            "verdict is certain.",
+            "Measure until every ratio has a certain verdict, or an interval that extends at most this far to each "
+            "side, such as 2%.",
             read=read_share,
             text=_format_share,
             metavar="2%",
@@ -455,7 +456,7 @@ class Request(LaunchRequest):
     budget: Annotated[
         float | None,
         Option(
-            "End after about this time, such as 10m, but measure at least one round; with --resume, the time starts "
+            "End after about this time, such as 10m, but measure at least one round. With --resume, the time starts "
             "now. The budget of a suite isn't strict: every comparison gets the rounds that a verdict needs.",
             read=read_seconds,
             text=format_seconds,
@@ -502,8 +503,8 @@ class Request(LaunchRequest):
     interleave: Annotated[
         Interleave | None,
         Option(
-            "Measure the cells of a round interleaved (`turns`) or one launch after the other (`launches`). Default: "
-            "interleaved if a launch has one CPU core.",
+            "Interleave the cells of a round (`turns`), or run one launch after the other (`launches`). Default: "
+            "`turns` if a launch has one CPU core.",
             panel=OptionPanel.PRECISION,
         ),
     ] = None
@@ -519,8 +520,8 @@ class Request(LaunchRequest):
     lock_clocks: Annotated[
         str,
         Option(
-            "Lock the GPUs' clocks for the run, at a speed in MHz or at `base` (a speed that a GPU can hold under any "
-            "load). Needs root.",
+            "Lock the GPUs' clocks for the run, at a speed in MHz, or at `base`, which a GPU can hold under any load. "
+            "Needs root.",
             ("--lock-clocks",),
             read_clock,
             metavar="MHZ",
@@ -530,7 +531,7 @@ class Request(LaunchRequest):
     warmup: Annotated[
         float | None,
         Option(
-            "The warm-up time of a launch, 0s or more; auto: the pilot of its group decides.",
+            "The warm-up time of a launch, 0s or more. With `auto`, the pilot of each group determines it.",
             read=partial(read_length, or_none=True),
             text=format_seconds,
             shown=AUTO,
@@ -541,7 +542,7 @@ class Request(LaunchRequest):
     measure: Annotated[
         float | None,
         Option(
-            "The measurement time of a launch; auto: the pilot of its group decides.",
+            "The measurement time of a launch. With `auto`, the pilot of each group determines it.",
             read=read_length,
             text=format_seconds,
             shown=AUTO,
@@ -562,8 +563,8 @@ class Request(LaunchRequest):
     balance: Annotated[
         Path | None,
         Option(
-            "Distribute groups over shards according to their duration in this run (pass the same run for every "
-            "shard), or with `even`, according to their number of cells.",
+            "Distribute groups over shards by their duration in this run, or with `even` by their number of cells. "
+            "Pass the same run for every shard.",
             metavar="RUN",
             panel=OptionPanel.MACHINES,
         ),
@@ -571,8 +572,8 @@ class Request(LaunchRequest):
     on: Annotated[
         str,
         Option(
-            "Measure in shards on several machines: on a Ray cluster (ray://HOST:PORT, or ray for the cluster of "
-            "RAY_ADDRESS, otherwise a local one), or on SSH hosts (ssh://HOST,USER@HOST).",
+            "Measure in shards on several machines. ray://HOST:PORT: a Ray cluster. ray: the cluster of RAY_ADDRESS, "
+            "otherwise a local cluster. ssh://HOST,USER@HOST: SSH hosts.",
             read=read_on,
             metavar="ADDRESS",
             panel=OptionPanel.MACHINES,
@@ -581,8 +582,9 @@ class Request(LaunchRequest):
     slots: Annotated[
         str,
         Option(
-            "Measure in several slots of the machine at once, each with its own cores (and one of --gpus); auto: as "
-            "many as `harness fleet check` found safe. With --shard: measure the shard in a free slot.",
+            "Measure in several slots of the machine at once. Each slot has its own cores, and one of --gpus. "
+            "`auto` uses as many slots as `harness fleet check` found safe. With --shard, measure the shard in a free "
+            "slot.",
             read=read_slots,
             metavar="N",
             panel=OptionPanel.MACHINE,
@@ -591,7 +593,7 @@ class Request(LaunchRequest):
     try_anyway: Annotated[
         bool,
         Option(
-            "Also launch the environments of -e that, according to the catalog, can't run on the GPU. Their launches "
+            "Also launch the environments of -e that can't run on the GPU according to the catalog. Their launches "
             "may fail, stop responding, or compute wrong results.",
             ("--try-anyway",),
             panel=OptionPanel.GPU,
@@ -631,4 +633,4 @@ class CompareRequest:
     """The request to compare two runs."""
 
     margin: float = MARGIN
-    any_host: Annotated[bool, Option("Also compare runs of different machines.", ("--any-host",))] = False
+    any_host: Annotated[bool, Option("Also compare runs from different machines.", ("--any-host",))] = False

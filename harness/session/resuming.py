@@ -49,12 +49,12 @@ def find_slot(path: Path) -> Slot | None:
     Raises UsageError if there is no run.
     """
     folder = RunFolder.open(path)
-    begun = folder.read_run()
-    limits = begun.plan.limits
-    numbers = begun.slot_cpus or limits.cpus  # older runs recorded only the CPUs of launches
-    if begun.slots == 1 or not numbers or not folder.is_from_here():
+    run = folder.read_run()
+    limits = run.plan.limits
+    slot_cpus = run.slot_cpus or limits.cpus  # older runs recorded only the CPUs of launches
+    if run.slots == 1 or not slot_cpus or not folder.is_from_here():
         return None
-    return Slot(tuple(numbers), next(iter(limits.gpus), ""))
+    return Slot(tuple(slot_cpus), next(iter(limits.gpus), ""))
 
 
 def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, budget: float | None = None) -> Earlier:
@@ -65,8 +65,8 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     another machine.
     """
     folder = RunFolder.open(path)
-    begun = folder.read_run()
-    if begun.merged:
+    stored_run = folder.read_run()
+    if stored_run.merged:
         raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
@@ -75,38 +75,39 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
             "Start your own run: harness matrix. To write the report of this run again: harness report "
             f"{shlex.quote(str(path))}",
         )
-    if begun.plan.profile_calls:
+    if stored_run.plan.profile_calls:
         raise UsageError(
             f"{path} has profiles instead of measurements, and can't be continued.",
             "To profile again, run: harness profile",
         )
-    asks = rounds is not None or budget is not None
-    ledger = RoundLog(begun.plan, folder.read_launches(begun))
-    longer = _extend_plan(begun, ledger, path, rounds, budget) if asks else begun
-    over = _explain_end(begun, ledger, path) if longer == begun else ""
-    is_longer, begun = longer != begun, longer
-    project, limits = Project.find(), begun.plan.limits
-    devices = begun.plan.devices
+    is_extended = rounds is not None or budget is not None
+    ledger = RoundLog(stored_run.plan, folder.read_launches(stored_run))
+    extended_run = _extend_plan(stored_run, ledger, path, rounds, budget) if is_extended else stored_run
+    end_sentence = _explain_end(stored_run, ledger, path) if extended_run == stored_run else ""
+    is_longer, stored_run = extended_run != stored_run, extended_run
+    project, limits = Project.find(), stored_run.plan.limits
+    devices = stored_run.plan.devices
     requirements = {
         name: requirement
-        for environment in begun.environments
-        if environment.name in begun.pins or not environment.line
+        for environment in stored_run.environments
+        if environment.name in stored_run.pins or not environment.line
         for name, requirement in load_locks(project, environment, devices).items()
     }
-    scenarios = {scenario.name: scenario for scenario in begun.scenarios}
+    scenarios = {scenario.name: scenario for scenario in stored_run.scenarios}
     sources = JobMaker(project, scenarios, limits).hash_sources()
-    name = begun.backend.name
+    name = stored_run.backend.name
     if wished not in (AUTO, name):
         raise UsageError(f"{path} was started with the backend {name}; it can't continue with {wished}.")
     gpu_host = registry.find_gpu_host(name, project.root) if limits.gpus else CPU_ALONE
     cards = gpus.select_gpus(limits.gpus, gpu_host)
-    differing = host.find_differing(begun.host, read_machine_facts(limits, cards, gpu_host, begun.plan.lock_clocks))
-    if differing:
-        changes = "; ".join(run_info.format_change(*difference) for difference in differing)
+    machine_facts = read_machine_facts(limits, cards, gpu_host, stored_run.plan.lock_clocks)
+    differences = host.find_differing(stored_run.host, machine_facts)
+    if differences:
+        changes = "; ".join(run_info.format_change(*difference) for difference in differences)
         raise CannotRunHereError(f"{path} was started on another machine: {changes}.", "Start a new run.")
-    moved = [scenario for scenario, digest in sources.items() if begun.sources.get(scenario) != digest]
-    if moved:
-        raise make_changed_error(path, f"the scenario {', '.join(moved)}")
+    changed_scenarios = [scenario for scenario, digest in sources.items() if stored_run.sources.get(scenario) != digest]
+    if changed_scenarios:
+        raise make_changed_error(path, f"the scenario {', '.join(changed_scenarios)}")
     request = Request(
         backend=name,
         cpus="" if limits.gpus else "all" if limits.cpus is None else str(len(limits.cpus)),
@@ -115,18 +116,18 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
     )
     planned = Planned(
         request=request,
-        suite=begun.suite,
+        suite=stored_run.suite,
         project=project,
-        plan=begun.plan,
-        environments=begun.environments,
+        plan=stored_run.plan,
+        environments=stored_run.environments,
         requirements=requirements,
         scenarios=scenarios,
-        reference=begun.reference,
+        reference=stored_run.reference,
         gpu_host=gpu_host,
         cards=cards,
         refused={},
     )
-    return Earlier(folder, begun, planned, is_longer, over)
+    return Earlier(folder, stored_run, planned, is_longer, end_sentence)
 
 
 def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, budget: float | None) -> Run:
@@ -136,20 +137,21 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     a look, and analysis/looks.py allows for it in the verdicts.
     """
     counts = {group.name: ledger.rounds(group) for group in run.plan.groups}
-    most = max(counts.values(), default=0)
-    if rounds is not None and rounds < most:
-        more = run_info.suggest_rounds([most])
+    largest_count = max(counts.values(), default=0)
+    if rounds is not None and rounds < largest_count:
+        suggested_rounds = run_info.suggest_rounds([largest_count])
         raise UsageError(
-            f"{path} already has {counted(most, 'round')}, and --rounds {rounds} adds none: with --resume, --rounds "
-            "includes the earlier rounds.",
-            f"For {more - most} more rounds, use --rounds {more}.",
+            f"{path} already has {counted(largest_count, 'round')}, and --rounds {rounds} adds none: with --resume, "
+            "--rounds includes the earlier rounds.",
+            f"For {suggested_rounds - largest_count} more rounds, use --rounds {suggested_rounds}.",
         )
-    usual = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
+    default_rounds = max(run.plan.rounds, MOST_CLAIM_ROUNDS if run.plan.claims else MOST_ROUNDS)
     seconds = None if budget is None else ledger.seconds() + budget
     # the requested budget is strict, unlike the budget of a suite
-    plan = replace(run.plan, rounds=rounds or usual, budget_seconds=seconds, budget_is_wish=False)
-    final = {name for name, stop in run.stops.items() if stop.reason.is_final}
-    is_enough = _has_ended(run) and all(count >= plan.rounds for name, count in counts.items() if name not in final)
+    plan = replace(run.plan, rounds=rounds or default_rounds, budget_seconds=seconds, budget_is_wish=False)
+    final_names = {name for name, stop in run.stops.items() if stop.reason.is_final}
+    open_counts = [count for name, count in counts.items() if name not in final_names]
+    is_enough = _has_ended(run) and all(count >= plan.rounds for count in open_counts)
     if plan == run.plan or is_enough:
         return run
     looks = [*run.looks, *([counts] if counts not in run.looks[-1:] else [])]
@@ -163,12 +165,12 @@ def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
     stops = list(run.stops.values())
     if all(stop.reason.is_final for stop in stops):
         return f"{path} is complete: none of its groups needs another round. To measure more, start a new run."
-    most = max(stop.rounds for stop in stops)
+    largest_count = max(stop.rounds for stop in stops)
     is_spent = any(stop.reason is StopReason.BUDGET for stop in stops)
-    what = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
+    reason = f"The budget of {path} is spent" if is_spent else f"{path} is complete"
     return (
-        f"{what}: it has {counted(most, 'round')}. To continue it: harness matrix --resume {shlex.quote(str(path))} "
-        f"--rounds {run_info.suggest_rounds([stop.rounds for stop in stops])}"
+        f"{reason}: it has {counted(largest_count, 'round')}. To continue it: harness matrix --resume "
+        f"{shlex.quote(str(path))} --rounds {run_info.suggest_rounds([stop.rounds for stop in stops])}"
     )
 
 
@@ -185,7 +187,7 @@ def make_changed_error(path: Path, what: str) -> UsageError:
 
 def read_machine_facts(limits: Limits, cards: Sequence[Gpu], gpu_host: GpuHost, clock: str = "") -> dict[str, Any]:
     """Return the facts about this machine for run.json, with its GPUs and locked clocks if launches use GPUs."""
-    of_gpus = gpus.collect_facts(cards, gpu_host, clock) if limits.gpus else {}
+    gpu_facts = gpus.collect_facts(cards, gpu_host, clock) if limits.gpus else {}
     # describes the pinned CPUs and what they share with other CPUs; empty if launches aren't pinned
-    pinned = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
-    return {**host.read_facts(), "pinned_to": pinned, **of_gpus}
+    pinning = cpus.describe(limits.cpus, topology.read(), os.sched_getaffinity(0))
+    return {**host.read_facts(), "pinned_to": pinning, **gpu_facts}

@@ -114,9 +114,10 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class _ReadyRun:
-    """A run that is ready to launch. `finished` are its earlier launches; None stands for the launches in its folder.
+    """A run that is ready to launch.
 
-    `is_longer` is true if its plan is longer than the plan that its folder has.
+    `finished` are its earlier launches. If it is None, they are read from the folder. `is_longer` is true if the plan
+    is longer than the plan in the folder.
     """
 
     folder: RunFolder
@@ -144,29 +145,30 @@ def run(
     other run measures on this machine at the same time. With `slots`, the run takes the first free slot, or the slot at
     index `at`, and other runs can measure in other slots.
 
-    A KeyboardInterrupt ends the run early, with the finished launches. A second one is raised. If Docker Engine stops
-    responding after the first launch, the run ends early too.
+    A KeyboardInterrupt ends the run early, with the finished launches. A second KeyboardInterrupt is raised. If Docker
+    Engine stops responding after the first launch, the run ends early too.
 
     Raises CannotRunHereError if another run measures on this machine and `wait` is false, or if this machine can't run
     any cell. Raises UsageError if the backend doesn't support the request.
     """
     observer = listener or Listener()
-    waiting = observer.say if wait else None
-    with ExitStack() as held:
+    report_wait = observer.say if wait else None
+    with ExitStack() as resources:
         if slots:
             # builds interfere with other slots, so they hold the machine's lock, and a failed build isn't repeated
             planned = drop_environments(planned, prepare(planned, observer, wait=wait))
-            taken = _take_slot(held, slots if at is None else slots[at : at + 1], waiting)
-            planned = limit_to_slot(planned, taken, len(slots))
+            slot = _take_slot(resources, slots if at is None else slots[at : at + 1], report_wait)
+            planned = limit_to_slot(planned, slot, len(slots))
         else:
-            held.enter_context(hold_machine(waiting))
-        return _execute_run(_start_run(planned, command, observer, held, max(1, len(slots))), observer, planned.refused)
+            resources.enter_context(hold_machine(report_wait))
+        ready = _start_run(planned, command, observer, resources, max(1, len(slots)))
+        return _execute_run(ready, observer, planned.refused)
 
 
-def _take_slot(held: ExitStack, slots: Sequence[Slot], waiting: Callable[[str], object] | None) -> Slot:
-    """Hold a free slot until `held` ends. Keep this process on its CPUs, to not interfere with other slots."""
-    slot = slots[held.enter_context(hold_slot([candidate.names for candidate in slots], waiting))]
-    held.enter_context(cpus.run_on_cpus(slot.cpus))
+def _take_slot(resources: ExitStack, slots: Sequence[Slot], report_wait: Callable[[str], object] | None) -> Slot:
+    """Hold a free slot until `resources` are released. Keep this process on its CPUs, away from other slots."""
+    slot = slots[resources.enter_context(hold_slot([candidate.names for candidate in slots], report_wait))]
+    resources.enter_context(cpus.run_on_cpus(slot.cpus))
     return slot
 
 
@@ -175,9 +177,9 @@ def prepare(planned: Planned, listener: Listener, *, wait: bool = False) -> dict
 
     The listener gets messages about unavailable environments. Raises the errors of `run`.
     """
-    untrusted, via = planned.untrusted, planned.request.gpu_via
+    untrusted, gpu_way = planned.untrusted, planned.request.gpu_via
     name, gpus_ = planned.request.backend, planned.plan.limits.gpus
-    backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=via)
+    backend, _ = registry.choose(name, planned.project.root, "", untrusted=untrusted, gpus=gpus_, via=gpu_way)
     if not backend.unprepared(planned.needed):
         return {}
     with hold_machine(listener.say if wait else None):
@@ -204,18 +206,18 @@ def resume(
     """
     host.require_linux()
     observer = listener or Listener()
-    waiting = observer.say if wait else None
-    with ExitStack() as held:
+    report_wait = observer.say if wait else None
+    with ExitStack() as resources:
         slot = find_slot(folder)
         if slot:
-            _take_slot(held, [slot], waiting)
+            _take_slot(resources, [slot], report_wait)
         else:
-            held.enter_context(hold_machine(waiting))
+            resources.enter_context(hold_machine(report_wait))
         earlier_run = load_earlier(folder, registry.check_backend(backend), rounds=rounds, budget=budget)
         return (
             _report_again(earlier_run, observer)
             if earlier_run.over
-            else _execute_run(_reopen_run(earlier_run, observer, held), observer, {})
+            else _execute_run(_reopen_run(earlier_run, observer, resources), observer, {})
         )
 
 
@@ -225,8 +227,8 @@ def _report_again(earlier_run: Earlier, listener: Listener) -> Ended:
     with hold_run(earlier_run.folder):
         earlier_run.folder.repair()  # the process may have been killed while it wrote the reports
         results = load_results(earlier_run.run, earlier_run.folder.read_launches(earlier_run.run))
-        written = report(earlier_run.folder, results)
-    return Ended(earlier_run.folder.path, results, written, interrupted=False, refused={})
+        reports = report(earlier_run.folder, results)
+    return Ended(earlier_run.folder.path, results, reports, interrupted=False, refused={})
 
 
 def make_run_id(now: datetime) -> str:
@@ -234,19 +236,21 @@ def make_run_id(now: datetime) -> str:
     return f"{now:%Y-%m-%dT%H-%M-%SZ}-{secrets.token_hex(2)}"
 
 
-def _start_run(planned: Planned, command: Sequence[str], listener: Listener, held: ExitStack, slots: int) -> _ReadyRun:
+def _start_run(
+    planned: Planned, command: Sequence[str], listener: Listener, resources: ExitStack, slots: int
+) -> _ReadyRun:
     """Create the folder of a new run, and prepare its environments. This launches no cell, except early pilots.
 
-    `held` keeps resources until the run has ended. `slots` is the number of the machine's slots.
+    `resources` are kept until the run has ended. `slots` is the number of the machine's slots.
     """
     root, limits, clock = planned.project.root, planned.plan.limits, planned.plan.lock_clocks
-    _hold_gpus(held, limits, planned.cards, clock, listener)
+    _hold_gpus(resources, limits, planned.cards, clock, listener)
     now = datetime.now(UTC)
-    named = make_run_id(now)
+    run_id = make_run_id(now)
     name = planned.request.backend
-    untrusted, via = planned.untrusted, planned.request.gpu_via
-    backend, why = registry.choose(name, root, named, untrusted=untrusted, gpus=limits.gpus, via=via)
-    listener.say(f"Backend: {why}.")
+    untrusted, gpu_way = planned.untrusted, planned.request.gpu_via
+    backend, reason = registry.choose(name, root, run_id, untrusted=untrusted, gpus=limits.gpus, via=gpu_way)
+    listener.say(f"Backend: {reason}.")
     for sentence in planned.line_sentences:
         listener.say(sentence)
     planned.refuse_nothing()
@@ -259,12 +263,12 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
         backend.check_room(planned.needed)
         for sentence in [*planned.first_starts, *gpus.list_sharing(planned.cards)]:
             listener.say(sentence)
-    folder = RunFolder.create(planned.request.results, named)
+    folder = RunFolder.create(planned.request.results, run_id)
     try:
         jobs = JobMaker(planned.project, planned.scenarios, limits)
-        pilots = Pilots(planned, named, backend, jobs)
-        early = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
-        planned, preparation = _prepare_available(planned, backend, listener, early, replan=slots == 1)
+        pilots = Pilots(planned, run_id, backend, jobs)
+        early_pilots = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
+        planned, preparation = _prepare_available(planned, backend, listener, early_pilots, replan=slots == 1)
         planned.refuse_nothing()
         if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
             jobs = JobMaker(planned.project, planned.scenarios, limits)
@@ -272,8 +276,8 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             _try_gpus(backend, planned.needed, listener)
         _give_priority(backend, limits, listener)
         facts = backend.facts()
-        begun = Run(
-            id=named,
+        new_run = Run(
+            id=run_id,
             started=now.isoformat(timespec="seconds"),
             command=[remove_password(word) for word in command or planned.request.command()],
             harness=__version__,
@@ -281,7 +285,7 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             reference=planned.reference,
             environments=planned.environments,
             scenarios=list(planned.scenarios.values()),
-            backend=replace(facts, why=why),
+            backend=replace(facts, why=reason),
             host=read_machine_facts(limits, planned.cards, planned.gpu_host, clock),
             folder=str(folder.path),
             commit="" if planned.project.is_installed else _find_commit(root),
@@ -297,8 +301,8 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             slots=slots,
             slot_cpus=sorted(os.sched_getaffinity(0)) if slots > 1 else [],  # `_take_slot` keeps this process on them
         )
-        folder.write_run(begun, signed=True)
-        finished = pilots.store(folder)
+        folder.write_run(new_run, signed=True)
+        finished_launches = pilots.store(folder)
     except BaseException:
         folder.discard()
         raise
@@ -308,41 +312,41 @@ def _start_run(planned: Planned, command: Sequence[str], listener: Listener, hel
             "after it ends."
         )
     watch = gpus.choose_monitor(planned.cards)
-    return _ReadyRun(folder, begun, planned.requirements, jobs, backend, watch, finished)
+    return _ReadyRun(folder, new_run, planned.requirements, jobs, backend, watch, finished_launches)
 
 
 def _prepare_available(
-    planned: Planned, backend: RegisteredBackend, listener: Listener, early: Meanwhile | None, *, replan: bool
+    planned: Planned, backend: RegisteredBackend, listener: Listener, early_pilots: Meanwhile | None, *, replan: bool
 ) -> tuple[Planned, Preparation]:
     """Prepare the environments. Return the plan with those that are available here, and the preparation.
 
-    `early` is called with each available environment while others are being prepared. If `replan` is true, the next
-    environment in the suite's list replaces an unavailable fallback environment.
+    `early_pilots` is called with each available environment while others are being prepared. If `replan` is true, the
+    next environment in the suite's list replaces an unavailable fallback environment.
     """
-    absent: dict[str, UnavailableError] = {}
+    unavailable: dict[str, UnavailableError] = {}
     while True:
         try:
-            preparation = _prepare_environments(backend, planned.needed, listener, early)
-        except NothingPreparedError as nothing:
-            nothing.advice = "\n".join(filter(None, [nothing.advice, _suggest_environments(planned, backend)]))
+            preparation = _prepare_environments(backend, planned.needed, listener, early_pilots)
+        except NothingPreparedError as error:
+            error.advice = "\n".join(filter(None, [error.advice, _suggest_environments(planned, backend)]))
             raise
         for sentence in _explain_unavailable(preparation.unavailable):
             listener.say(sentence)
-        absent |= preparation.unavailable
-        again = replace_fallbacks(planned, absent) if replan else None
-        if again is None:
+        unavailable |= preparation.unavailable
+        new_plan = replace_fallbacks(planned, unavailable) if replan else None
+        if new_plan is None:
             return drop_environments(planned, preparation.unavailable), preparation
-        planned = again
+        planned = new_plan
         _announce_fallbacks(planned.plan, listener)
 
 
 def _explain_unavailable(unavailable: Mapping[str, UnavailableError]) -> Iterator[str]:
-    """Yield a sentence for each reason why environments aren't available."""
-    names: dict[str, list[str]] = {}
+    """Yield a sentence for each reason, with the environments that aren't available."""
+    by_reason: dict[str, list[str]] = {}
     for environment, error in unavailable.items():
-        names.setdefault(str(error), []).append(environment)
-    for reason, those in names.items():
-        yield f"{joined(those)} {'is' if len(those) == 1 else 'are'} not available here: {reason}"
+        by_reason.setdefault(str(error), []).append(environment)
+    for reason, names in by_reason.items():
+        yield f"{joined(names)} {'is' if len(names) == 1 else 'are'} not available here: {reason}"
 
 
 def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
@@ -351,7 +355,7 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     In a container that can't create any environment, the sentence recommends another container image.
     """
     device, devices = Device.GPU if planned.plan.limits.gpus else Device.CPU, planned.plan.devices
-    fitting = [
+    candidates = [
         environment
         for environment in load_environments(planned.project).values()
         if set(devices) <= set(environment.devices)
@@ -361,43 +365,45 @@ def _suggest_environments(planned: Planned, backend: RegisteredBackend) -> str:
     def is_here(environment: Environment) -> bool:
         return backend.supply(load_lock(planned.project, environment, device)) is Supply.HERE
 
-    able = [environment.name for environment in fitting if is_here(environment)]
-    if able:
-        command = replace(planned.request, environments=able[-2:], reference="").command()
-        return f"This machine can create {joined(able)}. Example: {shlex.join(command)}"
-    if not fitting or not host.detect_container() or registry.is_contained(backend.name):
+    usable_names = [environment.name for environment in candidates if is_here(environment)]
+    if usable_names:
+        command = replace(planned.request, environments=usable_names[-2:], reference="").command()
+        return f"This machine can create {joined(usable_names)}. Example: {shlex.join(command)}"
+    if not candidates or not host.detect_container() or registry.is_contained(backend.name):
         return ""
-    newest = max(fitting, key=lambda environment: environment.release).python
-    names = [environment.name for environment in fitting if environment.python == newest]
-    return f"Use a container image with Python {newest}, such as python:{newest}-slim, for {joined(names)}."
+    python = max(candidates, key=lambda environment: environment.release).python
+    names = [environment.name for environment in candidates if environment.python == python]
+    return f"Use a container image with Python {python}, such as python:{python}-slim, for {joined(names)}."
 
 
-def _reopen_run(earlier_run: Earlier, listener: Listener, held: ExitStack) -> _ReadyRun:
-    """Prepare to resume a run. `held` keeps resources until the run has ended.
+def _reopen_run(earlier_run: Earlier, listener: Listener, resources: ExitStack) -> _ReadyRun:
+    """Prepare to resume a run. `resources` are kept until the run has ended.
 
     Raises UsageError if a file or image of the run has changed.
     """
-    begun, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
-    limits, cards, root = begun.plan.limits, planned.cards, planned.project.root
+    stored_run, planned, path = earlier_run.run, earlier_run.planned, earlier_run.folder.path
+    limits, cards, root = stored_run.plan.limits, planned.cards, planned.project.root
     jobs = JobMaker(planned.project, planned.scenarios, limits)
-    _hold_gpus(held, limits, cards, begun.plan.lock_clocks, listener)
+    _hold_gpus(resources, limits, cards, stored_run.plan.lock_clocks, listener)
     # use the original backend, because the decision to run an untrusted script was made for it
-    via = next((way for way in GpuWay if way.words == begun.backend.gpus_by), None)
-    backend, why = registry.choose(begun.backend.name, root, begun.id, gpus=limits.gpus, via=via, is_resumed=True)
-    listener.say(f"Backend: {why}.")
-    _announce_fallbacks(begun.plan, listener)
-    needed = [planned.requirements[name] for name in begun.images]
-    preparation = _prepare_environments(backend, needed, listener)
+    gpu_way = next((way for way in GpuWay if way.words == stored_run.backend.gpus_by), None)
+    backend, reason = registry.choose(
+        stored_run.backend.name, root, stored_run.id, gpus=limits.gpus, via=gpu_way, is_resumed=True
+    )
+    listener.say(f"Backend: {reason}.")
+    _announce_fallbacks(stored_run.plan, listener)
+    requirements = [planned.requirements[name] for name in stored_run.images]
+    preparation = _prepare_environments(backend, requirements, listener)
     if limits.gpus:
-        _try_gpus(backend, needed, listener)
-    if begun.backend.priority:  # new launches get the same priority as earlier ones
+        _try_gpus(backend, requirements, listener)
+    if stored_run.backend.priority:  # new launches get the same priority as earlier ones
         _give_priority(backend, limits, listener)
-    moved = [name for name, image in begun.images.items() if preparation.images.get(name) != image]
-    if moved:
-        raise make_changed_error(path, f"the image of {', '.join(moved)}")
+    changed_names = [name for name, image in stored_run.images.items() if preparation.images.get(name) != image]
+    if changed_names:
+        raise make_changed_error(path, f"the image of {', '.join(changed_names)}")
     watch = gpus.choose_monitor(cards)
     return _ReadyRun(
-        earlier_run.folder, begun, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
+        earlier_run.folder, stored_run, planned.requirements, jobs, backend, watch, is_longer=earlier_run.is_longer
     )
 
 
@@ -407,16 +413,16 @@ def _announce_fallbacks(plan: Plan, listener: Listener) -> None:
         listener.say(sentence)
 
 
-def _execute_run(ready: _ReadyRun, listener: Listener, refused: Mapping[str, FileError]) -> Ended:
-    """Make the missing launches of a run, and write the reports."""
+def _execute_run(ready: _ReadyRun, listener: Listener, refused_scenarios: Mapping[str, FileError]) -> Ended:
+    """Run the missing launches of a run, and write the reports."""
     folder = ready.folder
     with hold_run(folder):
-        ended, launches, end = _make_launches(ready, listener)
-        results = load_results(ended, launches)
-        written = report(folder, results)
+        ended_run, launches, end = _run_launches(ready, listener)
+        results = load_results(ended_run, launches)
+        reports = report(folder, results)
     if isinstance(end, CannotRunHereError):
-        return Ended(folder.path, results, written, interrupted=False, refused=refused, broken_off=end)
-    return Ended(folder.path, results, written, interrupted=end is not None, refused=refused)
+        return Ended(folder.path, results, reports, interrupted=False, refused=refused_scenarios, broken_off=end)
+    return Ended(folder.path, results, reports, interrupted=end is not None, refused=refused_scenarios)
 
 
 @contextmanager
@@ -426,68 +432,69 @@ def hold_run(folder: RunFolder) -> Iterator[None]:
         yield
 
 
-def _make_launches(
+def _run_launches(
     ready: _ReadyRun, listener: Listener
 ) -> tuple[Run, list[Launch], KeyboardInterrupt | CannotRunHereError | None]:
-    """Make the missing launches, and record how the groups ended.
+    """Run the missing launches, and record how the groups ended.
 
     Return the run, its launches, and the error that ended the run early, or None.
     """
-    folder, plan, backend, finished = ready.folder, ready.run.plan, ready.backend, ready.finished
+    folder, plan, backend, finished_launches = ready.folder, ready.run.plan, ready.backend, ready.finished
     widths, pairs = partial(sizing.widths, ready.run), sizing.pairs(ready.run)
-    ended = ready.run
+    run_so_far = ready.run
     end: KeyboardInterrupt | CannotRunHereError | None = None
-    if finished is None:
-        _clean(backend, ended.id, listener)
+    if finished_launches is None:
+        _remove_leftovers(backend, run_so_far.id, listener)
         folder.repair()
         if ready.is_longer:
-            folder.write_run(ended, signed=True)
-        finished = folder.read_launches(ended)
+            folder.write_run(run_so_far, signed=True)
+        finished_launches = folder.read_launches(run_so_far)
 
-    def watch(inner: Watch | None) -> Watch | None:
-        return partial(LaunchMonitor, {"slots": ended.slots}, inner) if ended.slots > 1 else inner
+    def watch(monitor: Watch | None) -> Watch | None:
+        return partial(LaunchMonitor, {"slots": run_so_far.slots}, monitor) if run_so_far.slots > 1 else monitor
 
     starts = cpus.choose_starting_cpus(plan.limits.cpus, os.sched_getaffinity(0)) if backend.can_move() else ()
     try:
         with cpus.keep_process_off(plan.limits.cpus):
-            _make_first_starts(ready, listener)
-        with cpus.keep_process_off(plan.limits.cpus), listener.launching(ended) as heard:
-            free = ended.backend.memory_bytes if ended.backend.is_remote else host.read_free_memory()
-            walk = RunExecutor(
+            _run_first_starts(ready, listener)
+        with cpus.keep_process_off(plan.limits.cpus), listener.launching(run_so_far) as walk_listener:
+            free_memory = run_so_far.backend.memory_bytes if run_so_far.backend.is_remote else host.read_free_memory()
+            executor = RunExecutor(
                 plan,
                 folder,
                 backend,
                 ready.requirements,
                 ready.jobs,
-                heard,
+                walk_listener,
                 widths,
                 watch(None),
-                HELD_SHARE * free / ended.slots,
-                looks=sizing.looks(plan, ended.scenarios, ended.environments),
+                HELD_SHARE * free_memory / run_so_far.slots,
+                looks=sizing.looks(plan, run_so_far.scenarios, run_so_far.environments),
                 pairs=pairs,
                 starts=starts,
                 gpu_watch=watch(ready.watch),
             )
             if plan.profile_calls:
-                walk.profile()
+                executor.profile()
             else:
-                walk.run(finished)
+                executor.run(finished_launches)
     except (KeyboardInterrupt, CannotRunHereError) as error:
-        if _is_second(error):
+        if _is_second_interruption(error):
             raise
         end = error
-        _clean(backend, ended.id, listener)
-    launches = folder.read_launches(ended)
+        _remove_leftovers(backend, run_so_far.id, listener)
+    launches = folder.read_launches(run_so_far)
     if not plan.profile_calls:
-        held, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
-        by_group = find_stops(held, RoundLog(held, launches), widths, interrupted=end is not None)
-        whole = {group.name for group in held.groups if group in plan.groups}
-        ended = replace(ended, stops={name: _choose_stop(by_group.get(name), is_whole=name in whole) for name in names})
-        folder.write_run(ended, signed=True)
-    return ended, launches, end
+        limited_plan, names = limit_to_budget(plan, launches, pairs), [group.name for group in plan.groups]
+        by_group = find_stops(limited_plan, RoundLog(limited_plan, launches), widths, interrupted=end is not None)
+        complete_groups = {group.name for group in limited_plan.groups if group in plan.groups}
+        stops = {name: _choose_stop(by_group.get(name), is_whole=name in complete_groups) for name in names}
+        run_so_far = replace(run_so_far, stops=stops)
+        folder.write_run(run_so_far, signed=True)
+    return run_so_far, launches, end
 
 
-def _make_first_starts(ready: _ReadyRun, listener: Listener) -> None:
+def _run_first_starts(ready: _ReadyRun, listener: Listener) -> None:
     """Let the driver compile the GPU code of each environment that needs it, once and before any scenario runs."""
     for name in find_first_starts(ready.run.plan):
         listener.say(f"First start of {name}: the driver compiles its GPU code, unless an earlier run saved it.")
@@ -501,13 +508,13 @@ def _make_first_starts(ready: _ReadyRun, listener: Listener) -> None:
 
 
 def _choose_stop(stop: Stop | None, *, is_whole: bool) -> Stop:
-    """Return how a group ended. If the budget left cells of the group out, the reason is the budget."""
+    """Return how a group ended. If cells of the group were left out, the reason is the budget."""
     if stop is None:
         return Stop(StopReason.BUDGET, 0)
     return stop if is_whole or stop.reason is not StopReason.ROUNDS else replace(stop, reason=StopReason.BUDGET)
 
 
-def _clean(backend: Backend, run: str, listener: Listener) -> None:
+def _remove_leftovers(backend: Backend, run: str, listener: Listener) -> None:
     """Remove the leftovers of launches. Only report errors, so that the results are still stored."""
     try:
         backend.clean(run)
@@ -515,14 +522,14 @@ def _clean(backend: Backend, run: str, listener: Listener) -> None:
         listener.say(f"{error}\nTo remove leftovers of the launches: harness clean {run}")
 
 
-def _is_second(interruption: BaseException) -> bool:
+def _is_second_interruption(interruption: BaseException) -> bool:
     """Return whether the interruption came while another one was being handled."""
     earlier = interruption.__context__
-    return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second(earlier))
+    return earlier is not None and (isinstance(earlier, KeyboardInterrupt) or _is_second_interruption(earlier))
 
 
-def _try_gpus(backend: RegisteredBackend, needed: Sequence[Requirement], listener: Listener) -> None:
-    for sentence in backend.try_gpus([requirement for requirement in needed if requirement.device is Device.GPU]):
+def _try_gpus(backend: RegisteredBackend, requirements: Sequence[Requirement], listener: Listener) -> None:
+    for sentence in backend.try_gpus([requirement for requirement in requirements if requirement.device is Device.GPU]):
         listener.say(sentence)
 
 
@@ -534,23 +541,23 @@ def _give_priority(backend: RegisteredBackend, limits: Limits, listener: Listene
 
 
 def _prepare_environments(
-    backend: Backend, needed: Sequence[Requirement], listener: Listener, early: Meanwhile | None = None
+    backend: Backend, requirements: Sequence[Requirement], listener: Listener, early_pilots: Meanwhile | None = None
 ) -> Preparation:
     with listener.preparing() as progress:
-        return backend.prepare(list(needed), progress, early)
+        return backend.prepare(list(requirements), progress, early_pilots)
 
 
-def _hold_gpus(held: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:
-    """Keep the GPUs' driver loaded, and their clocks locked if requested, until `held` ends."""
+def _hold_gpus(resources: ExitStack, limits: Limits, cards: Sequence[Gpu], clock: str, listener: Listener) -> None:
+    """Keep the GPUs' driver loaded, and their clocks locked if requested, until `resources` are released."""
     if limits.gpus:
-        held.enter_context(keep_driver_loaded(cards))
-        held.enter_context(clocks.lock_clocks(cards, clock))
+        resources.enter_context(keep_driver_loaded(cards))
+        resources.enter_context(clocks.lock_clocks(cards, clock))
     if clock:
         listener.say(f"The clocks of the GPUs are locked for this run, {run_info.clock(clock)}.")
 
 
 def _load_machine(facts: BackendFacts, listener: Listener) -> Machine | None:
-    """Return the id of this machine. It is None for a remote engine, or, with a message, if no id can be stored."""
+    """Return the id of this machine; None for a remote engine. If no id can be stored, report that and return None."""
     if facts.is_remote and "HARNESS_MACHINE_ID" not in os.environ:
         return None
     try:

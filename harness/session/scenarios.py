@@ -50,7 +50,7 @@ for number, path in enumerate(sys.argv[1:]):
 
 
 #: A file with one of these names would hide a module that scenarios import.
-_TAKEN = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
+_TAKEN_NAMES = {"kit", "numpy", "tensorflow", "keras", "tf_keras", *sys.stdlib_module_names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,32 +92,32 @@ def check(typed: Sequence[str]) -> int:
     listing = find_scenarios(project, typed)
     files = {path.stem: path for path in find_scenario_files(project, typed)}
     names = [text for text in typed if not text.endswith(".py")]
-    others = []
+    other_paths = []
     for path in (Path(text).resolve() for text in typed if text.endswith(".py")):
         if files.get(path.stem, path).resolve() == path and path.stem in files:
             names.append(path.stem)
         else:
-            others.append(path)
-    chosen = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
-    wrong = [problem for name in chosen if name in listing.broken for problem in listing.broken[name].problems]
-    whole = [listing.scenarios[name] for name in chosen if name in listing.scenarios]
-    for path in dict.fromkeys(others):
+            other_paths.append(path)
+    stems = resolve(names or ([] if typed else ["*"]), list(files), "scenario")
+    problems = [problem for name in stems if name in listing.broken for problem in listing.broken[name].problems]
+    valid_scenarios = [listing.scenarios[name] for name in stems if name in listing.scenarios]
+    for path in dict.fromkeys(other_paths):
         try:
-            whole.append(load_scenario(path))
+            valid_scenarios.append(load_scenario(path))
         except FileError as error:
-            wrong += error.problems
-    wrong += [
-        *_find_syntax_errors(whole),
-        *_check_claims(project, whole),
-        *_check_suites(project, listing, chosen if typed else None),
+            problems += error.problems
+    problems += [
+        *_find_syntax_errors(valid_scenarios),
+        *_check_claims(project, valid_scenarios),
+        *_check_suites(project, listing, stems if typed else None),
     ]
-    if wrong:
-        raise FileError(wrong)
-    return len(whole)
+    if problems:
+        raise FileError(problems)
+    return len(valid_scenarios)
 
 
 def _find_syntax_errors(scenarios: Iterable[Scenario]) -> list[Problem]:
-    """Return syntax errors for the oldest Python in each file's header, or for this Python if it isn't installed."""
+    """Return syntax errors for the oldest Python of each file's header, or for this Python if that isn't installed."""
     by_version: dict[tuple[int, int], list[Path]] = {}
     for scenario in scenarios:
         by_version.setdefault(find_oldest_python(scenario.requires_python), []).append(scenario.path)
@@ -131,31 +131,31 @@ def _compile_files(version: tuple[int, int], paths: Sequence[Path]) -> list[Prob
         python = Path(sys.executable)
     command = [str(python), "-I", "-c", _COMPILE, *map(str, paths)]
     process = subprocess.run(command, capture_output=True, text=True, check=False)
-    refused = [json.loads(line) for line in process.stdout.splitlines()]
-    return [Problem(paths[number], line, *find_version_problem(message, version)) for number, line, message in refused]
+    errors = [json.loads(line) for line in process.stdout.splitlines()]
+    return [Problem(paths[number], line, *find_version_problem(message, version)) for number, line, message in errors]
 
 
 def _check_claims(project: Project, scenarios: Iterable[Scenario]) -> list[Problem]:
     """Return the problems of claims with unknown environments."""
-    environments, wrong = load_environments(project), []
+    environments, problems = load_environments(project), []
     for scenario in scenarios:
         for number, claim in enumerate(scenario.claims):
             for name, side in (("worse", claim.worse), ("better", claim.better)):
                 if side and (error := _make_unknown_environment_error(side.environment, list(environments))):
                     key = ("claim", number, name, ENVIRONMENT)
                     line = header.find_line(toml.read_file(scenario.path), scenario.path, key)
-                    wrong.append(Problem(scenario.path, line, error.message, error.advice))
-    return wrong
+                    problems.append(Problem(scenario.path, line, error.message, error.advice))
+    return problems
 
 
 def _make_unknown_environment_error(text: str, names: Sequence[str]) -> UsageError | None:
-    """Return the error for an unknown environment, also if the text adds package overrides to it; otherwise None."""
+    """Return the error for an unknown environment, with or without package overrides; None for a known one."""
     base, _ = split_python(parse_override(text).base if has_override(text) else text)
     return None if has_requirements(base) or base in names else make_unknown_error(base, names, ENVIRONMENT)
 
 
 def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str] | None) -> list[Problem]:
-    """Return the errors in suites.toml; with `only`, the errors about these scenarios."""
+    """Return the errors in suites.toml. With `only`, return only the errors about these scenarios."""
     try:
         suites, findings = read_suites(project)
     except FileError as error:
@@ -176,11 +176,11 @@ def _check_suites(project: Project, listing: FoundScenarios, only: Sequence[str]
 def describe(scenario: Scenario) -> dict[str, Any]:
     """Return a scenario as JSON values: its header, and the number of its cells in each environment."""
     project, header = Project.find(), asdict(scenario)
-    described = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
-    described["environments"] = [
+    description = {**header, "path": str(scenario.path), "cells": len(scenario.combinations(scenario.axes))}
+    description["environments"] = [
         _count_available(project, scenario, environment) for environment in load_environments(project).values()
     ]
-    return described
+    return description
 
 
 def _count_available(project: Project, scenario: Scenario, environment: Environment) -> dict[str, Any]:
@@ -195,35 +195,35 @@ def _count_available(project: Project, scenario: Scenario, environment: Environm
         Cell(scenario=scenario.name, environment=environment.name, device=device, axes=axes)
         for axes in scenario.combinations(scenario.axes)
     ]
-    able, unable = split(
+    available_cells, unavailable_cells = split(
         cells, {scenario.name: scenario}, {environment.name: requirement}, {environment.name: environment}
     )
-    reasons = Counter((entry.reason, entry.advice) for entry in unable)
-    absent = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
-    return {**row, "cells": len(able), "not_available": absent}
+    reasons = Counter((entry.reason, entry.advice) for entry in unavailable_cells)
+    reason_rows = [{"cells": count, "reason": reason, "advice": advice} for (reason, advice), count in reasons.items()]
+    return {**row, "cells": len(available_cells), "not_available": reason_rows}
 
 
 def create(name: str, title: str = "", folder: Path | None = None, script: Path | None = None) -> NewScenario:
     """Write the skeleton of the scenario `name` into the project's scenarios/ or another folder.
 
-    With a plain script or notebook, the new scenario contains its code, and has its name by default. Raises UsageError
-    for an invalid or existing name, FileError for a script that isn't valid Python, and CannotRunHereError if the file
-    can't be written.
+    With a plain script or notebook, the new scenario contains the code of that file. By default, it also has the name
+    of the file. Raises UsageError for an invalid or existing name, FileError for a script that isn't valid Python, and
+    CannotRunHereError if the file can't be written.
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
     if Path(name).is_dir() or Path(name).name != name:
-        folder_meant, meant = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
+        folder_hint, name_hint = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
         raise UsageError(
             f"{name!r} is a folder or a path, not the name of a scenario.",
-            f"To write it there: harness scenarios new {meant} --directory {folder_meant}",
+            f"To write it there: harness scenarios new {name_hint} --directory {folder_hint}",
         )
     if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-        near = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
-        is_one = near.isidentifier() and not keyword.iskeyword(near)
-        advice = f"Call it {near}." if is_one else "Use a valid name of a Python module, such as keras_step."
+        suggestion = re.sub(r"\W+", "_", name.removesuffix(".py")).strip("_").lower()
+        is_valid = suggestion.isidentifier() and not keyword.iskeyword(suggestion)
+        advice = f"Call it {suggestion}." if is_valid else "Use a valid name of a Python module, such as keras_step."
         raise UsageError(f"{name!r} is not a valid name for a scenario.", advice)
-    if name in _TAKEN:
+    if name in _TAKEN_NAMES:
         raise UsageError(f"A scenario named {name!r} would hide the module with this name.", "Choose another name.")
     project = Project.find()
     path = (folder or project.new_scenarios) / f"{name}.py"
@@ -233,7 +233,7 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
             f"Choose another name. Example: harness scenarios new my_{name}",
         )
     title = title or (script.name if script else name.replace("_", " ").capitalize())
-    text = _make_from_script(name, title, script, project) if script else _render_skeleton(name, title)
+    text = _make_skeleton_from_script(name, title, script, project) if script else _render_skeleton(name, title)
     try:
         if not folder:
             path.parent.mkdir(exist_ok=True)
@@ -245,12 +245,12 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
         raise CannotRunHereError(
             f"{path} cannot be written: {error.strerror}.", "Choose another folder with --directory."
         ) from None
-    written, ours = path.parent.resolve(), [folder.resolve() for folder in project.scenario_folders]
-    is_found = written in (*ours, project.new_scenarios.resolve())
-    return NewScenario(path, is_found, "" if written in ours else shlex.quote(str(project.scenarios)))
+    target_folder, own_folders = path.parent.resolve(), [folder.resolve() for folder in project.scenario_folders]
+    is_found = target_folder in (*own_folders, project.new_scenarios.resolve())
+    return NewScenario(path, is_found, "" if target_folder in own_folders else shlex.quote(str(project.scenarios)))
 
 
-def _make_from_script(name: str, title: str, path: Path, project: Project) -> str:
+def _make_skeleton_from_script(name: str, title: str, path: Path, project: Project) -> str:
     file, text, _ = scripts.read(path)
     scripts.check(scripts.Script(path=path, name=file, text=text), project)
     return skeleton.make_skeleton(name, text, title)

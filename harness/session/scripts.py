@@ -45,18 +45,18 @@ def make_request(
     - `grep`: regular expressions for printed numbers; `compare`: pairs of these numbers
     - `functions`: the functions whose calls are steps
 
-    Raises UsageError without environments or if a file can't be read, and FileError for errors in a file.
+    Raises UsageError if no environment is given or a file can't be read, and FileError for errors in a file.
     """
     if not asked.environments:
         raise UsageError(
             "No environment is specified.",
             f"Example: harness run {path} -e tf2.12 -e tf2.13. To list the environments: harness images list",
         )
-    beside = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]
+    script_options = [*arguments, *grep, *compare, *functions, *files, *([stdin] if stdin else [])]
     if scripts.has_header(path):
-        if beside:
+        if script_options:
             raise UsageError(
-                f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {beside[0]!r}.",
+                f"{path} is a scenario (its header has [tool.harness]), so it doesn't accept {script_options[0]!r}.",
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
@@ -68,14 +68,15 @@ def make_request(
         )
     asked = replace(asked, environments=_expand_requirements(asked.environments, Project.find()))
     name, text, sentences = scripts.read(path)
-    listed = {file.expanduser().absolute() for file in files}
-    found_files = [file for file in script_files.find_beside(path, text) if file not in listed]
+    listed_files = {file.expanduser().absolute() for file in files}
+    found_files = [file for file in script_files.find_beside(path, text) if file not in listed_files]
     if found_files:
-        shown = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
-        more = f" and {len(shown) - SHOWN_FILES} more" if len(shown) > SHOWN_FILES else ""
+        file_names = [file.relative_to(path.absolute().parent).as_posix() for file in found_files]
+        more_files = f" and {len(file_names) - SHOWN_FILES} more" if len(file_names) > SHOWN_FILES else ""
         sentences = [
             *sentences,
-            f"Launches also get these files in its folder: {', '.join(shown[:SHOWN_FILES])}{more}.",
+            f"Launches also get these files from the script's folder: {', '.join(file_names[:SHOWN_FILES])}"
+            f"{more_files}.",
         ]
     script = scripts.Script(
         path=path,
@@ -92,11 +93,11 @@ def make_request(
     script, runner_sentences = scripts.add_runner(script, project)
     if script.has_runner and not script.arguments:
         _check_pytest(path, asked.environments)
-    written = scripts.write(script, project, [file.stem for file in find_scenario_files(project)])
+    scenario_path = scripts.write(script, project, [file.stem for file in find_scenario_files(project)])
     is_open = asked.rounds is None and asked.budget is None and asked.precision is None
     script_request = replace(
         asked,
-        scenarios=[str(written)],
+        scenarios=[str(scenario_path)],
         # each launch runs the script once, so there are no pilots and no interleaving
         warmup=0.0,
         measure=1.0,
@@ -119,16 +120,16 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
-        unpinned = [file.unpinned for file in files if file.unpinned] or [
+        reasons = [file.unpinned for file in files if file.unpinned] or [
             "The package file doesn't contain TensorFlow."
         ]
-        raise UsageError(unpinned[0], "Pass a release too, such as -e tf2.15")
+        raise UsageError(reasons[0], "Pass a release too, such as -e tf2.15")
     catalog = load_environments(project)
-    more = [file for file in files if not file.tensorflow]
-    bases = [text for base in bases for text in _match_names(base, catalog)] if more else bases
-    expanded = [(base, "+", [*more]) for base in bases]
-    expanded += [(file.tensorflow, ",", [file, *more]) for file in files if file.tensorflow]
-    return [_add_packages(base, joint, packages, project) for base, joint, packages in expanded]
+    additions = [file for file in files if not file.tensorflow]
+    bases = [text for base in bases for text in _match_names(base, catalog)] if additions else bases
+    combinations = [(base, "+", [*additions]) for base in bases]
+    combinations += [(file.tensorflow, ",", [file, *additions]) for file in files if file.tensorflow]
+    return [_add_packages(base, separator, packages, project) for base, separator, packages in combinations]
 
 
 def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
@@ -136,18 +137,18 @@ def _match_names(text: str, catalog: Mapping[str, Environment]) -> list[str]:
     return fnmatch.filter(catalog, text) or [text]
 
 
-def _add_packages(base: str, joint: str, files: Sequence[PackageFile], project: Project) -> str:
-    """Return an environment with the packages in files that apply to its Python, and that it doesn't have already."""
+def _add_packages(base: str, separator: str, files: Sequence[PackageFile], project: Project) -> str:
+    """Return an environment with the packages in files that apply to its Python and that it doesn't already have."""
     catalog, python = load_environments(project), ""
     if any(file.depends_on_python for file in files):
         environments, (name,) = add_requested(catalog, [base])
         if name not in environments:
-            return base  # an unknown name has its own error later
+            return base  # an unknown name is reported later
         python = environments[name].python
     packages = [text for file in files for text in file.list_requirements(python)]
     if base in catalog:
         packages = find_unmet(packages, load_lock(project, catalog[base], Device.CPU).lock.pins)
-    return joint.join([base, *packages])
+    return separator.join([base, *packages])
 
 
 def make_measured_scenario(
@@ -160,9 +161,9 @@ def make_measured_scenario(
     """
     if scripts.has_header(path):
         return path, STEP, ()
-    asked = Request(environments=["any"])
-    written, sentences = make_request(path, asked, arguments=arguments, files=files)
-    (scenario,) = written.scenarios
+    request = Request(environments=["any"])
+    script_request, sentences = make_request(path, request, arguments=arguments, files=files)
+    (scenario,) = script_request.scenarios
     has_steps = WHOLE in load_scenario(Path(scenario)).quantities
     return Path(scenario), STEP if has_steps else OWN, sentences
 

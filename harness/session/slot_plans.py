@@ -26,9 +26,9 @@ def choose_slot_gpus(planned: Planned) -> Sequence[Gpu]:
     cards = planned.cards if planned.request.gpus else planned.gpu_host.cards
     models = {card.name: card for card in cards}
     if len(models) > 1:
-        named = "; ".join(f"{card.index}: {card.name}" for card in models.values())
+        names = "; ".join(f"{card.index}: {card.name}" for card in models.values())
         raise UsageError(
-            f"Slots have one GPU each, and the GPUs are different models ({named}): results would depend on the slot.",
+            f"Slots have one GPU each, and the GPUs are different models ({names}): results would depend on the slot.",
             "Pass GPUs of one model with --gpus.",
         )
     return cards
@@ -37,10 +37,10 @@ def choose_slot_gpus(planned: Planned) -> Sequence[Gpu]:
 def limit_to_slot(planned: Planned, slot: Slot, slots: int) -> Planned:
     """Return the plan with the CPUs, the GPU and the memory of one slot."""
     request, limits = planned.request, planned.plan.limits
-    wish = request.cpus or ("all" if slot.gpu else "1")
+    cores = request.cpus or ("all" if slot.gpu else "1")
     limits = replace(
         limits,
-        cpus=cpus.choose(wish, set(slot.cpus)) or slot.cpus,
+        cpus=cpus.choose(cores, set(slot.cpus)) or slot.cpus,
         memory_bytes=request.memory or os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * 4 // 5 // slots,
         gpus=(slot.gpu,) if slot.gpu else (),
     )

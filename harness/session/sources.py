@@ -32,7 +32,7 @@ from harness.session.request import Request
 _RECIPE = ("wheel.Dockerfile", "install.sh", "build.sh", "uv.txt")
 
 #: The id of a source in the name of an environment that was created earlier.
-_KEPT = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
+_SAVED_ID = re.compile(r"(?P<commit>[0-9a-f]{12})(?P<dirty>-dirty-[0-9a-f]{8})?|whl-[0-9a-f]{12}")
 
 
 def resolve_requested(
@@ -76,20 +76,20 @@ class _EnvironmentMaker:
 
     def make(self, spec: SourceSpec) -> Environment:
         """Return the environment of a source, with its wheel in the cache."""
-        base = self._find_base(spec)
-        if (before := _find_saved(spec, base)) is not None:
-            return before
+        base = self._find_base_environment(spec)
+        if (saved_environment := _find_saved_environment(spec, base)) is not None:
+            return saved_environment
         if (path := sources.find_wheel(spec)) is not None:
             wheel = sources.keep_wheel(path, spec.package, base.python)
             digest = wheel.name.partition("/")[0]
             short = f"{re.sub(r'[^a-z0-9.]+', '-', wheel.version)}-{digest[:8]}"
-            words = f"the file {path.name} ({digest[:12]})"
-            return sources.make_environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), words)
+            description = f"the file {path.name} ({digest[:12]})"
+            return sources.make_environment(base, spec.package, wheel, (short, f"whl-{digest[:12]}"), description)
         with open_place(spec, self.repository) as source:
             wheel = self._get_wheel(spec, base, source)
             return sources.make_environment(base, spec.package, wheel, (source.short, source.long), source.description)
 
-    def _find_base(self, spec: SourceSpec) -> Environment:
+    def _find_base_environment(self, spec: SourceSpec) -> Environment:
         if spec.base:
             environments, (name,) = adhoc.add_requested(self.known, [spec.base])
             if name not in environments:
@@ -111,11 +111,11 @@ class _EnvironmentMaker:
         recipe = [hashlib.sha256((self.project.root / "images" / name).read_bytes()).hexdigest() for name in _RECIPE]
         parts = [git.get_tree_id(source.snapshot), spec.package, base.python, self._make_version(spec, base, source)]
         parts += [instant.isoformat(), backend.name, *recipe]
-        entry = get_cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
+        path = get_cache_dir() / "wheels" / "builds" / f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()}.json"
         with suppress(OSError, ValueError, TypeError):
-            kept = Wheel(**parse_json(read_text(entry)))
-            if kept.path.is_file():
-                return kept
+            cached_wheel = Wheel(**parse_json(read_text(path)))
+            if cached_wheel.path.is_file():
+                return cached_wheel
         if os.environ.get(WHEELS_VARIABLE):
             raise UsageError(
                 f"With {WHEELS_VARIABLE}, no wheel is built from a source: the build needs packages from the index.",
@@ -124,9 +124,9 @@ class _EnvironmentMaker:
         with self.lock():
             if self.say:
                 self.say(f"Building {spec.package} from {source.description}, {backend.builds_in}.")
-            wheel = self._build(spec, base, source, instant, backend)
+            wheel = self._build_wheel(spec, base, source, instant, backend)
         with suppress(OSError):
-            write_atomically(entry, json.dumps({"name": wheel.name, "version": wheel.version}))
+            write_atomically(path, json.dumps({"name": wheel.name, "version": wheel.version}))
         return wheel
 
     def _choose_builder(self, spec: SourceSpec) -> RegisteredBackend:
@@ -145,14 +145,14 @@ class _EnvironmentMaker:
 
     def _make_version(self, spec: SourceSpec, base: Environment, source: Source) -> str:
         """Return the version for a package that takes it from git: the version in the base's lock, plus the commit."""
-        pinned = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
-        return f"{pinned.partition('+')[0]}+g{source.snapshot.commit[:7]}"
+        pinned_version = load_lock(self.project, base, base.devices[0]).lock.pins.get(spec.package, "0")
+        return f"{pinned_version.partition('+')[0]}+g{source.snapshot.commit[:7]}"
 
-    def _build(
+    def _build_wheel(
         self, spec: SourceSpec, base: Environment, source: Source, instant: datetime, backend: RegisteredBackend
     ) -> Wheel:
-        with TemporaryDirectory() as place:
-            files, lock, wheels = (Path(place, name) for name in ("source/files", "lock", "wheel"))
+        with TemporaryDirectory() as temporary_folder:
+            files, lock, wheels = (Path(temporary_folder, name) for name in ("source/files", "lock", "wheel"))
             for folder in (files, lock, wheels):
                 folder.mkdir(parents=True)
             source.snapshot.export(files)
@@ -169,27 +169,28 @@ class _EnvironmentMaker:
                 ),
                 wheels,
             )
-            built = [path for path in wheels.glob("*.whl") if path.is_file() and not path.is_symlink()]
-            if len(built) != 1:
+            wheel_paths = [path for path in wheels.glob("*.whl") if path.is_file() and not path.is_symlink()]
+            if len(wheel_paths) != 1:
                 raise CannotRunHereError(
-                    f"The build of {spec.package} created {counted(len(built), 'wheel')} instead of one."
+                    f"The build of {spec.package} created {counted(len(wheel_paths), 'wheel')} instead of one."
                 )
-            return sources.keep_wheel(built[0], spec.package, base.python)
+            return sources.keep_wheel(wheel_paths[0], spec.package, base.python)
 
 
-def _find_saved(spec: SourceSpec, base: Environment) -> Environment | None:
+def _find_saved_environment(spec: SourceSpec, base: Environment) -> Environment | None:
     """Return the environment that was created from this source earlier, if the spec has its id; otherwise None."""
-    match = _KEPT.fullmatch(spec.place)
+    match = _SAVED_ID.fullmatch(spec.place)
     if match is None:
         return None
     text = f"{base.asked or base.name}+{spec.package}@{spec.place}"
     names = [path.stem for path in adhoc.get_folder().glob(f"{base.name}-{spec.package}-*.json")]
-    saved = [
+    saved_environments = [
         environment
         for environment in map(adhoc.load_saved, names)
         if environment is not None and environment.asked == text
     ]
-    return next((environment for environment in saved if get_wheel_path(environment.wheel).is_file()), None)
+    usable = (environment for environment in saved_environments if get_wheel_path(environment.wheel).is_file())
+    return next(usable, None)
 
 
 def make_comparison_request(asked: Request, package: str, base: str, head: str = "") -> Request:

@@ -19,9 +19,10 @@ from harness.session.request import Request
 def make_request(asked: Request, base: str, head: str = "") -> tuple[Request, Sequence[str]]:
     """Return the request that measures the scenarios at the git commit `base` against `head`, or the working tree.
 
-    Scenarios that are unchanged, or that exist on only one side, are left out. The second value are sentences about
-    them. Raises UsageError without a scenario, without a repository or for an unknown commit, FileError for an invalid
-    version of a file, CannotRunHereError without git, and NothingSelectedError if nothing is left.
+    Scenarios that are unchanged, or that exist on only one side, are left out. The second value contains sentences
+    about these scenarios. Raises UsageError without a scenario, without a repository or for an unknown commit,
+    FileError for an invalid version of a file, CannotRunHereError without git, and NothingSelectedError if nothing is
+    left.
     """
     if not asked.scenarios:
         raise UsageError(
@@ -74,10 +75,10 @@ def _find_files(typed: Sequence[str]) -> list[Path]:
     by_name = {path.stem: path for path in files}
     paths: list[Path] = []
     for text in typed:
-        named = [path for name, path in by_name.items() if fnmatchcase(name, text)]
-        if not text.endswith(".py") and not named:
+        matches = [path for name, path in by_name.items() if fnmatchcase(name, text)]
+        if not text.endswith(".py") and not matches:
             raise UsageError(f"Unknown scenario: {text!r}.", f"The scenarios are {joined(list(by_name))}.")
-        paths += [Path(text)] if text.endswith(".py") else named
+        paths += [Path(text)] if text.endswith(".py") else matches
     return list(dict.fromkeys(paths))
 
 
@@ -96,19 +97,19 @@ class _Repository:
 
     def read_scenario(self, path: Path, ref: str) -> Mapping[str, bytes]:
         """Return the files of a scenario by name, at `ref` or in the working tree; empty if it doesn't exist there."""
-        first = self._read_file(path, ref)
-        if first is None:
+        main_file = self._read_file(path, ref)
+        if main_file is None:
             return {}
-        text = first.decode("utf-8-sig", "replace").replace("\r\n", "\n")
-        place = path if not ref else Path(f"{ref}:{path}")
-        tables = toml.read_header(text, place).values.get("tool")
-        own = tables.get("harness") if isinstance(tables, dict) else None
-        named = own.get("files", []) if isinstance(own, dict) else []
-        files = {f"{path.stem}.py": first}
-        for name in named if isinstance(named, list) else []:
+        text = main_file.decode("utf-8-sig", "replace").replace("\r\n", "\n")
+        location = path if not ref else Path(f"{ref}:{path}")
+        tables = toml.read_header(text, location).values.get("tool")
+        header = tables.get("harness") if isinstance(tables, dict) else None
+        file_names = header.get("files", []) if isinstance(header, dict) else []
+        files = {f"{path.stem}.py": main_file}
+        for name in file_names if isinstance(file_names, list) else []:
             data = self._read_file(path.parent / str(name), ref)
             if data is None:
-                raise UsageError(f"{place} names the file {name}, which is missing.")
+                raise UsageError(f"{location} names the file {name}, which is missing.")
             files[str(name)] = data
         return files
 
@@ -121,9 +122,9 @@ class _Repository:
             except OSError as error:
                 raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
         commit = git.resolve_commit(self.root, ref)
-        where = path.resolve()
-        if not where.is_relative_to(self.root):
+        resolved_path = path.resolve()
+        if not resolved_path.is_relative_to(self.root):
             raise UsageError(f"{path} is not in the repository {self.root}.")
-        name = f"{commit}:{where.relative_to(self.root).as_posix()}"
+        name = f"{commit}:{resolved_path.relative_to(self.root).as_posix()}"
         process = git.run_git(self.root, "cat-file", "blob", name)
         return None if process.returncode else process.stdout

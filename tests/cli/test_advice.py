@@ -53,14 +53,17 @@ def test_help_is_found_however_it_is_asked_for(typed: list[str], usual: list[str
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        (["matrix", "--rounds", "0"], "Invalid --rounds '0': expected a whole number from 1 up.\nExample: --rounds 5"),
-        (["matrix", "--rounds", "x"], "Invalid --rounds 'x': expected a whole number from 1 up."),
+        (
+            ["matrix", "--rounds", "0"],
+            "Invalid --rounds '0': expected a whole number of at least 1.\nExample: --rounds 5",
+        ),
+        (["matrix", "--rounds", "x"], "Invalid --rounds 'x': expected a whole number of at least 1."),
         (["matrix", "--memory", "8"], "Invalid --memory '8': the unit is missing.\nExample: 8m or 8g."),
         (["matrix", "--memory", "300x"], "Invalid --memory '300x': expected a size such as 512m or 8g."),
-        (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number from 0 up."),
-        (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number from 1 up."),
-        (["images", "build", "--jobs", "0"], "Invalid --jobs '0': expected a whole number from 1 up."),
-        (["history", "confirm", "--rounds", "1"], "Invalid --rounds '1': expected a whole number from 2 up."),
+        (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number of at least 0."),
+        (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number of at least 1."),
+        (["images", "build", "--jobs", "0"], "Invalid --jobs '0': expected a whole number of at least 1."),
+        (["history", "confirm", "--rounds", "1"], "Invalid --rounds '1': expected a whole number of at least 2."),
     ],
 )
 def test_a_number_that_is_none_or_too_small_is_told_with_an_example(typed: list[str], told: str) -> None:

@@ -58,7 +58,7 @@ def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Pa
     assert done.returncode == 0, done.stderr
     first, *others = done.stdout.splitlines()
     assert first.startswith("tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA H100 80GB HBM3")
-    assert "The driver compiles tf2.5 at the first start. It takes 30 minutes or longer." in others
+    assert "The driver compiles tf2.5 at the first start. This takes 30 minutes or longer." in others
     needed = "The driver compiles the kernels of tf2.15 when they are first needed. This takes minutes in total."
     assert needed in others
     (time,) = [line for line in others if line.startswith("The run takes at least about ")]

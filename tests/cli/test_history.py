@@ -58,7 +58,7 @@ def test_nights_are_added_listed_and_shown(history: Command) -> None:
     again = history("add", "--all")
     assert again.exit_code == 0
     assert "0 runs added to" in again.stdout
-    assert "3 were already there" in again.stdout
+    assert "3 were already in it" in again.stdout
     listed = history("list").stdout.splitlines()
     assert [line.split()[0][8:10] for line in listed] == ["11", "12", "13"]
     assert all("lab" in line and "4 points" in line for line in listed)
@@ -271,7 +271,7 @@ def test_a_history_that_is_a_folder_is_refused_with_what_to_do(
 def test_one_run_was_there_and_two_were(history: Command) -> None:
     night(11)
     history("add", "--all")
-    assert history("add", "--all").stdout.endswith(", 1 was already there.\n")
+    assert history("add", "--all").stdout.endswith(", 1 was already in it.\n")
 
 
 @pytest.fixture

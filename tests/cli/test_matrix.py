@@ -345,8 +345,8 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     asked = ("matrix", "-s", "ways", "-a", "way=fine", "--rounds", "1", "--backend", "local", "--dry-run")
     cache = {"HARNESS_CACHE_DIR": str(harness.root / "cache")}
     assert (
-        "Before that, 2 local environments are prepared: old, new. Downloads of up to 0.6 GB take about 50 s at "
-        "100 Mbit/s." in harness(*asked, **cache).stdout
+        "Before the first launch, 2 local environments are prepared: old, new. Downloads of up to 0.6 GB take about "
+        "50 s at 100 Mbit/s." in harness(*asked, **cache).stdout
     )
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1")
     done = harness(*asked)
@@ -363,7 +363,7 @@ def test_the_plan_is_shown_and_nothing_is_done(harness: Harness) -> None:
     assert done.returncode == 0
     assert "14 cells in 7 groups" in done.stdout
     assert "1 control (" in done.stdout
-    assert "a pilot and 5 rounds: 89 launches; 2 cells not available." in done.stdout
+    assert "The run has a pilot and 5 rounds: 89 launches. 2 cells are not available." in done.stdout
     assert "The run takes about 7 min: assuming 3 s for the start of each launch, because results" in done.stdout
     assert "not available: ways old signals fast: no release does this" in done.stdout
     assert not (harness.root / "results").exists()

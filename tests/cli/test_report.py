@@ -90,7 +90,7 @@ def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
     assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
     done = harness("report", str(folder), "--full", "--format", "md")
     assert done.returncode == 2
-    assert "Omit one of them." in done.stderr
+    assert "Omit --full or --format." in done.stderr
 
 
 def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(

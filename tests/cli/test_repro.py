@@ -75,10 +75,14 @@ def test_claims_are_measured_in_slots_and_go_on_in_slots(claiming: Harness) -> N
 def test_a_plan_of_claims_says_when_all_have_the_rounds_of_a_verdict(claiming: Harness) -> None:
     asked = ("repro", "T#1001", "--backend", "local", "--no-nightly", "--dry-run")
     # four cells, each of 3 s until it warms up for 0.2 s and measures for 0.5 s, in three rounds
-    assert "a verdict needs after about 45 s. The run takes at most about 5 min:" in claiming(*asked).stdout
+    assert (
+        "After about 45 s, all claims have the rounds that a verdict needs. The run takes at most about 5 min:"
+        in claiming(*asked).stdout
+    )
     short = claiming(*asked, "--budget", "20s").stdout
     assert (
-        "The budget ends before all claims have the rounds that a verdict needs: 45 s. The run takes at most" in short
+        "The budget ends before all claims have the rounds that a verdict needs (after 45 s). The run takes at most"
+        in short
     )
     told = json.loads(claiming(*asked, "--json").stdout)
     assert round(told["outlook"]["verdicts"], 1) == 44.4

@@ -165,7 +165,7 @@ def test_new_writes_what_passes_the_check_and_can_be_selected(harness: Harness) 
     assert "scenarios/matrix_product.py is written" in done.stdout
     assert harness("scenarios", "check").stdout == "2 scenarios, no problem.\n"
     assert 'matrix_product: A "product" of \\ matrices' in harness("scenarios", "list").stdout
-    assert "8 cells not available" in harness("matrix", "-s", "matrix_product", "--dry-run").stdout
+    assert "8 cells are not available" in harness("matrix", "-s", "matrix_product", "--dry-run").stdout
 
 
 def test_new_writes_what_runs_by_hand(harness: Harness) -> None:
@@ -350,7 +350,7 @@ def test_a_skeleton_is_written_from_a_plain_script_and_is_named_after_it(harness
     (harness.root / "my-script.py").write_text("import math\n# harness: step\nx = math.sqrt(2.0)\n")
     made = harness("scenarios", "new", "--from", "my-script.py")
     assert made.returncode == 0, made.stderr
-    assert "scenarios/my_script.py is written." in made.stdout
+    assert "Created scenarios/my_script.py." in made.stdout
     assert harness("scenarios", "check", "my_script").returncode == 0
     wrong = harness("scenarios", "new", "other", "--from", "absent.py")
     assert (wrong.returncode, "absent.py cannot be read" in wrong.stderr) == (2, True)

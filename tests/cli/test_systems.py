@@ -31,8 +31,8 @@ def test_on_windows_the_way_to_every_command_is_said() -> None:
     assert done.returncode == 4
     assert done.stdout == ""
     assert done.stderr == (
-        "harness: The harness needs Linux, and this computer runs Windows.\n"
-        "Use WSL 2: every command works in its Linux, and Docker Desktop can run the containers.\n"
+        "harness: harness needs Linux, but this computer runs Windows.\n"
+        "Use WSL 2: every command works there, and Docker Desktop can run the containers.\n"
     )
 
 

@@ -213,8 +213,8 @@ def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_
     )
     assert re.search(r"\| step tf2\.1 cpu call=fit \| tf1\.14 \| 1\.0[789]× \(1\.\d\d to 1\.\d\d\) \|", told.body)
     assert (
-        "Confirmed on 2026-01-25: both sides were measured again side by side in the run run-c, 1.08× (1.06"
-        in told.body
+        "Confirmed on 2026-01-25: both sides were measured again side by side in the run run-c. "
+        "There, time after / before is 1.08× (1.06" in told.body
     )
     assert "harness history show --points -s step -e tf2.1" in told.body
 

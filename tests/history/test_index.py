@@ -10,7 +10,7 @@ import pytest
 
 from harness.history import database
 from harness.history.database import Row
-from harness.history.index import _NEW, VERSION, History
+from harness.history.index import _ADDED_COLUMNS, VERSION, History
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, Note, Summary
 
@@ -151,7 +151,7 @@ def test_an_index_of_another_version_is_made_again(where: str, monkeypatch: pyte
 def test_an_index_of_the_first_version_gets_the_new_columns(where: str, night: Summary) -> None:
     with History.open(where, writing=True) as history:
         history.add(night)
-        for name in _NEW:
+        for name in _ADDED_COLUMNS:
             history._database.do(f"ALTER TABLE points DROP COLUMN {name}")
         history._database.do("UPDATE version SET number = 1")
     if "history.duckdb" in where:  # a file isn't changed by readers

@@ -346,7 +346,7 @@ def test_the_plan_shows_the_gpu_and_what_cannot_run(harness: Harness) -> None:
     assert "Nothing can be measured: none of the 2 cells is available." in done.stderr
     assert "GPU: unknown (the engine is on another machine)" in done.stdout
     assert "not available: ways old fine fast: the catalog lists no GPU code for old" in done.stdout
-    assert "2 cells not available" in done.stdout
+    assert "2 cells are not available" in done.stdout
 
 
 def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pilot_s_matter(plan: Plan) -> None:
