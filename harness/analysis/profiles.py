@@ -307,10 +307,13 @@ def _compute_covered_shares(profile: Profile, is_matching: Sequence[bool]) -> li
                 for caller in function.callers
             )
             new_shares.append(covered_time / total if total else 0.0)
-        if max(
-            (abs(new_share - old_share) for new_share, old_share in zip(new_shares, covered_shares, strict=True)),
-            default=0.0,
-        ) < 1e-6:
+        if (
+            max(
+                (abs(new_share - old_share) for new_share, old_share in zip(new_shares, covered_shares, strict=True)),
+                default=0.0,
+            )
+            < 1e-6
+        ):
             break
         covered_shares = new_shares
     return covered_shares

@@ -128,9 +128,8 @@ def _make_sweep(table: ScenarioTable, axis: str, rows: Sequence[Row], lookup: Lo
     curves = [
         Curve(column.side, points)
         for column, values in by_column
-        if not column.other and (
-            points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate]
-        )
+        if not column.other
+        and (points := [SweepPoint(size, value.estimate) for size, value in values if value.estimate])
     ]
     comparisons = [
         comparison

@@ -12,7 +12,16 @@ from harness.files import parse_json
 from harness.model.errors import FileError, Problem
 
 #: Line magics that only affect the notebook's page. Later lines don't need them.
-_OMITTED = {"matplotlib", "config", "load_ext", "reload_ext", "autoreload", "tensorboard", "tensorflow_version", "pylab"}
+_OMITTED = {
+    "matplotlib",
+    "config",
+    "load_ext",
+    "reload_ext",
+    "autoreload",
+    "tensorboard",
+    "tensorflow_version",
+    "pylab",
+}
 
 #: Line and cell magics that time code. In a script, the kit's module `magics` does their work.
 _TIMING_MAGICS = {"time", "timeit"}

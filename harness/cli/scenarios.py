@@ -90,9 +90,7 @@ def check(
 def new(
     name: Annotated[
         str,
-        typer.Argument(
-            help="The scenario's name, a valid Python module name. Default with --from: the name of FILE."
-        ),
+        typer.Argument(help="The scenario's name, a valid Python module name. Default with --from: the name of FILE."),
     ] = "",
     title: Annotated[str, typer.Option(metavar="TEXT", help="The scenario's title in reports.")] = "",
     directory: Annotated[

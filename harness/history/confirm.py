@@ -104,9 +104,7 @@ def plan_confirmation(
     key = members[0].key
     axes = {axis: sorted({dict(finding.key.axes)[axis] for finding in members}) for axis, _ in key.axes}
     paths = {path.stem: path for path in [*find_scenario_files(Project.find()), *scripts]}
-    old, new = (
-        summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after)
-    )
+    old, new = (summary.software[name_on(key.environment, key.device, summary.software)] for summary in (before, after))
     hashes = [summary.scenarios[key.scenario].hash for summary in (before, after)]
     if old.pins == new.pins and hashes[0] == hashes[1]:
         raise _explain_equal_sides(members[0], old, new)

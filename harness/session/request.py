@@ -303,9 +303,9 @@ class LaunchRequest:
             panel=OptionPanel.MACHINE,
         ),
     ] = False
-    gpu: Annotated[
-        bool, Option("Run on the first GPU. To select other GPUs, pass --gpus.", panel=OptionPanel.GPU)
-    ] = False
+    gpu: Annotated[bool, Option("Run on the first GPU. To select other GPUs, pass --gpus.", panel=OptionPanel.GPU)] = (
+        False
+    )
     gpus: Annotated[
         str,
         Option(

@@ -120,9 +120,7 @@ def _expand_requirements(environments: Sequence[str], project: Project) -> list[
     if not files:
         return bases
     if not bases and not any(file.tensorflow for file in files):
-        reasons = [file.unpinned for file in files if file.unpinned] or [
-            "The package file doesn't contain TensorFlow."
-        ]
+        reasons = [file.unpinned for file in files if file.unpinned] or ["The package file doesn't contain TensorFlow."]
         raise UsageError(reasons[0], "Pass a release too, such as -e tf2.15")
     catalog = load_environments(project)
     additions = [file for file in files if not file.tensorflow]

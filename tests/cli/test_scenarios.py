@@ -336,7 +336,9 @@ def test_a_claim_is_shown_and_its_environments_are_checked(harness: Harness, wri
     write_scenario("sizes", SWEEP.replace("# ///\n\n", CLAIM + "\n"))
     done = harness("scenarios", "check", "sizes")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == ("scenarios/sizes.py:32: Unknown environment: 'od'. Did you mean old? Valid names: old, new.\n")
+    assert done.stderr == (
+        "scenarios/sizes.py:32: Unknown environment: 'od'. Did you mean old? Valid names: old, new.\n"
+    )
     told = harness("scenarios", "show", "sizes").stdout.split("claims of upstream issues\n")[1].splitlines()
     assert told[:2] == [
         "  T#40261: predict takes 100 times as long as a call",

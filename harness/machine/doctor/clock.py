@@ -272,8 +272,7 @@ def check_timer(timer: Timer) -> CheckResult:
             "resolution_seconds": timer.resolution,
             "slow": level in (Level.WARN, Level.BAD),
         },
-        advice="The kernel does not trust the CPU's own counter, or reads it slowly. The reason is in the kernel "
-        "log:",
+        advice="The kernel does not trust the CPU's own counter, or reads it slowly. The reason is in the kernel log:",
         command="sudo dmesg | grep -iE 'tsc|clocksource'",
     )
 

@@ -271,9 +271,7 @@ def _check_ecc(card: Gpu) -> CheckResult | None:
 def _check_link(card: Gpu) -> CheckResult | None:
     link = card.settings
     is_narrow = link.pcie_width and link.pcie_width_most and link.pcie_width < link.pcie_width_most
-    is_slow = (
-        link.pcie_generation and link.pcie_generation_most and link.pcie_generation < link.pcie_generation_most
-    )
+    is_slow = link.pcie_generation and link.pcie_generation_most and link.pcie_generation < link.pcie_generation_most
     if not is_narrow and not is_slow:
         return None
     limits = [

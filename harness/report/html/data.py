@@ -153,8 +153,10 @@ def build(results: Results, sections: Sequence[Section]) -> PageData:
         ]
 
     def make_cell_data(cell: Cell) -> CellData:
-        value, scenario_unit, rates = values.get(cell), units.get(cell.scenario, unit), _list_finite_step_seconds(
-            launches_by_cell[cell]
+        value, scenario_unit, rates = (
+            values.get(cell),
+            units.get(cell.scenario, unit),
+            _list_finite_step_seconds(launches_by_cell[cell]),
         )
         exponent = _choose_exponent(rates)
         estimate = value.estimate if value else None

@@ -229,8 +229,7 @@ def describe_cells(attribution: Attribution) -> str:
         f"The effects are calculated from {counted(attribution.cells, 'cell')}: every combination of "
         f"{', with '.join(filter(None, [axes, held_labels]))}, in {rounds}.",
         f"{subject} left out, so that no combination is missing." if omitted_count else "",
-        f"{counted(len(hidden), 'interaction', 'is')} not shown: "
-        f"{count_verdicts(effect.verdict for effect in hidden)}."
+        f"{counted(len(hidden), 'interaction', 'is')} not shown: {count_verdicts(effect.verdict for effect in hidden)}."
         if hidden
         else "",
         "Not all of these cells could be checked for doing the same work." if attribution.unchecked else "",

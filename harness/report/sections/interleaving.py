@@ -77,9 +77,7 @@ def list_warnings(results: Results) -> Iterator[str]:
         has_wider_intervals = (
             any(_is_relevant(ratio, threshold) for ratio in results.turns.alone) if results.turns else False
         )
-        note = (
-            " The intervals of these ratios are wider to include this effect." if has_wider_intervals else ""
-        )
+        note = " The intervals of these ratios are wider to include this effect." if has_wider_intervals else ""
         yield (
             f"Interleaving affects the results: {'; '.join(effects)}.{note} To measure without interleaving, use "
             "--interleave launches."

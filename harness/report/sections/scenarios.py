@@ -202,9 +202,9 @@ def make_remark(results: Results, compared: Compared, has_few_rounds: bool = Fal
             describe_deciding(compared.deciding, of=of),
             describe_pythons(compared.pythons),
             "work not checked" if compared.work.work == "not checked" else compared.work.reason,
-            describe_too_few(
-                compared.ratio.rounds
-            ) if compared.withheld is Withheld.FEW_ROUNDS and not has_few_rounds else "",
+            describe_too_few(compared.ratio.rounds)
+            if compared.withheld is Withheld.FEW_ROUNDS and not has_few_rounds
+            else "",
             interleaving.make_remark(compared.bias),
             describe_contention(compared, results.margin),
             describe_equal_steps(compared.steps, compared.withheld),

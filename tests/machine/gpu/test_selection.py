@@ -119,9 +119,7 @@ def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> N
         assert resolve_names(names, host, typed=typed) == ("all",)
     assert resolve_names(["0", "1"], two, typed=True) == ("all",)
     for names in (["0"], ["1"], ["GPU-bbbb"]):
-        with pytest.raises(
-            CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none"
-        ) as no:
+        with pytest.raises(CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none") as no:
             resolve_names(names, two, typed=True)
         assert no.value.advice.startswith("Use --gpus all.")
     with pytest.raises(CannotRunHereError, match=r"GPU 7 isn't on this machine"):

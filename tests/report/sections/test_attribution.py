@@ -86,7 +86,8 @@ def test_changes_of_opposite_directions_that_cancel_on_average_still_depend():
     times = dict(zip(cells(), [0.01, 0.02, 0.02, 0.01], strict=True))
     assert sentence(section(times)).endswith(
         "more than 3 %. The effect of tf2.0 vs tf1.14 depends on the mode: tf2.0 takes 2.00× (2.00 to 2.00) as long "
-        "as tf1.14 with graph, and 0.500× (0.500 to 0.500) as long with eager. Both changes together: 1.00× (1.00 to 1.00)."
+        "as tf1.14 with graph, and 0.500× (0.500 to 0.500) as long with eager. Both changes together: "
+        "1.00× (1.00 to 1.00)."
     )
 
 

@@ -25,7 +25,8 @@ def test_what_was_seen_stands_where_it_differs_from_what_is_stated():
 
 def test_they_are_counted():
     assert expectations.count_results(Results(*example()).statements) == (
-        "5 statements from the sources were compared with the observations: 4 as stated, 1 differs. Each cell counts separately."
+        "5 statements from the sources were compared with the observations: 4 as stated, 1 differs. Each cell counts "
+        "separately."
     )
 
 
