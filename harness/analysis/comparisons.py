@@ -279,7 +279,7 @@ def _judge_growth(
 
 
 def _make_growth_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:
-    """Return the pair with the difference in memory growth of each round instead of its log ratio."""
+    """Return the pair with differences in memory growth, one per round, instead of log ratios."""
     growth, other_growth = (growths(lookup.numbers.get(side, ())) for side in (cell, other))
     differences = [growth[number] - other_growth[number] for number in sorted(growth.keys() & other_growth.keys())]
     if not differences:
@@ -394,7 +394,7 @@ def _compute_bias(sequential_ratios: Sequence[Estimate | None]) -> Floats:
 
 
 def _find_conclusive(logs: Logs, log_margins: Floats, bias: Floats, shares: Floats) -> NDArray[np.bool_]:
-    """Return which comparisons are conclusive at their shares of the level, which is divided among all comparisons."""
+    """Return which comparisons are conclusive. Each uses its share of the significance level."""
     return np.asarray(
         (shares > 0.0) & (p_values(logs, log_margins, bias) <= shares * compute_shown_alpha(logs.mean.size))
     )

@@ -75,7 +75,7 @@ def compute_next_share(first: float | Floats, rounds: float | Floats, total: Flo
 
 
 def compute_settling_share(rounds: int) -> float:
-    """Return the share of the level for the check of verdicts after `rounds` rounds with `--precision`, or 0."""
+    """Return the share of the significance level for the look after `rounds` rounds with `--precision`, or 0."""
     if rounds not in LOOKS:
         return 0.0
     return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])

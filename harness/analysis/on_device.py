@@ -44,7 +44,7 @@ class OnDevice:
 
 
 def collect_recordings(launches: Sequence[Launch]) -> dict[Cell, OnDevice]:
-    """Return, by cell, the GPU activity in the first launch with such a recording."""
+    """Return, by cell, the GPU activity in the first launch that recorded it."""
     by_cell: dict[Cell, OnDevice] = {}
     for launch in launches:
         recording = _read_recording(launch.resources)

@@ -37,7 +37,7 @@ class Endings:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A launch with a result. `place` is its position in the order of time, from 1.
+    """A launch with a result. `place` is its chronological position, from 1.
 
     `mean` is the mean of its cell in seconds per step, and `factor` is the launch mean divided by it. `counts`: the
     launch is included in the results. Otherwise, its round was repeated. `disturbed`: the launch had interference.

@@ -359,9 +359,9 @@ def _read_samples(event: Event) -> list[Sample]:
         for entry in _read_objects(event, "samples")
     ]
     if any(sample.seconds <= 0 for sample in samples):
-        raise ValueError("a sample's seconds aren't positive")
+        raise ValueError("the duration of a sample isn't positive")
     for sample in samples:
-        _require_within(sample.seconds, SAMPLE, "a sample's seconds")
+        _require_within(sample.seconds, SAMPLE, "the duration of a sample")
     return samples
 
 

@@ -54,7 +54,7 @@ def read_request(folder: Path, budget: float | None = None) -> BisectRequest:
 
 
 class StepLog:
-    """The stored steps of a search. A step is a JSON object with a key. Several steps can have the same key."""
+    """The stored steps of a search. A step is a JSON object with a key that names its kind."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / "steps.jsonl"

@@ -119,12 +119,12 @@ def fill(
     old_manifest = read(folder) if (folder / FILE).is_file() else Manifest(__version__)
     # images come first: if one is unavailable, the error appears before gigabytes are fetched
     saved_images = {} if images is None else _save_images(images, requirements, folder, old_manifest.images, say)
-    files = {name: hash_file(folder / name) for name in saved_images}
+    hashes = {name: hash_file(folder / name) for name in saved_images}
     wheels = _fetch_wheels(project, requirements, folder / "wheels", say)
-    files |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
+    hashes |= {f"wheels/{name}": digest for name, digest in wheels.items()} | _copy_locks(requirements, folder)
     environments = {requirement.environment.name: [requirement.device.value] for requirement in requirements}
-    write(folder, Manifest(__version__, environments, saved_images, files).extend(old_manifest))
-    return [folder / name for name in files]
+    write(folder, Manifest(__version__, environments, saved_images, hashes).extend(old_manifest))
+    return [folder / name for name in hashes]
 
 
 def use(folder: Path, images: Callable[[], ImageStore], say: Callable[[str], object]) -> Path:

@@ -362,7 +362,9 @@ def build_lock(folder: Path, python: str, instant: datetime) -> str:
         except InvalidRequirement:
             requirement = None
         if requirement is None or requirement.url:
-            raise UsageError(f"The build of the source needs {str(entry)!r}, which is not a package with a version.")
+            raise UsageError(
+                f"The build of the source needs {str(entry)!r}, but a build can only install released packages."
+            )
         requires[str(requirement)] = canonicalize_name(requirement.name)
     if "setuptools" in requires.values() and "wheel" not in requires.values():
         requires["wheel"] = "wheel"  # older setuptools doesn't contain it

@@ -41,7 +41,8 @@ def bisect(
     issue: Annotated[
         str,
         typer.Argument(
-            metavar="[ISSUE]", help="An issue about which a scenario has a claim, such as T#67033, or a plain script."
+            metavar="[ISSUE]",
+            help="An upstream issue such as T#67033 (if a scenario has a claim about it), or a plain script.",
         ),
     ] = "",
     arguments: Annotated[

@@ -275,7 +275,7 @@ def _read_request(path: Path) -> FleetRequest:
     try:
         document = _read(path, ASKED)
         if not is_from_here(document):
-            raise UsageError(f"{path} wasn't started by this user on this machine.", "Start a new run.")
+            raise UsageError(f"The run {path} wasn't started by this user on this machine.", "Start a new run.")
         values = parse_json(document)
         names = [attribute.name for attribute in fields(FleetRequest)]
         return FleetRequest(**{name: values[name] for name in names if name in values})  # an older run has fewer names
@@ -399,7 +399,7 @@ class _Fleet:
         return self.is_stopped
 
     def _measure_shards(self, place: ShardExecutor, queue: deque[int]) -> None:
-        """Measure shards in a place, one after the other."""
+        """Measure shards on one host or slot, one after the other."""
         while not self.is_stopped and id(place) not in self.failed_places:
             try:
                 number = queue.popleft()

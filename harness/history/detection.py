@@ -151,7 +151,7 @@ def _compute_residual_variance(y: Floats, spread: Floats, places: Sequence[int])
 
 
 def _find_places(y: Floats, spread: Floats, fewest: int) -> list[int]:
-    """Return the indexes of the first points of the best levels, without the first level."""
+    """Return where the levels of the best fit start: the indexes of their first points, without the first level."""
     levels = _make_grid(y, spread)
     sums = np.zeros((y.size + 1, levels.size))  # the loss of the first t points to each level
     np.cumsum(np.minimum(((y[:, None] - levels) / spread[:, None]) ** 2, CAP**2), axis=0, out=sums[1:])

@@ -56,7 +56,7 @@ def is_free(name: str) -> bool:
 
 
 def free_values(name: str, typed: Sequence[str]) -> list[str]:
-    """Return the requested values of a free axis without duplicates. Numbers of cores are sorted.
+    """Return the requested values of a free axis without duplicates. CPU counts are sorted.
 
     Raises UsageError for an invalid number of cores.
     """

@@ -75,7 +75,7 @@ CONTROL_BELOW = math.log1p(0.10)
 class Planned:
     """A plan, and the inputs from which it was created.
 
-    - `request`: the request; `suite`: the name of the suite, or an empty text if the request names scenarios or issues
+    - `request`: the options; `suite`: the name of the suite, or an empty text if scenarios or issues are named
     - `plan`: groups of cells, rounds and limits. `plan.unavailable` has the cells that can't be measured, with reasons
     - `environments`: the selected environments; `requirements`: their packages on each device of the run, by name
     - `scenarios`: the selected scenarios by name; `refused`: scenarios with invalid files, which aren't measured
@@ -373,8 +373,7 @@ def _find_forced_environments(
         return []
     if not limits.gpus or not names:
         raise UsageError(
-            "--try-anyway launches requested environments on a GPU, but this run has "
-            f"{'no requested environments' if limits.gpus else 'no GPU'}.",
+            f"--try-anyway needs environments of -e and a GPU, but {'-e is missing' if limits.gpus else 'no GPU is used'}.",
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
     return resolve(names, list(catalog), ENVIRONMENT)
@@ -629,11 +628,11 @@ def _fit_to_claims(planned_group: Group, scenario_claims: Sequence[claims.Scenar
     ]
     if not own_claims:
         return planned_group
-    is_wide = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own_claims)
+    are_large_claims = all(claim.needed(plan.margin) >= CONTROL_BELOW and claim.of != GROWTH for claim in own_claims)
     piloted = plan.sampling.is_open or any(claim.of not in UNPILOTED for claim in own_claims)
     quantities = dict.fromkeys([*planned_group.of, *(claim.of for claim in own_claims if is_of_launches(claim.of))])
     return replace(
-        planned_group, control=None if is_wide else planned_group.control, piloted=piloted, of=list(quantities)
+        planned_group, control=None if are_large_claims else planned_group.control, piloted=piloted, of=list(quantities)
     )
 
 

@@ -100,7 +100,7 @@ class LaunchCompactor:
         self._steps: dict[bytes, array[int]] = {}
 
     def compact(self, launch: Launch) -> Launch:
-        """Return the launch with the same values, stored as columns and shared objects."""
+        """Return a copy of the launch that needs less memory: samples are columns, and equal values are shared."""
         return replace(
             launch,
             cell=self._cells.setdefault(launch.cell, launch.cell),

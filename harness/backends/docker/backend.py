@@ -109,7 +109,7 @@ class DockerBackend(ImageBackend):
         self._requested_gpus, self.access = wanted, self._untried_methods[0]
 
     def try_gpus(self, requirements: Sequence[Requirement]) -> list[str]:
-        """Choose the first method with which a container gets the checked GPUs. Return messages about the methods.
+        """Choose the first method that gives a container the checked GPUs. Return messages about the methods.
 
         The test needs an image: an image of one of these environments or, before these are built, any GPU image of
         harness. Nothing is reported if there is no image, or if the GPUs were tested before.

@@ -168,8 +168,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
         return accesses
     if engine.is_podman:
         raise GpuRefusedError(
-            "Podman can't give GPUs to the containers of harness: its Docker-compatible interface doesn't list CDI "
-            "devices.",
+            "Podman can't give GPUs to harness containers: its Docker-compatible interface doesn't list CDI devices.",
             "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
         )
     if _is_cdi_disabled(engine):

@@ -32,16 +32,18 @@ def describe_interleaving(results: Results) -> str:
             else "launches run one after the other"
         )
     count = " to ".join(dict.fromkeys(f"{end:,}" for end in (interleaving.turns[0], interleaving.turns[-1])))
-    parallel_launches = f"up to {counted(interleaving.alive, 'launch')} running at a time"
+    parallel_launches = f"up to {counted(interleaving.alive, 'launch')} taking turns"
     blocks = (
         f". A round has up to {interleaving.blocks} blocks of such launches, and each block includes the control cell"
         if interleaving.blocks > 1
         else ""
     )
-    sequential = f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
+    sequential_text = (
+        f". {counted(interleaving.others, 'launch')} ran one after the other" if interleaving.others else ""
+    )
     noun = "turn" if interleaving.turns[-1] == 1 else "turns"
     turns = f"{count} {noun} each, with {parallel_launches}"
-    return f"the launches of a round are interleaved on the same core: {turns}{blocks}{sequential}"
+    return f"the launches of a round are interleaved on the same core: {turns}{blocks}{sequential_text}"
 
 
 def describe_checks(results: Results) -> str:

@@ -218,7 +218,7 @@ def _make_clauses(run: Run, answer: Answer, kind: str, findings: Sequence[Findin
     rows, farthest = _describe_rows(answer, findings), _name_farthest(answer, findings)
     phrase, row_names = _format_predicate(run, answer, kind, findings), rows.strip()
     statement, measure = (
-        f"{subject} {phrase} {_name_counterpart(answer)} {base}{_name_quantity(answer)}{rows}",
+        f"{subject} {phrase} {_choose_conjunction(answer)} {base}{_name_quantity(answer)}{rows}",
         names.measure(answer.table),
     )
     match kind:
@@ -267,7 +267,7 @@ def _name_quantity(answer: Answer) -> str:
     return f" at {quantity}" if quantity in PERCENTILES else f" in the phase {quantity}"
 
 
-def _name_counterpart(answer: Answer) -> str:
+def _choose_conjunction(answer: Answer) -> str:
     return "than" if answer.table.quantity == GROWTH else "as"
 
 
