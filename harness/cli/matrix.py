@@ -57,8 +57,8 @@ def matrix(
         str,
         typer.Option(
             metavar="NAME",
-            help="Build this package at --base and at --head, and compare both builds in the environment given with -e. "
-            "--head can be a commit, a folder or pr/NUMBER.",
+            help="Build this package at --base and at --head, and compare both builds in the environment given with "
+            "-e. --head can be a commit, a folder or pr/NUMBER.",
             rich_help_panel=OptionPanel.WHAT,
         ),
     ] = "",

@@ -69,7 +69,7 @@ def unpack(archive: IO[bytes], folder: Path) -> None:
 
 
 def _extract(tar: tarfile.TarFile, folder: Path) -> None:
-    """Extract the members in order. Raises ValueError for the first member beyond a limit. Errors of tarfile are passed on."""
+    """Extract the members in order. Raises ValueError for the first member beyond a limit, or an error of tarfile."""
     files = size = 0
     for member in tar:
         files, size = files + 1, size + member.size

@@ -373,7 +373,7 @@ def _find_forced_environments(
         return []
     if not limits.gpus or not names:
         raise UsageError(
-            f"--try-anyway needs environments of -e and a GPU, but {'-e is missing' if limits.gpus else 'no GPU is used'}.",
+            f"--try-anyway needs -e and a GPU, but {'-e is missing' if limits.gpus else 'this run uses no GPU'}.",
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
     return resolve(names, list(catalog), ENVIRONMENT)

@@ -152,7 +152,8 @@ def read_share(text: str, option: str) -> float:
     if not 0.0 < value < 1.0:
         advice = f"Use {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
         raise UsageError(
-            f"Invalid {option} {text!r}: expected a percentage or fraction such as {_format_share(MARGIN)} or {format_plain(MARGIN)}.",
+            f"Invalid {option} {text!r}: expected a percentage or fraction such as {_format_share(MARGIN)} or "
+            f"{format_plain(MARGIN)}.",
             advice,
         )
     return value

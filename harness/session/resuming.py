@@ -70,8 +70,8 @@ def load_earlier(path: Path, wished: str = AUTO, *, rounds: int | None = None, b
         raise UsageError(f"{path} was merged from other runs.", "Continue one of the merged runs, and merge again.")
     if not folder.is_from_here():
         raise UsageError(
-            f"The run {path} wasn't started by this user on this machine, or its run.json has changed since. So continuing it "
-            "could run another user's commands.",
+            f"The run {path} wasn't started by this user on this machine, or its run.json has changed since. So "
+            "continuing it could run another user's commands.",
             "Start your own run: harness matrix. To write the report of this run again: harness report "
             f"{shlex.quote(str(path))}",
         )

@@ -147,7 +147,7 @@ def test_what_the_catalogue_refuses_is_tried_if_it_is_requested(plan: Plan) -> N
 
 @pytest.mark.parametrize(
     ("options", "words"),
-    [({}, "this run has no requested environments"), ({"gpu": False, "environments": ["tf2.0"]}, "has no GPU")],
+    [({}, "-e is missing"), ({"gpu": False, "environments": ["tf2.0"]}, "uses no GPU")],
 )
 def test_what_is_tried_anyway_was_requested_and_runs_on_a_gpu(
     monkeypatch: pytest.MonkeyPatch, options: dict[str, object], words: str
