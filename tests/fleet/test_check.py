@@ -127,8 +127,8 @@ def test_slots_are_used_only_with_a_margin_that_their_interference_is_below() ->
         with pytest.raises(CannotRunHereError) as refused:
             count_allowed_slots("cpu", wanted, 0.01)
         assert str(refused.value) == (
-            "4 slots are safe on this machine for a margin of 3 %, but this run has a margin of 1 %: launches in 4 slots "
-            "at the same time took 1.005× (0.998 to 1.012) as long as in one slot alone.\n"
+            "4 slots are safe on this machine for a margin of 3 %, but this run has a margin of 1 %: launches in 4 "
+            "slots at the same time took 1.005× (0.998 to 1.012) as long as in one slot alone.\n"
             f"Omit --slots or --margin, or measure again: harness fleet check{more} --margin 1%"
         )
     # one slot has no interference
