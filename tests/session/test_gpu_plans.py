@@ -13,6 +13,7 @@ from harness.model.backend import Supply
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, GpuHost
+from harness.model.run import describe_fallbacks
 from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
 from harness.session import planning
@@ -98,7 +99,12 @@ def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(plan: 
             own = fit(CATALOG[entry.cell.environment], planned.cards, planned.gpu_host)
             needs = {need.reason for need in planned.scenarios[entry.cell.scenario].needs}
             assert not own.is_impossible or entry.reason in {own.reason, *needs}
+        substitutes = [fallback.environment for fallback in planned.plan.stand_ins]
+        assert len(set(substitutes)) == len(substitutes), "a substitute replaces only one environment"
         for fallback in planned.plan.stand_ins:
+            if fallback.is_itself_too:  # the report shows the comparison that is missing
+                told = f"does not compare {fallback.environment} and {fallback.role}."
+                assert told in describe_fallbacks(planned.plan.stand_ins)
             assert fallback.reason == fit(CATALOG[fallback.role], planned.cards, planned.gpu_host).reason
             assert CATALOG[fallback.environment].release[0] == CATALOG[fallback.role].release[0]
 
