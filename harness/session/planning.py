@@ -294,7 +294,7 @@ def plan(
         host=gpu_host,
         anyway=_find_forced(request, typed, by_name, limits),
     )
-    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not claimed):
+    if _omits_lone_cells(request, devices):
         runnable, lone = _drop_lone_cells(runnable, selected, catalog.scenarios)
         unavailable += lone
     reference = _choose_reference(named, environments, runnable)
@@ -359,6 +359,12 @@ def _find_forced(
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
     return resolve(typed, list(catalog), ENVIRONMENT)
+
+
+def _omits_lone_cells(request: LaunchRequest, devices: Sequence[Device]) -> bool:
+    """Return whether cells without another cell to compare with aren't launched."""
+    is_suite = isinstance(request, Request) and not (request.environments or request.claims)
+    return len(devices) > 1 or (Device.GPU in devices and is_suite)
 
 
 def _drop_lone_cells(
@@ -462,16 +468,24 @@ def _select_part(planned: Planned, request: Request) -> Planned:
 
 
 def drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
-    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
+    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons.
+
+    Cells that then have no other cell to compare with are unavailable too, if the plan omits such cells.
+    """
     plan = planned.plan
     names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
     gone = {cell: missing[name] for cell, name in names.items() if name in missing}
     if not gone:
         return planned
     unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in gone.items()]
+    able = [cell for cell in plan.cells if cell not in gone]
+    if _omits_lone_cells(planned.request, plan.devices):
+        selected = [*plan.cells, *(entry.cell for entry in plan.unavailable)]
+        able, lone = _drop_lone_cells(able, selected, planned.scenarios)
+        unavailable += lone
     groups = []
     for planned_group in plan.groups:
-        cells = [cell for cell in planned_group.cells if cell not in gone]
+        cells = [cell for cell in planned_group.cells if cell in able]
         again = find_control(cells, planned.reference) if planned_group.control else None
         groups += [replace(planned_group, cells=cells, control=again)] if cells else []
     left = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))
