@@ -53,7 +53,7 @@ from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, list_compiled, list_names_on, split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
-from harness.plan.gpus import Support, find_first_starts
+from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
@@ -137,9 +137,8 @@ class Planned:
         def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        at_start, some = find_first_starts(self.plan), join_names(Support.PARTLY)
-        lazily = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
-        whole, lazy = joined(at_start), joined([name for name in lazily if name not in at_start])
+        whole, lazy = joined(find_first_starts(self.plan)), joined(find_lazy_starts(self.plan))
+        some = join_names(Support.PARTLY)
         unread, older = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *(
