@@ -171,3 +171,16 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
     assert lazy.gpu_lines[-1] == (
         "The driver compiles the kernels of tf2.14 when they are first needed. This takes minutes in total."
     )
+
+
+def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: Plan) -> None:
+    planned = plan(H100, "550.54.15", suite="headline")
+    modes = {cell.axes["mode"] for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")}
+    assert modes == {"eager"}
+    calls = {
+        entry.cell.axes["call"]: entry.reason
+        for entry in planned.plan.unavailable
+        if (entry.cell.environment, entry.cell.axes.get("mode")) == ("tf2.16", "graph")
+    }
+    assert set(calls) == {"train_on_batch", "fit_epoch"}
+    assert all("can't train if eager execution is disabled" in reason for reason in calls.values())
