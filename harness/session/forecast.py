@@ -128,8 +128,10 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     seconds = _estimate_seconds(plan, times, slots)
     is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
     started = set[str]()
-    if earlier and has_caches and _list_drivers(earlier.host) == _list_drivers(
-        collect_facts(planned.cards, planned.gpu_host)
+    if (
+        earlier
+        and has_caches
+        and _list_drivers(earlier.host) == _list_drivers(collect_facts(planned.cards, planned.gpu_host))
     ):
         started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
     first_starts, lazy_starts = (len({*find(plan)} - started) for find in (find_first_starts, find_lazy_starts))

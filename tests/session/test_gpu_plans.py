@@ -175,7 +175,9 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
 
 def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: Plan) -> None:
     planned = plan(H100, "550.54.15", suite="headline")
-    modes = {cell.axes["mode"] for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")}
+    modes = {
+        cell.axes["mode"] for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")
+    }
     assert modes == {"eager"}
     calls = {
         entry.cell.axes["call"]: entry.reason

@@ -42,7 +42,8 @@ WSL_NODE = Path("/dev/dxg")
 
 _INSTALL = (
     f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. If the engine finds NVIDIA's "
-    "hook on a PATH of its own, pass --gpu-via driver. Otherwise, install the NVIDIA driver and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+    "hook on a PATH of its own, pass --gpu-via driver. Otherwise, install the NVIDIA driver and the package "
+    "nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then describe the GPUs to Docker'
 )
 

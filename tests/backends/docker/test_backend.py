@@ -276,7 +276,7 @@ def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> Any:
-        raise CannotRunHereError("could not select device driver \"nvidia\" with capabilities: [[gpu]]")
+        raise CannotRunHereError('could not select device driver "nvidia" with capabilities: [[gpu]]')
 
     monkeypatch.setattr(code, "create_container", refuse)
     monkeypatch.setattr(backend, "_specification", lambda *_: None)
