@@ -47,14 +47,9 @@
 # reason   = "Before 2.4, the package keras can't fit datasets."
 # advice   = "Use api=tf.keras."
 # [[tool.harness.needs]]
-# when     = { mode = "graph", call = "fit" }
+# when     = { mode = "graph" }
 # requires = ["tensorflow<2.16"]
-# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
-# advice   = "Use mode=eager."
-# [[tool.harness.needs]]
-# when     = { mode = "graph", call = "fit_epoch" }
-# requires = ["tensorflow<2.16"]
-# reason   = "Keras 3 (TensorFlow 2.16 and later) can't fit if eager execution is disabled."
+# reason   = "Keras 3 (TensorFlow 2.16 and later) can't train if eager execution is disabled."
 # advice   = "Use mode=eager."
 #
 # [[tool.harness.compare]]
@@ -86,7 +81,7 @@ call    train_on_batch: one call per step; fit: one `fit` of one batch per step,
         includes the setup; fit_epoch: many batches in one `fit`, per batch
 api     keras: the separate package; tf.keras: the Keras in TensorFlow
 mode    graph, eager: the release's code for that mode, which may be a compiled function; op_by_op: eager and never
-        compiled. Keras 3 has no graph mode: it raises an error, or trains nothing, which the fingerprint shows
+        compiled. Keras 3 has no graph mode: it raises an error, or trains nothing
 inputs  numpy: arrays; dataset: one batch, repeated forever; `train_on_batch` gets the tensors of the next batch
 dtype   float32; float64: the types of NumPy's randn and randint, so float64 batches and int64 targets
 """

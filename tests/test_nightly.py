@@ -450,7 +450,17 @@ def test_every_job_has_the_scripts_of_the_called_workflow_itself():
             assert step.get("uses", "actions/").startswith(("actions/", "./.harness/"))
 
 
-def test_no_pull_request_starts_what_runs_on_ones_own_machine():
+def test_the_first_step_to_an_own_machine_is_the_setting_that_keeps_strangers_code_from_it():
+    """A pull request may change `runs-on` in any workflow, so no file of the repository protects a machine."""
+    text = (ROOT / "docs" / "how-to" / "nightly-runners.md").read_text()
+    first = " ".join(text[text.index("\n1. ") : text.index("\n2. ")].split())
+    assert first.startswith("1. **First, restrict who can run code on the machine.** A pull request can change")
+    setting = "**Settings → Actions → General → Approval for running fork pull request workflows from contributors**"
+    assert f"{setting}, select *all external contributors*" in first
+    assert "new private repository" in first
+
+
+def test_this_repositorys_own_workflows_for_pull_requests_run_on_githubs_machines_without_write_access():
     for path in WORKFLOWS:
         workflow = yaml.safe_load(path.read_text())
         starts = workflow[True]  # `on`, as YAML 1.1 reads it

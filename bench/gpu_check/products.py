@@ -7,7 +7,7 @@
 #
 # [tool.harness.axes]
 # side  = ["8192", "64"]
-# calls = ["1", "10"]
+# calls = ["1", "10", "100"]
 # ///
 """Products whose number of operations is known, so that their times can be checked against the GPU's peak.
 

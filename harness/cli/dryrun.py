@@ -120,6 +120,9 @@ def _describe_duration(planned: "session.Planned", outlook: "session.DurationEst
     if outlook.verdicts > outlook.seconds:
         needed_time = _format_rounded(outlook.verdicts)
         note = f"The budget ends before all {subject} have the rounds that a verdict needs (after {needed_time}). "
+    if outlook.lazy_starts:
+        names = counted(outlook.lazy_starts, "environment")
+        basis += f"; {names} whose kernels the driver compiles when they are first needed, in about 5 min each"
     if outlook.first_starts:
         starts = counted(outlook.first_starts, "first start")
         basis += f"; {starts} of at least 30 min, in which the driver compiles GPU code"

@@ -8,7 +8,8 @@ skipped.
 On GPUs, environments with machine code for the GPUs come before those that the driver compiles, even if the suite
 prefers the latter. A fallback has the same major version of TensorFlow, replaces only one environment, and keeps the
 order of releases. Otherwise, the run would answer a question that differs from the suite's question. If no fallback
-keeps the order, the cells are measured in an environment that the suite also contains as itself.
+keeps the order, or if CUDA in the only one that does is older than the GPU, the cells are measured in an environment
+that the suite also contains as itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +22,7 @@ from harness.model.gpu import CPU_ALONE, Gpu, GpuHost
 from harness.model.run import StandIn
 from harness.model.scenario import ENVIRONMENT, Axes, Cell, Scenario
 from harness.plan.availability import split
-from harness.plan.gpus import fit
+from harness.plan.gpus import Support, fit
 from harness.plan.selection import resolve
 
 #: The first release with Keras's present training loop (`Model.train_step`), according to TensorFlow's release notes.
@@ -81,6 +82,9 @@ def find_fallbacks(
                     ranks.setdefault(name, rank)
         return _Candidates(catalog[role], len(own_cells), ranks, unavailable)
 
+    def is_older(name: str) -> bool:
+        return fit(catalog[name], cards, host).support is Support.OLDER
+
     def explain(role: str) -> tuple[str, str]:
         """Return the GPU that can't run the environment (empty if the interpreter is missing), and the reason."""
         model = next((card.name for card in cards if fit(catalog[role], [card], host).is_impossible), "")
@@ -90,7 +94,7 @@ def find_fallbacks(
     if device is Device.CPU:
         by_role = {role.of.name: min(role.ranks.values())[-1] for role in roles if role.ranks}
     else:
-        by_role = _choose_on_gpus(roles, catalog, [name for name in cell_environments if can_run(name)])
+        by_role = _choose_on_gpus(roles, catalog, [name for name in cell_environments if can_run(name)], is_older)
     return [
         StandIn(
             environment=by_role[role.of.name],
@@ -132,11 +136,15 @@ class _Candidates:
 
 
 def _choose_on_gpus(
-    roles: Sequence[_Candidates], catalog: Mapping[str, Environment], without_fallback: Sequence[str]
+    roles: Sequence[_Candidates],
+    catalog: Mapping[str, Environment],
+    without_fallback: Sequence[str],
+    is_older: Callable[[str], bool],
 ) -> dict[str, str]:
     """Return the fallback for each environment on GPUs: they lose the fewest cells and keep the order of releases.
 
-    `without_fallback` contains the environments of the run that need no fallback.
+    `without_fallback` contains the environments of the run that need no fallback. `is_older` returns whether CUDA in an
+    environment's image is older than the GPUs.
     """
 
     runnable = {catalog[name].release for name in without_fallback}
@@ -152,11 +160,13 @@ def _choose_on_gpus(
         for name, role in by_name.items()
     }
 
-    def cost(chosen: Mapping[str, str]) -> tuple[int, int, list[list[_Rank]]]:
+    def cost(chosen: Mapping[str, str]) -> tuple[int, int, int, list[list[_Rank]]]:
         lost_cells = sum(role.cells for name, role in by_name.items() if name not in chosen)
+        # on GPUs that are newer than its CUDA, cuDNN failed, so an environment of the run is better
+        older_count = sum(map(is_older, chosen.values()))
         shared_count = sum(fallback in without_fallback for fallback in chosen.values())
         ranks = [[role.ranks[chosen[name]]] if name in chosen else [] for name, role in by_name.items()]
-        return lost_cells, shared_count, ranks
+        return lost_cells, older_count, shared_count, ranks
 
     # the number of combinations is exponential, so the best fallbacks of the newer environments are computed once for
     # each release that the fallback of an older environment can have

@@ -160,6 +160,13 @@ def find_first_starts(plan: Plan) -> list[str]:
     return [name for name in dict.fromkeys(eager) if plan.compiled.get(name) == Support.COMPILED]
 
 
+def find_lazy_starts(plan: Plan) -> list[str]:
+    """Return the environments whose GPU code the driver compiles in parts, when they are first needed."""
+    whole = find_first_starts(plan)
+    ways = {Support.LAZY, Support.COMPILED}
+    return [name for name, way in plan.compiled.items() if way in ways and name not in whole]
+
+
 def _explain_no_code(environment: Environment, capability: Capability) -> str:
     """Return why the GPU code can't run with any driver, as a clause, or an empty text if it may run."""
     code, target = code_of(environment), f"compute capability {format_version(capability)}"

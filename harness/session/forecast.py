@@ -4,16 +4,17 @@ import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
 from harness.backends import registry
+from harness.machine.gpu.selection import collect_facts
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
-from harness.model.run import Plan
+from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
-from harness.plan.gpus import find_first_starts
+from harness.plan.gpus import find_first_starts, find_lazy_starts
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
@@ -24,6 +25,8 @@ START, WARMUP, MEASURE = 3.0, 0.5, 1.0
 
 #: The minimum seconds of a first start in which the driver compiles all GPU code, according to TensorFlow's warning.
 FIRST_START = 1800.0
+#: The assumed seconds in which the driver compiles code in parts, when they are first needed.
+LAZY_START = 300.0
 
 #: The assumed size of an environment's packages in bytes, to estimate downloads.
 PACKAGES = {Device.CPU: 300_000_000, Device.GPU: 600_000_000}
@@ -49,8 +52,8 @@ class DurationEstimate:
     - `unprepared`: environments that must be prepared first. None if this machine can't run the plan
     - `makes`: the thing that the backend prepares, such as an image
     - `download_bytes`: the assumed size of the downloads for `unprepared`; `download_rate`: the assumed bits per second
-    - `first_starts`: the number of environments whose GPU code the driver must compile first. `seconds` includes the
-      time for it
+    - `first_starts`: the number of environments whose GPU code the driver must compile first; `lazy_starts`: the number
+      of those whose code it must compile in parts, when they are first needed. `seconds` includes the time for both
     - `unasked`: the reason why this machine can't run the plan, with advice
     """
 
@@ -63,6 +66,7 @@ class DurationEstimate:
     start: float = START
     verdicts: float = 0.0
     first_starts: int = 0
+    lazy_starts: int = 0
     download_bytes: int = 0
     download_rate: int = RATE
 
@@ -105,15 +109,16 @@ class _Times:
 def estimate_duration(planned: Planned) -> DurationEstimate:
     """Estimate the duration of a plan, which depends on the environments that the run's backend has available."""
     unprepared: list[Requirement] | None
-    unasked, unprepared, name, makes = "", None, planned.request.backend, ""
+    unasked, unprepared, name, makes, has_caches = "", None, planned.request.backend, "", False
     try:
         root, gpus = planned.project.root, planned.plan.limits.gpus
         backend, _ = registry.choose(name, root, "", untrusted=planned.untrusted, gpus=gpus)
         name, makes = backend.name, backend.makes
         unprepared = backend.unprepared(planned.needed)
+        has_caches = bool(gpus and backend.caches())
     except (CannotRunHereError, registry.UntrustedError) as error:
         unasked = " ".join(filter(None, [error.message, error.advice]))
-    basis, earlier_times = _find_earlier_times(planned, name)
+    earlier, earlier_times = _find_earlier_times(planned, name)
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
@@ -122,19 +127,31 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     )
     seconds = _estimate_seconds(plan, times, slots)
     is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
-    compiled_environments = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
-    first_starts = len({*find_first_starts(plan)} - compiled_environments)
+    started = set[str]()
+    if (
+        earlier
+        and has_caches
+        and _list_drivers(earlier.host) == _list_drivers(collect_facts(planned.cards, planned.gpu_host))
+    ):
+        started = {cell.environment for cell in earlier_times if cell.device is Device.GPU}
+    first_starts, lazy_starts = (len({*find(plan)} - started) for find in (find_first_starts, find_lazy_starts))
     return DurationEstimate(
-        seconds=seconds + first_starts * FIRST_START,
-        basis=basis,
+        seconds=seconds + first_starts * FIRST_START + lazy_starts * LAZY_START,
+        basis=earlier.id if earlier else "",
         unknown=unknown_count,
         makes=makes,
         unprepared=None if unprepared is None else [requirement.name for requirement in unprepared],
         unasked=unasked,
         verdicts=verdicts if is_relevant else 0.0,
         first_starts=first_starts,
+        lazy_starts=lazy_starts,
         download_bytes=_count_bytes(unprepared or ()),
     )
+
+
+def _list_drivers(host: Mapping[str, Any]) -> list[tuple[object, object]]:
+    """Return the model and the driver of each GPU, because compiled code is for both."""
+    return [(gpu.get("name"), gpu.get("driver")) for gpu in host.get("gpus", ()) if isinstance(gpu, Mapping)]
 
 
 def _count_bytes(requirements: Sequence[Requirement]) -> int:
@@ -171,9 +188,9 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> f
     return min(total_seconds, max(plan.budget_seconds, fewest_seconds))
 
 
-def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell, _Times]]:
-    """Return the id of the newest run that has most of the plan's cells, and the times of these cells."""
-    best_match: tuple[str, dict[Cell, _Times]] = "", {}
+def _find_earlier_times(planned: Planned, backend: str) -> tuple[Run | None, dict[Cell, _Times]]:
+    """Return the newest run that has most of the plan's cells, and its times of these cells."""
+    best_match: tuple[Run | None, dict[Cell, _Times]] = None, {}
     cells = set(planned.cells)
     # the name of a run starts with its start time
     paths = sorted(planned.request.results.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)
@@ -188,7 +205,7 @@ def _find_earlier_times(planned: Planned, backend: str) -> tuple[str, dict[Cell,
         except UsageError:  # ignore corrupt runs
             continue
         if len(times) > len(best_match[1]):
-            best_match = run.id, times
+            best_match = run, times
         if len(times) == len(cells):
             break
     return best_match

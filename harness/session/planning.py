@@ -53,7 +53,7 @@ from harness.model.texts import joined
 from harness.plan import claims, settings, shards
 from harness.plan.availability import TRIED, list_compiled, list_names_on, split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
-from harness.plan.gpus import Support, find_first_starts
+from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
@@ -137,9 +137,8 @@ class Planned:
         def join_names(way: Support) -> str:
             return joined([name for name, its_way in self.plan.compiled.items() if its_way == way])
 
-        slow_starts, partly_compiled = find_first_starts(self.plan), join_names(Support.PARTLY)
-        lazy_names = [name for name, way in self.plan.compiled.items() if way in {Support.LAZY, Support.COMPILED}]
-        names_at_start, lazy = joined(slow_starts), joined([name for name in lazy_names if name not in slow_starts])
+        names_at_start, lazy = joined(find_first_starts(self.plan)), joined(find_lazy_starts(self.plan))
+        partly_compiled = join_names(Support.PARTLY)
         unread_names, older_cuda = join_names(Support.UNREAD), join_names(Support.OLDER)
         return [
             *(
@@ -310,7 +309,7 @@ def plan(
         host=gpu_host,
         anyway=_find_forced_environments(request, requested_names, by_name, limits),
     )
-    if len(devices) > 1 or (chosen_suite and limits.gpus and isinstance(request, Request) and not scenario_claims):
+    if _omits_lone_cells(request, devices):
         runnable_cells, lone_cells = _drop_lone_cells(runnable_cells, selected_cells, catalog.scenarios)
         unavailable += lone_cells
     reference = _choose_reference(baseline, environments, runnable_cells)
@@ -377,6 +376,12 @@ def _find_forced_environments(
             "Add -e with the environments." if limits.gpus else "Add --gpu, or omit --try-anyway.",
         )
     return resolve(names, list(catalog), ENVIRONMENT)
+
+
+def _omits_lone_cells(request: LaunchRequest, devices: Sequence[Device]) -> bool:
+    """Return whether cells without another cell to compare with aren't launched."""
+    is_suite = isinstance(request, Request) and not (request.environments or request.claims)
+    return len(devices) > 1 or (Device.GPU in devices and is_suite)
 
 
 def _drop_lone_cells(
@@ -480,16 +485,24 @@ def _select_part(planned: Planned, request: Request) -> Planned:
 
 
 def drop_environments(planned: Planned, missing: Mapping[str, UnavailableError]) -> Planned:
-    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons."""
+    """Return the plan without environments that couldn't be prepared. Their cells are unavailable, with the reasons.
+
+    Cells that then have no other cell to compare with are unavailable too, if the plan omits such cells.
+    """
     plan = planned.plan
     names = {cell: name_on(cell.environment, cell.device, planned.requirements) for cell in plan.cells}
     errors = {cell: missing[name] for cell, name in names.items() if name in missing}
     if not errors:
         return planned
     unavailable = [Unavailable(cell=cell, reason=error.message, advice=error.advice) for cell, error in errors.items()]
+    remaining_cells = [cell for cell in plan.cells if cell not in errors]
+    if _omits_lone_cells(planned.request, plan.devices):
+        selected_cells = [*plan.cells, *(entry.cell for entry in plan.unavailable)]
+        remaining_cells, lone_cells = _drop_lone_cells(remaining_cells, selected_cells, planned.scenarios)
+        unavailable += lone_cells
     groups = []
     for planned_group in plan.groups:
-        cells = [cell for cell in planned_group.cells if cell not in errors]
+        cells = [cell for cell in planned_group.cells if cell in remaining_cells]
         new_control = find_control(cells, planned.reference) if planned_group.control else None
         groups += [replace(planned_group, cells=cells, control=new_control)] if cells else []
     remaining_plan = replace(planned, plan=replace(plan, groups=groups, unavailable=[*plan.unavailable, *unavailable]))

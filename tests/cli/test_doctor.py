@@ -19,7 +19,7 @@ from harness.machine.gpu.host import read
 from harness.machine.lock import hold_machine
 from harness.model.errors import CannotRunHereError, Exit, UsageError
 from tests.cli.conftest import Harness
-from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Library
+from tests.machine.gpu.library import DIVIDED, H100, K80, NEW, OLD, Answers, Library
 
 CHECKS = [
     "noise",
@@ -157,6 +157,31 @@ def test_environments_of_one_kind_share_a_line(
     assert lines[at + 1].split("  ")[0] == "tf1.14, tf1.15"
     assert "Use tf1.15-ngc." in " ".join(lines[at + 1 : at + 3])
     assert any("compiled at first start" in line for line in lines[at:])
+
+
+@pytest.mark.usefixtures("no_engine")
+@pytest.mark.parametrize(
+    ("gpu", "environments", "sentence"),
+    [
+        (H100, ["tf2.1[56]", "tf1.14"], "NVIDIA H100 80GB HBM3: 2 of 3 environments run here: tf2.16 and tf2.15"),
+        (H100, ["*"], "NVIDIA H100 80GB HBM3: "),
+        (K80, ["tf2.2[01]"], "Tesla K80: no environment runs here."),
+    ],
+)
+def test_the_first_line_is_whether_any_release_runs_on_the_gpu(
+    has_gpus: Callable[[Library], None],
+    monkeypatch: pytest.MonkeyPatch,
+    gpu: Answers,
+    environments: list[str],
+    sentence: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    has_gpus(Library([gpu], **NEW))
+    typed = [word for name in environments for word in ("-e", name)]
+    first, *_ = run("--no-listen", "--gpu", *typed).stdout.splitlines()
+    told = json.loads(run("--no-listen", "--gpu", "--json", *typed).stdout)["gpu_sentence"]
+    assert told.startswith(sentence)
+    assert first == told
 
 
 @pytest.mark.usefixtures("no_engine")

@@ -62,6 +62,7 @@ def test_what_stands_in_is_said_first_and_what_the_driver_compiles(stand_ins: Pa
     needed = "The driver compiles the kernels of tf2.15 when they are first needed. This takes minutes in total."
     assert needed in others
     (time,) = [line for line in others if line.startswith("The run takes at least about ")]
+    assert "; 1 environment whose kernels the driver compiles when they are first needed, in about 5 min each;" in time
     assert re.search(r"; 1 first start of at least 30 min, in which the driver compiles GPU code\.$", time)
 
 

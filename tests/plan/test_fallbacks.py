@@ -22,7 +22,7 @@ from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_enviro
 from harness.plan.gpus import CAPABILITIES, Support, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import add_setting_axes
-from tests.cards import H100, RTX3090, RTX4090, RTX5090, T4, V100
+from tests.cards import A100, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
 
 PROJECT = Project(ROOT)
@@ -81,10 +81,18 @@ def test_the_question_is_asked_of_what_each_card_runs(
     suite: str, card: Gpu, graph: str | None, eager: str | None
 ) -> None:
     found = places(suite, host(card))
-    if suite == "seed" and eager in {"tf2.5", "tf2.16"}:
+    if suite == "seed" and eager == "tf2.16":
         # the suite has tf2.5 itself, and no older release runs there
-        eager = {"tf2.5": "tf2.4", "tf2.16": "tf2.5"}[eager]
+        eager = "tf2.5"
     assert (found.get("tf1.14"), found.get("tf2.0")) == (graph, eager)
+
+
+def test_a_release_of_the_suite_is_used_rather_than_one_whose_cuda_is_older_than_the_gpu() -> None:
+    found = taken("seed", host(RTX3090))
+    assert [(each.environment, each.is_itself_too) for each in found] == [("tf1.15-ngc", False), ("tf2.5", True)]
+    assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
+    # CUDA 11.0 has code for this GPU
+    assert places("seed", host(A100)) == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.4"}
 
 
 @pytest.mark.parametrize("card", [RTX3090, RTX4090, H100])

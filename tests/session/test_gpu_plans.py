@@ -13,6 +13,7 @@ from harness.model.backend import Supply
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu, GpuHost
+from harness.model.run import describe_fallbacks
 from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
 from harness.session import planning
@@ -98,7 +99,12 @@ def test_a_suite_compares_releases_in_their_order_or_says_of_each_why_not(plan: 
             own = fit(CATALOG[entry.cell.environment], planned.cards, planned.gpu_host)
             needs = {need.reason for need in planned.scenarios[entry.cell.scenario].needs}
             assert not own.is_impossible or entry.reason in {own.reason, *needs}
+        substitutes = [fallback.environment for fallback in planned.plan.stand_ins]
+        assert len(set(substitutes)) == len(substitutes), "a substitute replaces only one environment"
         for fallback in planned.plan.stand_ins:
+            if fallback.is_itself_too:  # the report shows the comparison that is missing
+                told = f"does not compare {fallback.environment} and {fallback.role}."
+                assert told in describe_fallbacks(planned.plan.stand_ins)
             assert fallback.reason == fit(CATALOG[fallback.role], planned.cards, planned.gpu_host).reason
             assert CATALOG[fallback.environment].release[0] == CATALOG[fallback.role].release[0]
 
@@ -165,3 +171,18 @@ def test_code_that_is_loaded_lazily_is_compiled_in_parts(plan: Plan) -> None:
     assert lazy.gpu_lines[-1] == (
         "The driver compiles the kernels of tf2.14 when they are first needed. This takes minutes in total."
     )
+
+
+def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: Plan) -> None:
+    planned = plan(H100, "550.54.15", suite="headline")
+    modes = {
+        cell.axes["mode"] for cell in planned.cells if (cell.scenario, cell.environment) == ("keras_step", "tf2.16")
+    }
+    assert modes == {"eager"}
+    calls = {
+        entry.cell.axes["call"]: entry.reason
+        for entry in planned.plan.unavailable
+        if (entry.cell.environment, entry.cell.axes.get("mode")) == ("tf2.16", "graph")
+    }
+    assert set(calls) == {"train_on_batch", "fit_epoch"}
+    assert all("can't train if eager execution is disabled" in reason for reason in calls.values())

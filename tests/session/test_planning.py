@@ -13,12 +13,12 @@ from harness.catalog.project import Project
 from harness.cli.dryrun import show_plan
 from harness.model.backend import GpuWay
 from harness.model.environment import Device
-from harness.model.errors import CannotRunHereError, Exit, FileError, UsageError
+from harness.model.errors import CannotRunHereError, Exit, FileError, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import SHORT, Clock, Interleave, Protocol
 from harness.model.run import Shard
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned
+from harness.session.planning import Planned, drop_environments
 from harness.session.planning import plan as make_plan
 from harness.session.request import EVENLY, ProfileRequest, Request
 from tests import factories
@@ -592,6 +592,21 @@ def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan: Plan) -> None:
     alone = plan(RTX5090, environments=["old"], gpu=True)
     assert [(on_gpu.cell, on_gpu.reason)] == [(entry.cell, entry.reason) for entry in alone.plan.unavailable]
     assert "nothing to compare it with" in on_cpu.reason
+
+
+def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan: Plan) -> None:
+    error = UnavailableError("The image harness/old:gpu could not be built:\nno such host", "Pull it.")
+    left = drop_environments(plan(gpu=True), {"old": error})
+    assert left.cells == []
+    on_old, on_new = left.plan.unavailable
+    assert (on_old.cell.environment, on_old.advice) == ("old", "Pull it.")
+    assert "nothing to compare it with" in on_new.reason
+    assert on_new.advice == "To measure this cell alone, pass -e new -s ways."
+    with pytest.raises(CannotRunHereError, match="could not be built"):
+        left.refuse_nothing()
+    # requested environments are measured, and so is the CPU
+    for options in ({"gpu": True, "environments": ["old", "new"]}, {}):
+        assert [cell.environment for cell in drop_environments(plan(**options), {"old": error}).cells] == ["new"]
 
 
 def test_both_devices_of_a_suite_have_no_substitutes(plan: Plan, harness: Harness) -> None:

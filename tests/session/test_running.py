@@ -29,7 +29,7 @@ from harness.model.run import Shard, Stop, StopReason
 from harness.report.comparisons import list_lines
 from harness.runner.executor import RunExecutor
 from harness.runner.rounds import RoundLog
-from harness.session.forecast import CUDA, FIRST_START, PACKAGES
+from harness.session.forecast import CUDA, FIRST_START, LAZY_START, PACKAGES
 from harness.session.reporting import Written
 from harness.session.resuming import find_slot
 from harness.session.running import Ended
@@ -617,6 +617,32 @@ def test_both_devices_are_measured_one_after_the_other_and_compared(
     assert {launch.cell for launch in results.launches} == {compared.cell, compared.other}
     assert "there:gpu" in (ended.folder / "details.md").read_text()
     assert choose_exit_code(ended, None) is Exit.OK
+
+
+@pytest.mark.parametrize(("cuda", "kind"), [("11.0", "first_starts"), ("12.2", "lazy_starts")])
+@pytest.mark.usefixtures("both")
+def test_a_first_start_is_expected_unless_this_driver_already_compiled_for_this_gpu(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, cuda: str, kind: str
+) -> None:
+    code = GPUS.replace('"11.0"', f'"{cuda}"').replace('"sm_80"', '"sm_70 compute_80"')
+    (harness.root / "docker-bake.hcl").write_text(code.replace('cudnn = "8.0"', 'cudnn = "8.9"'))
+    request_ |= {"device": [Device.GPU], "rounds": 1, "axes": {"way": ["fine"], "speed": ["fast"]}}
+    seconds = {"first_starts": FIRST_START, "lazy_starts": LAZY_START}[kind]
+
+    def estimate(model: str = "NVIDIA H100", driver: str = "550.54.15") -> tuple[int, bool]:
+        host = GpuHost([Gpu(0, "GPU-90", model, (9, 0), 80 * 2**30)], driver, (12, 4))
+        monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
+        outlook = session.estimate_duration(session.plan(session.Request(**request_)))
+        return getattr(outlook, kind), outlook.seconds > seconds
+
+    monkeypatch.setattr(LocalBackend, "caches", lambda _: ["harness-ptx-there"])
+    assert estimate() == (1, True)
+    session.run(session.plan(session.Request(**request_)))
+    assert estimate() == (0, False)
+    assert estimate(driver="570.86.10") == (1, True)
+    assert estimate("NVIDIA H200") == (1, True)
+    monkeypatch.setattr(LocalBackend, "caches", lambda _: [])  # after `harness clean --caches`
+    assert estimate() == (1, True)
 
 
 def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_series(

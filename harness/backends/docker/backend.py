@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -266,9 +266,9 @@ class DockerBackend(ImageBackend):
     def hold(self, requirement: Requirement, job: Job) -> Iterator[LaunchHandle]:
         """Yield one launch in a new container, and remove the container after the block."""
         specification = self._make_specification(requirement, job)
-        is_rootless = bool(job.limits.gpus and self.engine.facts.rootless)
+        gpu_names = job.limits.gpus
         with (
-            gpu_refusals.explain_refusals(job.limits.gpus, rootless=is_rootless),
+            gpus.explain_access(self.engine, self.access.way, gpu_names) if gpu_names else nullcontext(),
             create_container(self.engine, specification) as container,
         ):
             # the worker's parent is the container's init process, which ends the worker with the container

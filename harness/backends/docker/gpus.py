@@ -41,8 +41,9 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 WSL_NODE = Path("/dev/dxg")
 
 _INSTALL_ADVICE = (
-    f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. Install the NVIDIA driver "
-    "and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+    f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. If the engine finds NVIDIA's "
+    "hook on a PATH of its own, pass --gpu-via driver. Otherwise, install the NVIDIA driver and the package "
+    "nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
@@ -151,6 +152,11 @@ def find_host() -> GpuHost:
 
 def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     """Return the possible methods, or the requested one. Raises GpuRefusedError if there is none."""
+    if engine.is_podman:
+        raise GpuRefusedError(
+            "Podman can't give GPUs to harness containers: its Docker-compatible interface doesn't list CDI devices.",
+            "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
+        )
     info = engine.info
     device_names = list_device_names(map(Path, info.get("CDISpecDirs") or ())) if engine.is_here else None
     hooked = engine.is_here and any(map(shutil.which, HOOKS))
@@ -164,13 +170,11 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
         if not requested:
             raise _make_missing_method_error(engine, via)
         return requested
+    if accesses and accesses[-1].way is not GpuWay.DRIVER and find_host().cards:
+        # the engine may have found one of the HOOKS on another PATH, and a test as the last one costs nothing
+        accesses.append(GpuAccess(GpuWay.DRIVER))
     if accesses:
         return accesses
-    if engine.is_podman:
-        raise GpuRefusedError(
-            "Podman can't give GPUs to harness containers: its Docker-compatible interface doesn't list CDI devices.",
-            "Use Docker Engine. For TensorFlow 2.5 and later, you can also use --backend local",
-        )
     if _is_cdi_disabled(engine):
         raise _make_missing_method_error(engine, GpuWay.CDI)
     raise GpuRefusedError(
@@ -299,11 +303,7 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
     )
     stdout, stderr = Tail(), Tail()
     trial = add_gpus(specification, way, gpus, find_groups(engine))
-    with (
-        _add_specification_path(engine, way, gpus),
-        explain_refusals(gpus, rootless=bool(engine.facts.rootless)),
-        create_container(engine, trial) as container,
-    ):
+    with explain_access(engine, way, gpus), create_container(engine, trial) as container:
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
         last_line = join_lines(stderr.text().strip().rpartition("\n")[2])
@@ -315,10 +315,16 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
 
 
 @contextmanager
-def _add_specification_path(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
-    """Add the path of the file to a refusal about a CDI specification. Several folders can contain specifications."""
+def explain_access(engine: Engine, way: GpuWay, gpus: Sequence[str]) -> Iterator[None]:
+    """Explain the engine's refusal of a container with GPUs.
+
+    If it is about a CDI specification, add the path of the file, because several folders can contain specifications.
+
+    Raises GpuRefusedError instead of the engine's error.
+    """
     try:
-        yield
+        with explain_refusals(gpus, rootless=bool(engine.facts.rootless)):
+            yield
     except GpuRefusedError as error:
         if _is_desktop(engine):
             raise GpuRefusedError(error.sentence, _DESKTOP_ADVICE, words=error.words) from error
@@ -374,9 +380,9 @@ def _explain_closed_nodes(closed: Mapping[str, Sequence[int]]) -> str:
     if code == errno.EPERM:
         # the permissions of a node give EACCES
         return (
-            f"{sentence} The control group of the containers doesn't allow access. To let NVIDIA's tools allow it, set "
-            "no-cgroups = false, unless an engine is rootless: sudo nvidia-ctk config --in-place --set "
-            "nvidia-container-cli.no-cgroups=false"
+            f"{sentence} The control group of the containers doesn't allow it. Use CDI (--gpu-via cdi). Or set "
+            "no-cgroups = false, unless an engine is rootless, to let NVIDIA's tools allow it: sudo nvidia-ctk config "
+            "--in-place --set nvidia-container-cli.no-cgroups=false"
         )
     if code != errno.EACCES:
         return f"{sentence} To check the driver: nvidia-smi"

@@ -22,6 +22,7 @@ from harness.machine.lock import hold_run_lock
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.environment import Device
 from harness.model.errors import CannotRunHereError
+from harness.model.launch import Limits
 
 
 @pytest.fixture
@@ -269,3 +270,20 @@ def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_awa
         assert not _is_ours_and_ended(labels)
     assert _is_ours_and_ended(labels)
     assert not _is_ours_and_ended({**labels, OWNER_LABEL: "elsewhere:0"})
+
+
+def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise CannotRunHereError('could not select device driver "nvidia" with capabilities: [[gpu]]')
+
+    monkeypatch.setattr(code, "create_container", refuse)
+    monkeypatch.setattr(backend, "_specification", lambda *_: None)
+    backend.engine.facts = BackendFacts("docker", system="Docker Desktop")  # type: ignore[misc]
+    job: Any = SimpleNamespace(limits=Limits(gpus=("0",)))
+    requirement: Any = None
+    with pytest.raises(GpuRefusedError) as error, backend.hold(requirement, job):
+        pass
+    assert "update Docker Desktop" in error.value.advice
+    assert "nvidia-container-toolkit" not in error.value.advice

@@ -52,6 +52,22 @@ def test_without_tensorflow_it_says_so_and_opens_what_it_is_told_to():
     assert found["folders"] == []
     assert "cannot open shared object file" in found["closed"]["libnone.so.1"]
     assert "No module named 'tensorflow'" in found["trouble"]
+    assert set(found["broken"]) <= set(cuda_probe.MODULES)
+
+
+@pytest.mark.parametrize(
+    ("keras", "broken"),
+    [
+        ("", {}),
+        ("raise ImportError('no libhdf5.so.200')", {"keras": "ImportError: no libhdf5.so.200"}),
+        ("import os; os._exit(3)", dict.fromkeys(cuda_probe.MODULES, "the process ended with code 3")),
+    ],
+)
+def test_modules_that_cannot_be_imported_are_found_with_their_error(tmp_path, monkeypatch, keras, broken):
+    for name in cuda_probe.MODULES:
+        (tmp_path / f"{name}.py").write_text(keras if name == "keras" else "")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert cuda_probe.find_broken() == broken
 
 
 @pytest.mark.parametrize(

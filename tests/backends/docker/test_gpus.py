@@ -29,7 +29,9 @@ from harness.backends.docker.specification import Specification
 from harness.backends.worker import Ending
 from harness.model.backend import BackendFacts, GpuWay
 from harness.model.errors import CannotRunHereError
+from harness.model.gpu import GpuHost
 from harness.model.launch import Limits
+from tests.cards import T4
 
 #: What `nvidia-ctk cdi generate` writes, less most of the edits.
 GENERATED = """\
@@ -286,11 +288,40 @@ def test_docker_desktop_is_tried_by_its_own_device_driver_and_sees_no_specificat
     assert "nvidia-ctk" not in error.value.advice
 
 
-def test_podman_is_named(bare):
-    (bare / "nvidia.yaml").write_text(GENERATED)
+@pytest.mark.parametrize("via", [None, DRIVER])
+def test_podman_is_named_although_nvidias_programs_are_here(bare, monkeypatch, via):
+    hook = bare / gpus.HOOKS[1]
+    hook.touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(bare))
+    assert find(an_engine(NEITHER)) == [GpuAccess(DRIVER)]
     with pytest.raises(CannotRunHereError, match="Podman can't give GPUs") as error:
-        find(an_engine({"BuildahVersion": "1.33.7"}))
+        find(an_engine({**WITH_RUNTIME, "BuildahVersion": "1.33.7"}), via)
     assert "Docker Engine" in error.value.advice
+
+
+@pytest.mark.usefixtures("bare")
+def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last(monkeypatch):
+    assert [each.way for each in find(an_engine(WITH_RUNTIME))] == [RUNTIME]
+    monkeypatch.setattr(gpus, "find_host", lambda: GpuHost([T4], "550.54.15", (12, 4)))
+    assert [each.way for each in find(an_engine(WITH_RUNTIME))] == [RUNTIME, DRIVER]
+    assert find(an_engine(WITH_RUNTIME), RUNTIME) == [GpuAccess(RUNTIME)]
+    # without another method, an image of gigabytes would have to be built before a test
+    with pytest.raises(CannotRunHereError, match="can't give GPUs") as error:
+        find(an_engine(NEITHER))
+    assert "pass --gpu-via driver" in error.value.advice
+
+
+@pytest.mark.parametrize(("system", "advice"), [("Docker Desktop", "WSL 2 backend"), ("Debian", "nvidia-cdi-refresh")])
+def test_a_refusal_names_the_specification_and_docker_desktop_needs_no_toolkit(bare, system, advice):
+    specification = bare / "nvidia.yaml"
+    specification.write_text(GENERATED)
+    engine = an_engine({"CDISpecDirs": [str(bare)]}, system=system)
+    words = 'CDI device injection failed: failed to stat CDI host device "/dev/nvidia0": no such file'
+    with pytest.raises(GpuRefusedError) as error, gpus.explain_access(engine, CDI, ["0"]):
+        raise CannotRunHereError(words)
+    assert advice in error.value.advice
+    is_desktop = system == "Docker Desktop"
+    assert ("nvidia-ctk" in error.value.advice, str(specification) in error.value.message) == (not is_desktop,) * 2
 
 
 def test_of_two_specifications_the_later_folder_counts(tmp_path):
@@ -319,7 +350,7 @@ NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
         # a mode of the node, a control group or SELinux
         ({"closed": {NODES[0]: [errno.EACCES, 0o660]}}, "NVreg_DeviceFileMode=0666"),
         ({"closed": {NODES[0]: [errno.EACCES, 0o666]}}, "setsebool -P container_use_devices on"),
-        ({"closed": {NODES[0]: [errno.EPERM, 0o666]}}, "no-cgroups=false"),
+        ({"closed": {NODES[0]: [errno.EPERM, 0o666]}}, "Use CDI (--gpu-via cdi). Or set no-cgroups = false"),
         ({"closed": {NODES[0]: [errno.ENXIO, 0o666]}}, "(ENXIO). To check the driver: nvidia-smi"),
         ({"init": 802}, "nvidia-fabricmanager"),
         ({"init": 803}, "different versions"),

@@ -36,6 +36,12 @@ def test_a_docker_that_answers_is_good_unless_it_is_old(version: str, level: str
     assert check.advice.endswith("Update Docker Engine." if level == "warn" else "")
 
 
+def test_podman_is_shown_with_what_it_lacks() -> None:
+    check = check_docker("4.9.4", api="1.41", where="this machine", is_podman=True)
+    assert (check.level, check.value) == ("warn", "Podman 4.9.4, API 1.41, this machine")
+    assert check.advice == "harness supports Docker Engine. With Podman, launches get no GPUs and no CPU priority."
+
+
 @pytest.mark.parametrize(("wanted", "level"), [(True, "bad"), (False, "warn")])
 def test_without_an_engine_launches_run_in_local_environments(wanted: bool, level: str) -> None:
     check = check_docker("", error="Docker Engine does not answer", mend="Start it.", wanted=wanted)
