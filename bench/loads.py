@@ -121,7 +121,7 @@ def same_core(measured: Collection[int]) -> Iterator[None]:
 
 @contextmanager
 def same_core_at_equal_weight(measured: Collection[int]) -> Iterator[None]:
-    """Run an endless loop on each measured core, whose CPU weight is that of all containers together."""
+    """Run an endless loop on each measured core. The loop has the same CPU weight as all containers together."""
     with _no_priority(), _loops(set(measured)):
         yield
 
