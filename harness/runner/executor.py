@@ -53,7 +53,7 @@ class WalkListener:
         """Receive the start of the repetition of round `number`, which was noisy, and its number of launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Receive the estimated duration, after the pilots and after each round."""
+        """Receive the estimated duration: after the pilots and each round, or between the groups of a run of claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,8 @@ class RunExecutor:
         while errand := spending.next():
             ledger = spending.ledgers[errand.group.name]
             before = len(ledger.launches)
+            if launches:
+                self.listener.estimate(spending.estimate())
             self._run_request(errand, ledger)
             launches += ledger.launches[before:]
         self.listener.skip(spending.rounds_left())

@@ -53,7 +53,8 @@ class RunEstimate:
     """The estimated duration of a run on this machine, from its launches so far.
 
     - `round_seconds`: the duration of one round of all groups, in seconds.
-    - `rounds`: the number of rounds that each measured group will probably have.
+    - `rounds`: the number of rounds that each measured group will probably have. If groups can end early, they have
+      at least this number.
     - `seconds`: the time from the first launch to the end, in seconds.
     - `needed`: if the budget is too small for a verdict on every comparison, a sufficient budget in seconds.
     - `left_out`: the cells that aren't measured because the budget is too small.
@@ -101,13 +102,10 @@ class Schedule:
         else:
             holds = finished + int(max(0.0, budget - spent) / per_round) if per_round else plan.rounds
             rounds = min(plan.rounds, max(self._fewest, holds))
-        seconds = spent + sum(
-            (rounds - self._count_rounds(group)) * self._estimate_round_seconds(group) for group in able
-        )
         ends = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in able}
-        launches = sum(
-            max(0, ends[group.name] - self._count_rounds(group)) * self._count_launches(group) for group in able
-        )
+        more = {group.name: max(0, ends[group.name] - self._count_rounds(group)) for group in able}
+        seconds = spent + sum(more[group.name] * self._estimate_round_seconds(group) for group in able)
+        launches = sum(more[group.name] * self._count_launches(group) for group in able)
         rounds = max(ends.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= max(spent, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)

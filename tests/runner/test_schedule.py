@@ -1,6 +1,7 @@
 """How the budget of a run is spent on machines that are fast, slow and very slow: on a simulated clock."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -127,6 +128,19 @@ def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leav
 def test_where_groups_cost_alike_the_pilots_tell_already_how_long_it_takes(folder: RunFolder, start: float) -> None:
     ended = Machine(start).run(folder, plan(120.0, is_wish=True))
     assert ended.seconds == pytest.approx(ended.listener.estimates[0].seconds, rel=0.2)
+
+
+def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced(folder: RunFolder) -> None:
+    machine, silent = Machine(MACHINES["slow"]), Silent()
+    planned, backstage = replace(plan(None, is_wish=False, rounds=100), precision=0.02), machine.backstage()
+
+    def clear_after_three(launches: Sequence[Launch]) -> dict[str, float]:
+        made = max(launch.round for launch in launches)
+        return {group.name: 0.0 if made > 2 else math.inf for group in planned.groups}
+
+    staged(folder, backstage, planned, silent, widths=clear_after_three).run([])
+    for estimate in silent.estimates[:2]:
+        assert (estimate.rounds, estimate.seconds) == (3, pytest.approx(backstage.clock.now, rel=0.2))
 
 
 def test_a_budget_that_was_passed_and_holds_all_is_not_said_to_be_too_short(folder: RunFolder) -> None:
