@@ -3,7 +3,8 @@
 For each run, it prints the predicted duration, the duration from the first launch to the last, the number of rounds,
 and the verdicts. Before and after a run, nothing else runs. `half a core` sets a quota for the control group of all
 containers, like Kubernetes and `docker run --cpus 0.5`. It needs root rights, and an engine whose containers are in the
-control group `docker`. With this load, launches have no priority, which would move them out of that group.
+control group `docker`. With this load, launches have no priority, which would move them out of that group. With `same
+core, equal weight`, launches have no priority either, so the loop gets about half of the core.
 """
 
 import argparse
@@ -119,6 +120,13 @@ def same_core(measured: Collection[int]) -> Iterator[None]:
 
 
 @contextmanager
+def same_core_at_equal_weight(measured: Collection[int]) -> Iterator[None]:
+    """Run an endless loop on each measured core. The loop has the same CPU weight as all containers together."""
+    with _no_priority(), _loops(set(measured)):
+        yield
+
+
+@contextmanager
 def same_core_on_and_off(measured: Collection[int]) -> Iterator[None]:
     """Run an endless loop on each measured core for 2 to 8 seconds, pause it for 4 to 16 seconds, and repeat."""
     with on_and_off(measured):
@@ -132,7 +140,7 @@ def half_a_core(measured: Collection[int]) -> Iterator[None]:
     path, limit, none = (old, f"{PERIOD // 2}", "-1") if old.exists() else (new, f"{PERIOD // 2} {PERIOD}", "max")
     path.write_text(limit)
     try:
-        with mock.patch.object(DockerBackend, "give_priority", return_value=[]):
+        with _no_priority():
             yield
     finally:
         path.write_text(none)
@@ -142,6 +150,7 @@ LOADS: dict[str, Callable[[Collection[int]], AbstractContextManager[None]]] = {
     "none": nothing,
     "other core": other_core,
     "same core": same_core,
+    "same core, equal weight": same_core_at_equal_weight,
     "same core, on and off": same_core_on_and_off,
     "half a core": half_a_core,
 }
@@ -158,6 +167,11 @@ def on_and_off(cpus: Collection[int]) -> Iterator[None]:
             yield
     finally:
         switch.kill()
+
+
+def _no_priority() -> AbstractContextManager[object]:
+    """Return a context in which launches have the usual CPU weight of containers."""
+    return mock.patch.object(DockerBackend, "give_priority", return_value=[])
 
 
 @contextmanager

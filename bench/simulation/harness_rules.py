@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -59,10 +60,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class RunEnd:
-    """The end of a run: the log ratios of its comparisons, its control, and each comparison's share of the level."""
+    """The end of a run: the log ratios of its comparisons, its control, and each comparison's share of the level.
+
+    A comparison with fewer than two rounds, because launches failed, has an infinite variance.
+    """
 
     logs: Logs
-    control: Control
+    control: Control | None
     shares: Floats = field(default_factory=lambda: np.ones(1))
 
 
@@ -98,18 +102,17 @@ def outcome(
             if settles:
                 ended = end_run(table, centres, within, precision, first, settles=True, effect=effect)
             verdicts.append(judge_table(ended, 0.0 if settles else effect - table.truth))
-            own = half_widths(ended.logs, ALPHA * ended.shares)
+            own, is_judged = half_widths(ended.logs, ALPHA * ended.shares), ended.logs.rounds > 1
             off = np.abs(ended.logs.mean - table.truth - settles * effect)
-            covered.append(off <= own)
-            together.append(
-                np.all(off <= half_widths(ended.logs, compute_shown_alpha(table.comparisons) * ended.shares))
-            )
+            covered.append(np.where(is_judged, off <= own, np.nan))
+            shown = compute_shown_alpha(int(is_judged.sum()))
+            together.append(np.all(off <= half_widths(ended.logs, shown * ended.shares)))
             halves.append(own)
             counts.append(ended.logs.rounds)
-        lost.append(ended.control.beyond(MARGIN))
+        lost.append(is_beyond([ended.control], MARGIN))
         if table.mixture:
             outlying += [any(find_outliers(cell.tolist())) for group in centres for cell in group[: table.others]]
-    by_comparison, kinds = np.mean(covered, axis=0), _alike(table)
+    by_comparison, kinds = np.nanmean(covered, axis=0), _alike(table)
     return Outcome(
         said=tuple(map(_said, by_effect)),
         coverage=float(by_comparison.mean()),
@@ -137,12 +140,21 @@ def judge_table(found: RunEnd, effect: float, bias: float | Floats = 0.0) -> lis
 
     `bias` extends the intervals on both sides.
     """
-    measured_logs = found.logs
-    logs = Logs(measured_logs.mean + effect, measured_logs.variance, measured_logs.rounds, measured_logs.freedom)
+    is_judged = found.logs.rounds > 1
+    if not is_judged.any():
+        return [None] * is_judged.size
+    logs = select(replace(found.logs, mean=found.logs.mean + effect), is_judged)
+    own_bias, shares = (np.broadcast_to(values, is_judged.shape)[is_judged] for values in (bias, found.shares))
     margins = np.where(logs.rounds < FEWEST_ROUNDS, LARGE, MARGIN)
     rounds = logs.rounds.astype(int).tolist()
-    entries = judgements(logs, judge(logs, margins, bias, found.shares), rounds, is_beyond([found.control], MARGIN))
-    return [entry.verdict for entry in entries]
+    entries = judgements(logs, judge(logs, margins, own_bias, shares), rounds, is_beyond([found.control], MARGIN))
+    verdicts = iter(entry.verdict for entry in entries)
+    return [next(verdicts) if one else None for one in is_judged]
+
+
+def select(logs: Logs, chosen: npt.NDArray[np.bool_]) -> Logs:
+    """Return the log ratios of the chosen comparisons."""
+    return Logs(logs.mean[chosen], logs.variance[chosen], logs.rounds[chosen], logs.freedom[chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +228,7 @@ def simulate_controls(table: Table, rounds: int, tables: int, shifts: Sequence[f
     lost, rows = np.zeros(len(shifts)), []
     for _ in range(tables):
         control = _control(*launches(table, rounds, draw))
+        assert control, "no launch fails"
         ends = control.estimate.interval
         assert ends, "two rounds and more have an interval"
         middle, half = math.log(control.estimate.value), math.log(ends.high / ends.low) / 2.0
@@ -230,18 +243,28 @@ def simulate_controls(table: Table, rounds: int, tables: int, shifts: Sequence[f
     )
 
 
-def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = None) -> Control:
-    """Return the control of groups that have these numbers of rounds (`counts`). Its launches are a separate cell."""
+def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = None) -> Control | None:
+    """Return the control of groups that have these numbers of rounds (`counts`). Its launches are a separate cell.
+
+    The result is None if no round has both launches of a control cell.
+    """
     pairs, residuals = [], []
     for at, group in enumerate(centres):
         logs = group[:, : counts[at]] if counts is not None else group
-        cells, numbers = np.indices(logs.shape)
-        reference = len(logs) - 2
-        samples = dict(enumerate(within[at, :-1].tolist()))
-        scatter = Scatter(cells.ravel().tolist(), numbers.ravel().tolist(), logs.ravel().tolist(), samples)
+        reference, differences = len(logs) - 2, logs[-1] - logs[-2]
+        if np.isnan(differences).all():
+            continue
+        scatter = _make_scatter(np.arange(len(logs)), logs, within[at])
         residuals.append(scatter.between(reference, reference + 1))
-        pairs.append((logs[-1] - logs[-2]).tolist())
-    return pool_control(pairs, residuals)
+        pairs.append(differences[~np.isnan(differences)].tolist())
+    return pool_control(pairs, residuals) if pairs else None
+
+
+def _make_scatter(labels: npt.NDArray[np.int64], logs: Floats, within: Floats) -> Scatter:
+    """Return the variances of a group's launches that didn't fail. `labels` has the cell of each row of `logs`."""
+    rows, numbers = np.nonzero(~np.isnan(logs))
+    samples = dict(enumerate(within[:-1].tolist()))
+    return Scatter(labels[rows].tolist(), numbers.tolist(), logs[rows, numbers].tolist(), samples)
 
 
 def end_run(
@@ -290,27 +313,32 @@ class Groups:
         self.table, self.centres, self.within = table, centres, within
         self.effect = np.broadcast_to(effect, (table.groups, table.per_group))
         shape = (table.groups, table.per_group)
-        self.means, self.variances = np.empty(shape), np.empty(shape)
+        self.means, self.variances, self.rounds, self.weights = (np.empty(shape) for _ in range(4))
         self.scatters: list[Scatter] = [Scatter([], [], [], {})] * table.groups
         self.counts = np.zeros(table.groups, int)
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
         """Compute the results of these `groups` after this number of rounds."""
-        centres = self.centres[groups, :, :rounds]
+        centres = np.ma.masked_invalid(self.centres[groups, :, :rounds])
+        weights: Floats = np.full(centres[:, :1].shape, 2.0)
         if self.table.against is Against.REFERENCE:
             # the baseline's value is the mean of the logs of its two launches
-            ratios = centres[:, -2:].mean(axis=1, keepdims=True) - centres[:, :-2]
+            baselines = centres[:, -2:]
+            ratios = baselines.mean(axis=1, keepdims=True) - centres[:, :-2]
+            weights = 1.0 + 1.0 / np.maximum(baselines.count(axis=1, keepdims=True), 1)
         else:
             ratios = centres[:, 0:-2:2] - centres[:, 1:-2:2]
-        self.means[groups] = ratios.mean(axis=2) + self.effect[groups]
-        self.variances[groups] = ratios.var(axis=2, ddof=1)
+        is_missing = np.ma.getmaskarray(ratios)
+        self.means[groups] = ratios.mean(axis=2).filled(0.0) + self.effect[groups]
+        self.variances[groups] = ratios.var(axis=2, ddof=1).filled(np.inf)
+        self.rounds[groups] = ratios.count(axis=2)
+        weights = np.ma.masked_array(np.broadcast_to(weights, is_missing.shape), is_missing)
+        self.weights[groups] = weights.mean(axis=2).filled(1.0)
         self.counts[groups] = rounds
-        cells, numbers = np.indices(centres.shape[1:])
         # the last two launches of a round are of the reference
-        labels = np.minimum(cells, self.table.others).ravel().tolist()
-        for group, logs in zip(groups.tolist(), centres, strict=True):
-            within = dict(enumerate(self.within[group, :-1].tolist()))
-            self.scatters[group] = Scatter(labels, numbers.ravel().tolist(), logs.ravel().tolist(), within)
+        labels = np.minimum(np.arange(centres.shape[1]), self.table.others)
+        for group in groups.tolist():
+            self.scatters[group] = _make_scatter(labels, self.centres[group, :, :rounds], self.within[group])
 
     @property
     def truth(self) -> Floats:
@@ -322,13 +350,17 @@ class Groups:
         """Return the log ratios of all comparisons, with their moderated variances."""
         count, is_reference = self.table.per_group, self.table.against is Against.REFERENCE
         pairs = [(at, self.table.others) if is_reference else (2 * at, 2 * at + 1) for at in range(count)]
-        return moderate(
-            Logs.measured(self.means.ravel(), self.variances.ravel(), np.repeat(self.counts, count).astype(float)),
-            np.full(self.means.size, 1.5 if is_reference else 2.0),
-            [scatter.between(*pair) for scatter in self.scatters for pair in pairs],
+        residuals = [scatter.between(*pair) for scatter in self.scatters for pair in pairs]
+        logs = Logs.measured(self.means.ravel(), self.variances.ravel(), self.rounds.ravel())
+        is_judged = logs.rounds > 1
+        chosen = moderate(
+            select(logs, is_judged), self.weights.ravel()[is_judged], list(compress(residuals, is_judged))
         )
+        variance, freedom = logs.variance.copy(), np.ones_like(logs.freedom)
+        variance[is_judged], freedom[is_judged] = chosen.variance, chosen.freedom
+        return replace(logs, variance=variance, freedom=freedom)
 
     @property
-    def control(self) -> Control:
-        """Return the control of the run."""
+    def control(self) -> Control | None:
+        """Return the control of the run; None if no round has both of its launches."""
         return _control(self.centres, self.within, self.counts.tolist())

@@ -85,7 +85,8 @@ class Table:
 
     If `memory` is above 0, the machine's speed is also an AR(1) process with a standard deviation of 5 %. After
     `memory` rounds, its correlation is 1/e. Each launch of the first round is slower by a random share, uniform up to
-    `first`. Logs of launch means are rounded to multiples of `resolution`.
+    `first`. Logs of launch means are rounded to multiples of `resolution`. A share of launches, `missing`, fails: their
+    logs are NaN.
     """
 
     groups: int
@@ -102,6 +103,7 @@ class Table:
     memory: float = 0.0
     first: float = 0.0
     resolution: float = 0.0
+    missing: float = 0.0
 
     @property
     def per_group(self) -> int:
@@ -133,10 +135,13 @@ UNEXPECTED: Mapping[str, Mapping[str, Any]] = {
     "rounded to 1 %": {"sigma": 0.005, "resolution": 0.01},
     "rounded to 3 %": {"sigma": 0.005, "resolution": 0.03},
     "two modes 1:1, 3 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.5, 0.03, everywhere=True)},
+    "two modes 1:1, 5 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.5, 0.05, everywhere=True)},
     "two modes 1:1, 8 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.5, 0.08, everywhere=True)},
     "two modes 4:1, 8 % apart, all cells": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08, everywhere=True)},
     "two modes 1:1, 8 % apart, not the baseline": {"sigma": 0.005, "mixture": Mixture(0.5, 0.08)},
     "two modes 4:1, 8 % apart, not the baseline": {"sigma": 0.005, "mixture": Mixture(0.2, 0.08)},
+    "5 % of launches fail": {"missing": 0.05},
+    "10 % of launches fail": {"missing": 0.10},
     "the baselines vary 3 times as much": {"spread": Spread.REFERENCE, "loud": 3.0, "seen": False},
     "one cell varies 3 times as much, for its launches and its samples": {"spread": Spread.ONE, "loud": 3.0},
     "one cell varies 5 times as much, for its launches and its samples": {"spread": Spread.ONE, "loud": 5.0},
@@ -181,6 +186,8 @@ def launches(table: Table, rounds: int, draw: np.random.Generator) -> tuple[Floa
     if table.resolution:
         at = draw.random()
         logs = (np.round(logs / table.resolution + at) - at) * table.resolution
+    if table.missing:
+        logs[draw.random(logs.shape) < table.missing] = np.nan
     return logs, within
 
 

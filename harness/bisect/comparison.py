@@ -67,8 +67,8 @@ class LookResult:
 
     @property
     def relation(self) -> str:
-        """Return `differ`, `do not differ`, or `may or may not differ`."""
-        return "differ" if self.is_step else "do not differ" if self.is_same else "may or may not differ"
+        """Return `differ`, `do not differ`, or `are not shown to differ`."""
+        return "differ" if self.is_step else "do not differ" if self.is_same else "are not shown to differ"
 
     @property
     def clause(self) -> str:

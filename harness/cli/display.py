@@ -128,7 +128,15 @@ def describe_estimate(estimate: RunEstimate, plan: Plan) -> str:
     sentence = f"A round takes about {format.duration(estimate.round_seconds)} on this machine"
     rounds, seconds = counted(estimate.rounds, "round"), format.duration(estimate.seconds)
     if estimate.needed is None or plan.budget_seconds is None:
-        return f"{sentence}." if plan.ends_early else f"{sentence}: {rounds} in about {seconds}."
+        if not plan.ends_early or estimate.rounds >= plan.rounds:
+            return f"{sentence}: {rounds} in about {seconds}."
+        end = "all claims are clear" if plan.claims else "verdicts are clear or intervals are narrow enough"
+        limit = (
+            ""
+            if plan.budget_seconds is None
+            else f", or until the budget of {format.duration(plan.budget_seconds)} ends"
+        )
+        return f"{sentence}: at least {rounds} in about {seconds}. The run continues until {end}{limit}."
     fewest_rounds, budget = min(plan.rounds, FEWEST_ROUNDS), format.duration(plan.budget_seconds)
     count = len(estimate.left_out)
     note = f" {count} of {len(plan.cells)} cells {'is' if count == 1 else 'are'} not measured." if count else ""

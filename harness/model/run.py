@@ -24,7 +24,11 @@ SCHEMA = 1
 #: 4. The residual always included the two cells of a comparison, even if their variability differed. Intervals didn't
 #:    include the possible error of the CPU contention correction. A clock speed that fell in every launch counted as a
 #:    trend.
-RULES = 5
+#: 5. The time for which a CPU quota paused launches wasn't subtracted, and CPU contention wasn't subtracted from the
+#:    common steps of non-stationary cells. The control cell didn't correct such cells in different blocks. Intervals of
+#:    effects from two rounds didn't include the bias. With `--precision`, effects used the whole level even if a clear
+#:    verdict had ended their group.
+RULES = 6
 
 
 @dataclass(frozen=True, slots=True)

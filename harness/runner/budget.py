@@ -15,6 +15,7 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.runner.rounds import RoundLog
+from harness.runner.schedule import RunEstimate
 from harness.runner.stop_rules import Widths, find_largest_width, is_precise
 
 #: The assumed duration of a launch in seconds, if few launches have ended.
@@ -71,6 +72,33 @@ class GroupBudget:
         closest = min(started, key=self._estimate_seconds_to_go)  # if several are equal, the first one in the plan
         rounds = self._count_rounds(closest) + self._estimate_rounds_to_go(closest)
         return RoundRequest(closest, rounds, self._get_spent_seconds(closest) + self._remaining_seconds)
+
+    def estimate(self) -> RunEstimate:
+        """Estimate the duration of the first rounds of all groups, from the launches so far (at least one)."""
+        launched = [launch for ledger in self.ledgers.values() for launch in ledger.launches]
+        spent = self._budget - self._remaining_seconds
+        mean = spent / len(launched)
+        groups = [group for group in self._groups.values() if self._count_rounds(group) or self._is_open(group)]
+        rounds = min(map(self._get_fewest_rounds, groups), default=self._plan.rounds)
+        total_seconds = spent + sum(
+            self._estimate_first_seconds(group, mean) for group in groups if self._is_open(group)
+        )
+        per_round = sum(self._get_last_seconds(group) or mean * len(group.slots) for group in groups)
+        launches = math.ceil(max(0.0, self._remaining_seconds) / mean) if mean else 0
+        return RunEstimate(
+            per_round,
+            rounds,
+            min(total_seconds, self._budget),
+            needed=total_seconds if total_seconds > self._budget else None,
+            launches=launches,
+        )
+
+    def _estimate_first_seconds(self, group: Group, mean: float) -> float:
+        """Return the seconds that the group's first rounds still need, if a launch takes `mean` seconds."""
+        made, fewest = self._count_rounds(group), self._get_fewest_rounds(group)
+        if made:
+            return max(0, fewest - made) * self._get_last_seconds(group)
+        return mean * self._count_round_launches(group, fewest)
 
     def rounds_left(self) -> int:
         """Return the number of launches in the rounds that weren't started."""

@@ -53,7 +53,7 @@ class WalkListener:
         """Receive the start of the repetition of round `number`, which was noisy, and its number of launches."""
 
     def estimate(self, estimate: RunEstimate) -> None:
-        """Receive the estimated duration, after the pilots and after each round."""
+        """Receive the estimated duration: after the pilots and each round, or between the groups of a run of claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +161,8 @@ class RunExecutor:
         while request := group_budget.next():
             ledger = group_budget.ledgers[request.group.name]
             count_before = len(ledger.launches)
+            if launches:
+                self.listener.estimate(group_budget.estimate())
             self._run_request(request, ledger)
             launches += ledger.launches[count_before:]
         self.listener.skip(group_budget.rounds_left())

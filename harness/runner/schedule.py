@@ -1,11 +1,12 @@
 """The schedule of a run: decides which rounds come next, and when the rounds, the precision or the budget end the run.
 
 A verdict needs `FEWEST_ROUNDS` rounds. If the budget is large enough for these rounds of all groups, every group gets
-round r before any group gets round r + 1. Otherwise, groups are finished one at a time, the cheapest first, so that at
-least one group has enough rounds.
+round r before any group gets round r + 1. Otherwise, groups are finished one at a time, so that at least one group has
+enough rounds.
 
-The budget of a suite isn't strict: a slow machine exceeds it until every group has these rounds. A budget on the
-command line is strict, so groups may be left out.
+The budget of a suite isn't strict: a slow machine exceeds it until every group has these rounds, the cheapest first. A
+budget on the command line is strict, so groups may be left out. The groups that it allows are measured in the order of
+the plan, which is the order of the scenario's header.
 
 All decisions depend only on the launches and their durations. So a resumed run makes the same decisions as an
 uninterrupted run.
@@ -52,7 +53,8 @@ class RunEstimate:
     """The estimated duration of a run on this machine, from its launches so far.
 
     - `round_seconds`: the duration of one round of all groups, in seconds.
-    - `rounds`: the number of rounds that each measured group will probably have.
+    - `rounds`: the number of rounds that each measured group will probably have. If groups can end early, they have
+      at least this number.
     - `seconds`: the time from the first launch to the end, in seconds.
     - `needed`: if the budget is too small for a verdict on every comparison, a sufficient budget in seconds.
     - `left_out`: the cells that aren't measured because the budget is too small.
@@ -100,14 +102,12 @@ class Schedule:
         else:
             possible_rounds = finished + int(max(0.0, budget - spent_seconds) / per_round) if per_round else plan.rounds
             rounds = min(plan.rounds, max(self._fewest_rounds, possible_rounds))
-        seconds = spent_seconds + sum(
-            (rounds - self._count_rounds(group)) * self._estimate_round_seconds(group) for group in active
-        )
         last_rounds = {group.name: min(rounds, rounds_needed(plan, group, self._ledger)) for group in active}
-        launches = sum(
-            max(0, last_rounds[group.name] - self._count_rounds(group)) * self._count_launches(group)
-            for group in active
+        missing_rounds = {group.name: max(0, last_rounds[group.name] - self._count_rounds(group)) for group in active}
+        seconds = spent_seconds + sum(
+            missing_rounds[group.name] * self._estimate_round_seconds(group) for group in active
         )
+        launches = sum(missing_rounds[group.name] * self._count_launches(group) for group in active)
         rounds = max(last_rounds.values(), default=rounds)
         if budget is None or plan.budget_is_wish or seconds <= max(spent_seconds, budget * (1.0 + TOLERANCE)):
             return RunEstimate(per_round, rounds, seconds, launches=launches)
@@ -139,14 +139,20 @@ class Schedule:
         return ScheduleStep(number, [group for group in groups if self._count_rounds(group) + 1 == number])
 
     def _advance_one(self, unfinished: Sequence[Group]) -> ScheduleStep | None:
-        """Return the next round of the group that finishes soonest; None if the budget is too small for it."""
-        tolerated = TOLERANCE * (self._plan.budget_seconds or 0.0)
-        limit = math.inf if self._plan.budget_is_wish else self._remaining_seconds + tolerated
-        cheapest = min(unfinished, key=self._estimate_remaining)  # if several are equal, the first one in the plan
-        has_numbers = any(map(self._count_rounds, self._plan.groups))
-        if self._estimate_remaining(cheapest) > limit and has_numbers:  # the first group is always measured
-            return None
-        return ScheduleStep(self._count_rounds(cheapest) + 1, [cheapest])
+        """Return the next round of a single group; None if the budget is too small for each of these groups.
+
+        With a suite's budget, it is the group that finishes soonest. With a strict budget, it is the first group in the
+        plan for which the budget is large enough.
+        """
+        if self._plan.budget_is_wish:
+            chosen = min(unfinished, key=self._estimate_remaining)  # if several are equal, the first one in the plan
+        else:
+            limit = self._remaining_seconds + TOLERANCE * (self._plan.budget_seconds or 0.0)
+            fitting = [group for group in unfinished if self._estimate_remaining(group) <= limit]
+            if not fitting and any(map(self._count_rounds, self._plan.groups)):
+                return None
+            chosen = (fitting or unfinished)[0]  # the first group is always measured
+        return ScheduleStep(self._count_rounds(chosen) + 1, [chosen])
 
     def _estimate_remaining(self, group: Group) -> float:
         """Return the duration of the rounds that a verdict still needs, in seconds."""
@@ -175,9 +181,10 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
     """Return the plan with the groups and cells for which the budget allows the rounds that a verdict needs.
 
     The budget of a suite, or a budget that is spent on claims, removes nothing. A suite's budget becomes longer if a
-    CPU quota slows down the launches. Groups are chosen by the cost of a round, the cheapest first. The first group
-    that is too expensive loses cells until its other cells fit into the budget. It keeps at least the first of its
-    `pairs`. Costs are estimated only from the pilots, so that the result stays the same during the whole run.
+    CPU quota slows down the launches. Groups are chosen in the order of the plan. A group that is too expensive loses
+    cells until the others fit into the rest of the budget: its first `pairs` are kept. If the budget is too small for
+    any pair, the first pair of the group with the cheapest rounds is kept. Costs are estimated only from the pilots, so
+    that the result stays the same during the whole run.
     """
     pilots = [launch for launch in launches if launch.round == 0]
     if plan.budget_is_wish:
@@ -186,29 +193,33 @@ def limit_to_budget(plan: Plan, launches: Sequence[Launch], pairs: Pairs) -> Pla
         return plan
     ledger, fewest_rounds = RoundLog(plan, pilots), min(plan.rounds, FEWEST_ROUNDS)
     remaining = plan.budget_seconds * (1.0 + TOLERANCE) - ledger.seconds()
-    chosen: dict[str, Group] = {}
-    for group in sorted(plan.groups, key=lambda group: round_seconds(plan, ledger, group)):
+    chosen: list[Group] = []
+    for group in plan.groups:
         cost = fewest_rounds * round_seconds(plan, ledger, group)
+        part: Group | None = group
         if cost > max(0.0, remaining):
-            reduced = _limit_group(
-                group, pairs.get(group.name, ()), int(remaining / cost * len(group.slots)), is_first=not chosen
-            )
-            chosen |= {group.name: reduced} if reduced else {}
-            break
-        chosen[group.name] = group
-        remaining -= cost
-    return replace(plan, groups=[chosen[group.name] for group in plan.groups if group.name in chosen])
+            part = _limit_group(group, pairs.get(group.name, ()), int(remaining / cost * len(group.slots)))
+        if part:
+            chosen.append(part)
+            remaining -= fewest_rounds * round_seconds(plan, ledger, part)
+    if not chosen:
+        cheapest = min(plan.groups, key=lambda group: round_seconds(plan, ledger, group))
+        reduced = _limit_group(cheapest, pairs.get(cheapest.name, ()), 0, keeps_first=True)
+        chosen = [reduced] if reduced else []
+    return replace(plan, groups=chosen)
 
 
-def _limit_group(group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, is_first: bool) -> Group | None:
+def _limit_group(
+    group: Group, pairs: Sequence[tuple[Cell, Cell]], launches: int, *, keeps_first: bool = False
+) -> Group | None:
     """Return the group reduced to the cells of its first pairs, so that a round has at most `launches` launches.
 
-    The result is None if no pair fits. If `is_first`, the first pair is always kept.
+    The result is None if no pair fits. If `keeps_first`, the first pair is always kept.
     """
     cells: set[Cell] = set()
     control = 1 if group.control and group.controlled else 0
     for pair in pairs or [(group.cells[0], group.cells[-1])]:
-        if len(cells.union(pair)) + control > launches and (cells or not is_first):
+        if len(cells.union(pair)) + control > launches and (cells or not keeps_first):
             break
         cells |= {*pair}
     kept_cells = [cell for cell in group.cells if cell in cells]

@@ -153,6 +153,12 @@ def test_other_noise_seldom_makes_wrong_verdicts_of_three_rounds(noise):
     assert found.together >= 0.95 - SLACK
 
 
+def test_where_launches_fail_comparisons_have_fewer_rounds_and_their_intervals_hold_the_truth():
+    found = outcome(table(4, 0.03, missing=0.4), 3, TABLES, seed=24, effects=(0.0, MARGIN))
+    assert 1.0 < found.rounds < 2.0
+    _hold(found)
+
+
 @pytest.mark.parametrize("comparisons", [1, 4, 16])
 def test_a_loud_cell_whose_samples_are_loud_too_learns_nothing_from_its_quiet_reference(comparisons):
     found = outcome(table(comparisons, 0.02, spread=Spread.KINDS, loud=10.0), 3, 2 * TABLES, seed=21)

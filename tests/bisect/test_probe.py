@@ -93,7 +93,7 @@ def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):
 
 def test_ends_that_more_rounds_may_tell_apart_are_told_with_the_command_that_measures_them(asked, monkeypatch):
     def unclear(*_):
-        raise EqualEndpointsError("old and new may or may not differ.")
+        raise EqualEndpointsError("old and new are not shown to differ.")
 
     monkeypatch.setattr(run, "narrow", unclear)
     request = asked(good="old", bad="new", budget=120.0)

@@ -156,7 +156,9 @@ def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
     with pytest.raises(EqualEndpointsError):
         narrow(search, 200.0, machine)
     lines = told(search).lines
-    assert lines[1] == "T#7: --good and --bad may or may not differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
+    assert (
+        lines[1] == "T#7: --good and --bad are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
+    )
     assert lines[-1] == "harness bisect --resume results/bisect-1 --budget 30m"
 
 

@@ -69,7 +69,7 @@ def test_unclear_ends_get_more_rounds_within_half_of_the_budget_and_are_not_said
         narrowed(machine, budget)
     assert [rounds for _, _, rounds in machine.asked] == looks
     shown = f"c1 takes ×1.05 (0.989 to 1.11, {sum(looks)} rounds: unclear)"
-    assert raised.value.message == f"c0 and c1 may or may not differ: {shown}."
+    assert raised.value.message == f"c0 and c1 are not shown to differ: {shown}."
     # while a larger budget may help, the command that gives it is added where the folder is known
     assert raised.value.advice == ("" if budget < 1e9 else "Pass different versions or commits to --good and --bad.")
 
@@ -91,7 +91,7 @@ def test_a_pair_that_is_not_confirmed_side_by_side_is_found_and_no_more():
     machine = Vague([1.0, 1.0, 1.0, 1.5, 1.5, 1.5])
     search, _ = narrowed(machine)
     assert (search.ended, search.found) == (SearchEnd.FOUND, (2, 3))
-    assert search.pair.relation == "may or may not differ"
+    assert search.pair.relation == "are not shown to differ"
     # as many rounds as the looks have
     assert search.pair.rounds == LOOKS[-1]
 

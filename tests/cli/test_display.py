@@ -13,7 +13,15 @@ import pyte
 import pytest
 from rich.console import Console
 
-from harness.cli.display import LaunchCounter, LiveLaunches, LivePreparation, PlainLaunches, describe, show_preparation
+from harness.cli.display import (
+    LaunchCounter,
+    LiveLaunches,
+    LivePreparation,
+    PlainLaunches,
+    describe,
+    describe_estimate,
+    show_preparation,
+)
 from harness.model.backend import PreparationStep, Stage
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Clock, Role, Sample, Status
 from harness.runner.schedule import RunEstimate
@@ -268,6 +276,44 @@ def test_how_long_a_run_takes_is_said_after_its_pilots_and_after_the_first_round
         progress.estimate(RunEstimate(10.0, 3, 40.0, launches=3 - number))
     printed = capsys.readouterr().err.splitlines()
     assert [line[:5] for line in printed] == ["[1/8]", "A rou", "[2/4]", "A rou", "[3/4]", "[4/4]"]
+
+
+ESTIMATES = [
+    (
+        {"rounds": 3},
+        RunEstimate(20.0, 3, 70.0),
+        "A round takes about 20 s on this machine: 3 rounds in about 70 s.",
+    ),
+    (
+        {"rounds": 100, "precision": 0.02},
+        RunEstimate(20.0, 3, 70.0),
+        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until "
+        "verdicts are clear or intervals are narrow enough.",
+    ),
+    (
+        {"rounds": 100, "precision": 0.02, "budget_seconds": 300.0},
+        RunEstimate(20.0, 3, 70.0),
+        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until "
+        "verdicts are clear or intervals are narrow enough, or until the budget of 5 min ends.",
+    ),
+    (
+        {"rounds": 30, "claims": ["T#1"], "budget_seconds": 300.0},
+        RunEstimate(20.0, 3, 70.0),
+        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until all "
+        "claims are clear, or until the budget of 5 min ends.",
+    ),
+    (
+        {"rounds": 8, "budget_seconds": 60.0},
+        RunEstimate(20.0, 3, 60.0, needed=70.0, left_out=CELLS[:1]),
+        "A round takes about 20 s on this machine. The budget of 60 s is too small for the 3 rounds that all verdicts "
+        "need. These rounds take about 70 s (--budget 1.5m). 1 of 2 cells is not measured.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changes", "estimate", "told"), ESTIMATES)
+def test_what_a_run_will_reach_is_said_in_its_own_time(changes, estimate, told):
+    assert describe_estimate(estimate, planned(**changes).plan) == told
 
 
 def clock() -> Iterator[float]:

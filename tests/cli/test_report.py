@@ -1,5 +1,7 @@
 import json
 import re
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,16 @@ def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     assert path.read_text() == first
     assert "TensorFlow 2.0.0 takes " in done.stdout
+
+
+def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows(harness: Harness) -> None:
+    folder = stored(harness.root / "results", *example())
+    limited = f"ulimit -v 7000000 && exec {shlex.join(harness.command('report', str(folder)))}"
+    done = subprocess.run(
+        ["sh", "-c", limited], cwd=harness.root, env=harness.environ, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert (folder / "report.md").is_file()
 
 
 def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:

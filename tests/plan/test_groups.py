@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.scenario import Comparison
-from harness.plan.groups import group, order, order_turn, split
+from harness.plan.groups import group, keep_one_control, order, order_turn, split
 from tests.factories import cells, scenario
 
 CELLS = cells(calls=("fit", "batch"))
@@ -22,6 +22,14 @@ def test_cells_that_are_compared_are_one_group() -> None:
 def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step() -> None:
     compare = [Comparison("modes", "mode", of=of) for of in ("step", "load", "traces", "memory growth", "peak memory")]
     assert group(CELLS, {"step": scenario(compare=compare)}, "tf1.14")[0].of == ["load", "peak memory"]
+
+
+def test_the_smallest_group_alone_has_the_control() -> None:
+    found = {"step": scenario()}
+    groups = group(CELLS[:-1], found, "tf1.14")
+    assert [len(each.cells) for each in groups] == [4, 3]
+    assert [each.controlled for each in keep_one_control(groups, found)] == [False, True]
+    assert [each.controlled for each in keep_one_control(groups[::-1], found)] == [True, False]
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))

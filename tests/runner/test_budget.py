@@ -104,6 +104,18 @@ def test_a_budget_that_holds_one_claim_leaves_a_whole_one(budget: float, rounds:
     assert whole == rounds
 
 
+@pytest.mark.parametrize(("budget", "needed"), [(1000.0, None), (30.0, 36.0)])
+def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups_take(
+    folder: RunFolder, budget: float, needed: float | None
+) -> None:
+    # three groups of two cells with three rounds each: 18 launches of 2 s
+    planned, silent = plan(budget), Silent()
+    staged(folder, Backstage(cost=lambda _: 2.0), planned, silent, widths=narrow_after_three).run([])
+    first = silent.estimates[0]
+    assert (first.round_seconds, first.rounds) == (pytest.approx(12.0), 3)
+    assert (first.seconds, first.needed) == (min(36.0, budget), needed)
+
+
 def walked(folder: RunFolder, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:
     return staged(folder, backstage, planned, widths=narrow_after_three).run(list(finished))
 

@@ -1,6 +1,7 @@
 """How the budget of a run is spent on machines that are fast, slow and very slow: on a simulated clock."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -129,6 +130,19 @@ def test_where_groups_cost_alike_the_pilots_tell_already_how_long_it_takes(folde
     assert ended.seconds == pytest.approx(ended.listener.estimates[0].seconds, rel=0.2)
 
 
+def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced(folder: RunFolder) -> None:
+    machine, silent = Machine(MACHINES["slow"]), Silent()
+    planned, backstage = replace(plan(None, is_wish=False, rounds=100), precision=0.02), machine.backstage()
+
+    def clear_after_three(launches: Sequence[Launch]) -> dict[str, float]:
+        made = max(launch.round for launch in launches)
+        return {group.name: 0.0 if made > 2 else math.inf for group in planned.groups}
+
+    staged(folder, backstage, planned, silent, widths=clear_after_three).run([])
+    for estimate in silent.estimates[:2]:
+        assert (estimate.rounds, estimate.seconds) == (3, pytest.approx(backstage.clock.now, rel=0.2))
+
+
 def test_a_budget_that_was_passed_and_holds_all_is_not_said_to_be_too_short(folder: RunFolder) -> None:
     ended = Machine(MACHINES["fast"]).run(folder, plan(300.0, is_wish=False))
     assert min(ended.rounds) >= 3
@@ -196,15 +210,34 @@ def test_the_budget_that_is_needed_is_enough(folder: RunFolder) -> None:
 
 
 def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured(folder: RunFolder) -> None:
-    # three rounds of four launches are 46 s, and of two 23 s
-    ended = Machine(MACHINES["slow"]).run(folder, plan(75.0, is_wish=False))
-    _, second, third = ended.plan.groups
+    # three rounds of the first group's five launches are 58 s, and of two launches 23 s
+    ended = Machine(MACHINES["slow"]).run(folder, plan(90.0, is_wish=False))
+    first, second, _ = ended.plan.groups
     measured = {launch.cell for launch in ended.launches if launch.round}
-    assert measured == {*second.cells, *third.cells[:2]}
+    assert measured == {*first.cells, *second.cells[:2]}
     assert {*ended.listener.estimates[0].left_out} == {*ended.plan.cells} - measured
     held = limit_to_budget(ended.plan, ended.launches, PAIRS)
     found = find_stops(held, RoundLog(held, ended.launches), lambda _: {}, interrupted=False)
-    assert found == {second.name: Stop(StopReason.BUDGET, 3), third.name: Stop(StopReason.BUDGET, 3)}
+    assert found == {first.name: Stop(StopReason.BUDGET, 3), second.name: Stop(StopReason.BUDGET, 3)}
+
+
+@pytest.mark.parametrize(("budget", "first", "second"), [(120.0, 2, 0), (180.0, 4, 0), (200.0, 4, 3)])
+def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost(
+    folder: RunFolder, budget: float, first: int, second: int
+) -> None:
+    # a launch of the first group is 9.2 s, and of the others 2.3 s
+    ended = Machine(MACHINES["slow"], {"0": 4.0}).run(folder, plan(budget, is_wish=False))
+    one, two, _ = ended.plan.groups
+    assert {launch.cell for launch in ended.launches if launch.round} == {*one.cells[:first], *two.cells[:second]}
+    assert ended.seconds <= 1.1 * budget
+
+
+def test_if_the_budget_does_not_hold_a_comparison_the_first_one_of_the_cheapest_group_is_measured(
+    folder: RunFolder,
+) -> None:
+    ended = Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}).run(folder, plan(60.0, is_wish=False))
+    *_, third = ended.plan.groups
+    assert {launch.cell for launch in ended.launches if launch.round} == {*third.cells[:2]}
 
 
 @pytest.mark.parametrize("is_wish", [True, False])

@@ -160,6 +160,10 @@ def test_a_budget_of_a_run_that_is_continued_is_what_may_be_spent_from_now_on(re
     again = session.resume(folder, budget=0.001)
     assert (again.results.launches, again.interrupted) == (before.launches, False)
     assert {stop.reason for stop in again.results.run.stops.values()} == {StopReason.BUDGET}
+    # one round is too few for a verdict
+    assert session.load_earlier(folder).over == (
+        f"The budget of {folder} is spent: it has 1 round. To continue it: harness matrix --resume {folder} --rounds 3"
+    )
 
 
 def test_a_run_that_is_complete_is_reported_again_and_says_what_continues_it(request_: dict) -> None:

@@ -45,8 +45,11 @@ AS_THE_SOURCE = "as the source counts"
 #: The explanation of verdicts with few rounds.
 ALIKE = "With fewer than {} rounds, intervals assume that launches vary equally, and verdicts need a ratio beyond 1.5×."
 
-#: The reason why the interval of a cell's time can be wider than the intervals of its ratios.
-BETWEEN_ROUNDS = "These intervals include variation between rounds, which cancels out in the ratios."
+#: The reasons why the interval of a cell's time can be wider than the intervals of its ratios, and has another level.
+BETWEEN_ROUNDS = (
+    "These intervals include variation between rounds, which cancels out in the ratios. No verdict depends on them, so "
+    "each one has this confidence by itself; the intervals of ratios have it all together."
+)
 
 #: The explanation of how the variances of a table's comparisons are estimated.
 _MODERATED = (

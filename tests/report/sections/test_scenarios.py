@@ -162,7 +162,8 @@ def test_the_intervals_of_times_say_why_they_are_others_than_those_of_ratios():
     (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if each.startswith("Time per step in ms;")]
     assert told.endswith(
         "is a 95 % confidence interval over 5 rounds. These intervals include variation between rounds, which "
-        "cancels out in the ratios."
+        "cancels out in the ratios. No verdict depends on them, so each one has this confidence by itself; the "
+        "intervals of ratios have it all together."
     )
 
 

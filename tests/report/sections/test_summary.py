@@ -407,9 +407,10 @@ def test_what_must_be_known_to_believe_it_stands_beside_it():
     assert "Interference is unknown" in told
 
 
-def test_a_run_of_older_rules_says_so():
+@pytest.mark.parametrize("rules", [1, 5])
+def test_a_run_of_older_rules_says_so(rules):
     assert "earlier version of harness" not in summary.describe_conditions(results())
-    assert summary.describe_conditions(results(rules=1)).endswith(
+    assert summary.describe_conditions(results(rules=rules)).endswith(
         "An earlier version of harness made this run; the verdicts follow the current rules."
     )
 
