@@ -299,7 +299,7 @@ def has_mean(launch: Launch) -> bool:
 
 
 def is_to_measure(pilot: Launch, quantities: Sequence[str] = ()) -> bool:
-    """Return whether rounds launch a cell with this pilot: the pilot ended ok, and timed something.
+    """Return whether the rounds launch the cell of this pilot. They do if the pilot ended ok and timed something.
 
     `quantities` are the quantities of the cell's group. If one of them is peak memory or a phase that the pilot has,
     the cell is launched even if it only makes observations.

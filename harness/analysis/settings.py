@@ -14,7 +14,7 @@ from harness.model.scenario import ENVIRONMENT, Cell, Scenario
 class SettingSeen:
     """A value of a setting, and where it was observed: in an environment, or with axis values.
 
-    `value` is what a launch observed: for `xla`, a list of the parts that XLA compiles; otherwise a string.
+    `value` is the observed value: a list of the parts that XLA compiles for `xla`, otherwise a string.
     """
 
     value: Any

@@ -114,7 +114,7 @@ class ProfileReport:
         return tabulate("Each cell's calls", self._list_columns(), self.cells, where=where, noun="cell")
 
     def _list_flame_graphs(self, cell: Cell) -> Iterator[Block]:
-        """Yield the flame graph of the cell's later calls; without a profile of these calls, that of its first call."""
+        """Yield the flame graph of the cell's later calls, or of its first call if later calls have no profile."""
         profile = self._get_main_profile(cell)
         drawings = list(self._draw_flame_graph(cell, profile))
         title = f"{self.name(cell)}: {_describe_calls(profile)}"
