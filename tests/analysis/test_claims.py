@@ -257,7 +257,10 @@ def test_a_claim_may_be_of_a_phase() -> None:
     (result,) = results(launches, [replace(CLAIM, of="import")])
     assert result.at.outcome is ClaimOutcome.CONFIRMED
     (result,) = results(launches, [replace(CLAIM, of="load")])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "not available in tf2.0: No load recorded")
+    assert (result.at.outcome, result.at.why) == (
+        ClaimOutcome.CANNOT_RUN,
+        "not available in tf2.0: No load was recorded",
+    )
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
         reference="tf2.0",
     )
     assert settings.describe_settings(made) == [
-        "XLA compiles Keras's optimizer with deterministic off and nothing with deterministic on; to make it equal, "
+        "XLA compiles Keras's optimizer with deterministic=off and nothing with deterministic=on; to make it equal, "
         "pass -a xla=off."
     ]
 
