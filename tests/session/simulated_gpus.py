@@ -42,7 +42,7 @@ class SimulatedGpus:
     makes: str = "image"
 
     def __getattr__(self, name: str) -> Any:
-        """Return a function that does nothing, for what a run asks a backend besides launches."""
+        """Return a function that does nothing, because a run asks a backend for more than launches."""
         if name.startswith("__"):
             raise AttributeError(name)
         return lambda *_: []
