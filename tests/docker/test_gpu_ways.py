@@ -97,7 +97,11 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, w
 def test_gpu_check_starts_cuda_through_each_way(backend, nvidia, way):
     nvidia.describe()
     image = access.pull(nvidia.engine, f"harness/{IMAGE}:gpu")
-    assert access.try_way(nvidia.engine, image, way, ["0"]).sentence == f"{way}: CUDA starts in a container."
+    finding = access.try_way(nvidia.engine, image, way, ["0"])
+    assert finding.passed
+    assert finding.sentence.startswith(f"{way}: CUDA starts in a container. ")
+    # the nodes are /dev/null
+    assert "/dev/nvidia0 (mode 666), /dev/nvidiactl (mode 666), /dev/nvidia-uvm (mode 666)." in finding.sentence
 
 
 def test_every_gpu_can_be_asked_for(backend):

@@ -131,7 +131,7 @@ class DockerBackend(ImageBackend):
             self._untried,
             lambda access: gpus.try_access(
                 self.engine, image, access.way, access.list_requested(self._wanted), self._run
-            ),
+            )[0],
         )
         self._untried = ()
         return messages

@@ -153,11 +153,11 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
     """The trials that were made: of which image, by which way. By CDI nothing starts."""
     made: list[tuple[str, GpuWay]] = []
 
-    def tried(_: object, image: str, way: GpuWay, *__: object) -> str:
+    def tried(_: object, image: str, way: GpuWay, *__: object) -> tuple[str, str]:
         made.append((image, way))
         if way is GpuWay.CDI:
             raise GpuRefusedError("It is older than the driver.", "Make it anew")
-        return ""
+        return "", "all"
 
     monkeypatch.setattr(gpus, "try_access", tried)
     monkeypatch.setenv("PATH", "")
@@ -206,10 +206,10 @@ def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
 def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tried(_: object, image: str, *__: object) -> str:
+    def tried(_: object, image: str, *__: object) -> tuple[str, str]:
         if image == "sha256:2":
             raise CannotRunHereError("No such image.")
-        return ""
+        return "", "all"
 
     monkeypatch.setattr(gpus, "try_access", tried)
     vars(backend.images)["any_for"] = lambda _: "sha256:2"
