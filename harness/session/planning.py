@@ -150,7 +150,14 @@ class Planned:
             *([f"The driver compiles {whole} at the first start. It takes 30 minutes or longer."] if whole else []),
             *([f"The driver compiles some kernels of {some} when they are first needed."] if some else []),
             *([f"CUDA in the image of {older} is older than the GPU, so cuDNN may fail."] if older else []),
-            *([f"The launches show whether {unread} runs on the GPU: its GPU code isn't known."] if unread else []),
+            *(
+                [
+                    f"The launches show whether {unread} runs on the GPU: its GPU code isn't known. `harness images "
+                    "verify --device gpu` reads the code in an image."
+                ]
+                if unread
+                else []
+            ),
             *(
                 f"{name} is {way.rstrip('.')}. It may fail, stop responding, or compute wrong results."
                 for name, way in self.plan.compiled.items()

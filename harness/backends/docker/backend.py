@@ -310,7 +310,8 @@ class DockerBackend(ImageBackend):
         from harness.backends.docker.cuda import check_cuda  # noqa: PLC0415 - no launch needs it
 
         cuda = check_cuda(self.engine, tag, environment)
-        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete)
+        read = cuda.environment if environment.is_unread and not cuda.environment.is_unread else None
+        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete, read=read)
 
     def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""

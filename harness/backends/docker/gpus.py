@@ -286,7 +286,7 @@ def find_groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
 
 
 def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> tuple[str, str]:
-    """Start a container with the GPUs, and return sentences about what it lacks for CUDA, and about what it has.
+    """Start a container with the GPUs. Return sentences about what CUDA needs but doesn't get, and about what it gets.
 
     The first text is empty if nothing is missing. `image` is the id of any image with Python, and `run` is the run in
     the container's label. Raises GpuRefusedError if the engine refuses the container.
