@@ -41,7 +41,7 @@ def _image(engine):
 
 @pytest.fixture
 def backend():
-    """Return a backend with a run of its own, of which nothing may be left."""
+    """Return a backend with its own run. The run must leave no containers."""
     run = f"test-{secrets.token_hex(8)}"
     backend = DockerBackend(ROOT, run)
     yield backend
@@ -49,7 +49,7 @@ def backend():
 
 
 def try_gpus(backend, name, way):
-    """Return what is said about the GPUs before the first launch of a run."""
+    """Return the sentences about GPUs that a run prints before its first launch."""
     backend.check_gpus([name], way)
     return backend.try_gpus([REQUIREMENT])
 
