@@ -106,9 +106,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Any:
             raise GpuRefusedError("The runtime isn't registered.", "Register it", "nvidia-ctk runtime configure")
         return [GpuAccess(way)]
 
-    def tried(engine: Any, image: str, way: GpuWay, which: Any, run: str) -> str:
+    def tried(engine: Any, image: str, way: GpuWay, which: Any, run: str) -> tuple[str, str]:
         assert image == f"id of {access.IMAGE}"
-        return "" if way is GpuWay.CDI else "cuInit fails with the error 803."
+        return "" if way is GpuWay.CDI else "cuInit fails with the error 803.", "Number of GPUs: 1."
 
     monkeypatch.setattr(gpus, "find", find)
     monkeypatch.setattr(gpus, "try_access", tried)
@@ -119,14 +119,14 @@ def test_each_method_is_tried_and_one_that_works_is_enough(engine: Any) -> None:
     findings = access.check_ways(["0"], engine)
     assert [finding.passed for finding in findings] == [True, True, None, None]
     assert [finding.sentence for finding in findings[1:]] == [
-        "cdi: CUDA starts in a container.",
+        "cdi: CUDA starts in a container. Number of GPUs: 1.",
         "runtime: The runtime isn't registered. Register it: nvidia-ctk runtime configure",
-        "driver: cuInit fails with the error 803.",
+        "driver: cuInit fails with the error 803. Number of GPUs: 1.",
     ]
 
 
 def test_if_no_method_works_all_fail(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpus, "try_access", lambda *_: "no libcuda.so.1")
+    monkeypatch.setattr(gpus, "try_access", lambda *_: ("no libcuda.so.1", ""))
     assert [finding.passed for finding in access.check_ways(["0"], engine)] == [True, False, False, False]
 
 

@@ -8,6 +8,8 @@ import sys
 import tarfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +20,14 @@ from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_step
 from bench.gpu_check.masking import Mask, here
 from bench.gpu_check.plan import Plan, Step, find_compiled, find_newest, find_refused
 from bench.gpu_check.recording import Replay
+from harness.backends.docker import gpus
 from harness.machine.gpu import host
 from harness.model.gpu import Gpu, GpuHost
 from harness.store.folder import RunFolder
 from tests.conftest import ROOT
 from tests.stand_in.gpus import H100, T4, Machine
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)
 CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
 
@@ -293,7 +297,7 @@ def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -
     assert seconds(steps) < check.BUDGET
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", ENDING)
 def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(
     stand_ins: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -315,6 +319,70 @@ def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(
     assert "nvml | NVIDIA H100" in contents(bundle)["summary.md"]
     assert "stopped by Ctrl-C" in contents(bundle)["summary.md"]
     assert not Path(f"/proc/{step}").exists()
+
+
+#: Machines whose checks together have all steps: only an H100 has a release whose code is compiled, only Blackwell has
+#: a release that is refused, and only without an engine there is a local environment.
+BLACKWELL = Gpu(0, "GPU-1", "NVIDIA GeForce RTX 5090", (12, 0), 32 * 2**30)
+MACHINES: dict[str, tuple[GpuHost, Sequence[str]]] = {
+    "H100": (HOST, ()),
+    "RTX 5090": (GpuHost([BLACKWELL], "580.65.06"), ()),
+    "no engine": (HOST, ("--no-engine",)),
+}
+
+
+@cache
+def steps_that_end_at_once(machine: str) -> Sequence[Step]:
+    """Return the steps of a machine's check, as for root, with commands that do nothing."""
+    host, arguments = MACHINES[machine]
+    (card,) = host.cards
+    if "--no-engine" in arguments:
+        steps = steps_on(card, host.driver, ROOT, without_engine=True)
+    else:
+        refused, lazy = find_refused([card], host), find_compiled([card], host)
+        steps = steps_on(card, host.driver, ROOT, refused=refused, lazy=lazy, of_quick=["tf2.16", "tf2.21"])
+    steps["locked"] = replace(steps["locked"], left_out="")
+    return [replace(step, command=("true",)) for step in steps.values()]
+
+
+def interruptible_steps() -> list[tuple[str, str]]:
+    """Return each step that a check can be in, with a machine whose check has this step."""
+    steps = [(step, machine) for machine in reversed(MACHINES) for step in steps_that_end_at_once(machine)]
+    return sorted({step.name: machine for step, machine in steps if not step.left_out}.items())
+
+
+@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
+@pytest.mark.parametrize(("name", "machine"), interruptible_steps())
+def test_a_check_that_is_ended_in_any_step_leaves_a_bundle_with_all_steps(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, machine: str, number: signal.Signals
+) -> None:
+    host, arguments = MACHINES[machine]
+    pid = tmp_path / "pid"
+    # the step itself ends the check, which is its parent
+    ends = ("sh", "-c", f"echo $$ > {pid}; kill -{int(number)} $PPID; exec sleep 1000")
+    steps = [replace(step, command=ends) if step.name == name else step for step in steps_that_end_at_once(machine)]
+    typed = ["gpu-check", "--results", str(tmp_path / "results"), "--env", "tf2.21", *arguments]
+    monkeypatch.setattr(sys, "argv", typed)
+    monkeypatch.setattr(gpus, "find_host", lambda: host)
+    for function in ("find_environments", "find_compiled"):
+        monkeypatch.setattr(check, function, lambda *_: [])
+    monkeypatch.setattr(Plan, "steps", lambda _: iter(steps))
+    # a signal that the check doesn't handle must not end pytest
+    handlers = {each: signal.signal(each, lambda *_: pytest.fail("not handled")) for each in ENDING}
+    try:
+        assert check.main() == 1
+    finally:
+        for each, handler in handlers.items():
+            signal.signal(each, handler)
+    (bundle,) = (tmp_path / "results").iterdir()
+    rows = [line.split(" | ") for line in contents(bundle)["summary.md"].splitlines() if line.startswith("| ")][2:]
+    assert [row[0].removeprefix("| ") for row in rows] == [step.name for step in steps]
+    results = [row[-1].partition(":")[0] for row in rows]
+    where = [step.name for step in steps].index(name)
+    assert rows[where][-1].startswith("failed: stopped by Ctrl-C")
+    assert FAILED not in results[:where]
+    assert set(results[where + 1 :]) <= {LEFT_OUT}
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 
 def test_a_run_in_a_bundle_can_be_read_as_any_other(tmp_path: Path) -> None:

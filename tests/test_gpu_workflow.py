@@ -52,16 +52,20 @@ def test_an_image_is_built_verified_and_shown(tmp_path: Path, code: int, result:
     )
 
 
-@pytest.mark.parametrize("missing", ["", "driver"])
-def test_all_three_methods_must_work(tmp_path: Path, missing: str) -> None:
+@pytest.mark.parametrize(("missing", "tests"), [("", 0), ("driver", 0), ("", 1)])
+def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path: Path, missing: str, tests: int) -> None:
     ways = [way for way in ("cdi", "runtime", "driver") if way != missing]
     sentences = "\n".join(f"echo 'gpu-check: {way}: CUDA starts in a container.'" for way in ways)
-    write_program(tmp_path / ".venv" / "bin" / "python", sentences)
+    tested = f'case "$*" in "-m pytest tests/docker/gpu_toolkit.py") echo tested; exit {tests};; esac'
+    write_program(tmp_path / ".venv" / "bin" / "python", f"{tested}\n{sentences}")
     shutil.copytree(SCRIPTS, tmp_path / ".github" / "gpu")
     process = run(tmp_path / ".github" / "gpu" / "ways", GITHUB_STEP_SUMMARY=str(tmp_path / "summary"))
-    assert process.returncode == bool(missing), process.stderr
+    assert process.returncode == bool(missing or tests), process.stderr
     assert (f"{missing} doesn't work" in process.stdout) is bool(missing)
-    assert (tmp_path / "summary").read_text().count("CUDA starts in a container") == len(ways)
+    assert ("Tests of launches failed" in process.stdout) is bool(tests)
+    summary = (tmp_path / "summary").read_text()
+    assert summary.count("CUDA starts in a container") == len(ways)
+    assert summary.count("tested") == 1
 
 
 @pytest.mark.parametrize("name", ["room", "toolkit"])

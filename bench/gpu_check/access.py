@@ -99,10 +99,11 @@ def try_way(engine: Engine, image: str, way: GpuWay, which: Sequence[str]) -> Fi
     """Start a container of the image with the GPUs `which` by this method, and CUDA in it."""
     try:
         (access,) = gpus.select_able(gpus.find(engine, way), which)
-        missing = gpus.try_access(engine, image, access.way, access.list_requested(which), _RUN)
+        missing, found = gpus.try_access(engine, image, access.way, access.list_requested(which), _RUN)
     except CannotRunHereError as error:
         return Finding(False, f"{way}: {one_paragraph(str(error))}")
-    return Finding(False, f"{way}: {missing}") if missing else Finding(True, f"{way}: CUDA starts in a container.")
+    sentence = f"{way}: {missing or 'CUDA starts in a container.'} {found}"
+    return Finding(not missing, sentence.rstrip())
 
 
 def one_paragraph(text: str) -> str:

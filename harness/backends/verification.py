@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from harness.files import parse_json
-from harness.model.environment import normalize
+from harness.model.environment import Environment, normalize
 from harness.model.errors import CannotRunHereError
 
 #: A program that prints the installed Python packages and Debian packages as one JSON object. It also runs on Python
@@ -36,6 +36,7 @@ class Verification:
     - `changed`: the locked and the installed version of each package whose versions differ
     - `more`: lines about further checks; `is_complete`: whether all of them passed
     - `installed`: all packages with their versions; `system`: the packages of the distribution
+    - `read`: for an environment whose GPU code was assumed, the same environment with the GPU code in its libraries
     """
 
     packages: int
@@ -46,6 +47,7 @@ class Verification:
     is_complete: bool = True
     installed: Mapping[str, str] = field(default_factory=dict)
     system: Mapping[str, str] = field(default_factory=dict)
+    read: Environment | None = None
 
     @property
     def is_right(self) -> bool:

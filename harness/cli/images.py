@@ -122,7 +122,7 @@ def verify(
     for requirement in requirements:
         verification = backend.verify(requirement)
         are_correct = are_correct and verification.is_right
-        for line in verification.lines():
+        for line in [*verification.lines(), *session.images.keep_gpu_code(verification)]:
             typer.echo(f"{requirement.environment.name}: {line}")
         if sbom:
             path = sbom / f"{requirement.environment.name}-{device.value}.cdx.json"

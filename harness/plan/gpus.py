@@ -118,7 +118,8 @@ def judge(
         return Fit(
             Support.UNREAD,
             f"{environment.exact} is newer than the catalog, whose newest release can't run here: {reason}",
-            "The launches show whether this wheel runs on the GPU.",
+            "The launches show whether this wheel runs on the GPU. If its image is built, this command reads the GPU "
+            f"code: harness images verify {environment.name} --device gpu",
         )
     if _is_older(environment, capability):
         return Fit(

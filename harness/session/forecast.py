@@ -2,7 +2,7 @@
 
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -12,9 +12,10 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
-from harness.model.run import Plan, Run
+from harness.model.run import Group, Plan, Run
 from harness.model.scenario import Cell
 from harness.plan.gpus import find_first_starts, find_lazy_starts
+from harness.runner.rounds import RoundLog
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
@@ -122,10 +123,10 @@ def estimate_duration(planned: Planned) -> DurationEstimate:
     times = {cell: earlier_times.get(cell, _Times()) for cell in planned.cells}
     unknown_count = sum(cell not in earlier_times for cell in planned.cells)
     plan, slots = planned.plan, _count_slots(planned)
-    verdicts = _estimate_seconds(
-        replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None), times, slots
-    )
-    seconds = _estimate_seconds(plan, times, slots)
+    pilots = _list_pilots(plan, times)
+    least = replace(plan, rounds=min(plan.rounds, FEWEST_ROUNDS), budget_seconds=None)
+    verdicts = _estimate_seconds(least, times, slots, pilots)
+    seconds = _estimate_seconds(plan, times, slots, pilots)
     is_relevant = plan.claims or (plan.budget_seconds is not None and not plan.budget_is_wish)
     started = set[str]()
     if (
@@ -172,20 +173,45 @@ def _count_slots(planned: Planned) -> int:
     return min(int(slots), max(1, len(planned.plan.groups))) if slots.isdecimal() else 1
 
 
-def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int) -> float:
-    def sum_round(number: int, sampling: Sampling) -> float:
-        slots = (cell for group in plan.groups for cell, _ in plan.slots(group, number))
-        return sum(times[cell].seconds(sampling) for cell in slots if number == 0 or not times[cell].observes)
+def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int, piloted: Sequence[Cell]) -> float:
+    def add_up(cells: Iterable[Cell], sampling: Sampling) -> float:
+        return sum(times[cell].seconds(sampling) for cell in cells)
 
     if plan.profile_calls:
-        return sum_round(0, plan.sampling.of_pilots)
-    pilots, per_round = sum_round(0, plan.sampling.of_pilots), sum_round(1, plan.sampling)
+        return add_up(plan.cells, plan.sampling.of_pilots)
+    measured = (cell for group in plan.groups for cell, _ in group.slots if not times[cell].observes)
+    pilots, per_round = add_up(piloted, plan.sampling.of_pilots), add_up(measured, plan.sampling)
     total_seconds = (pilots + plan.rounds * per_round) / slots
     if plan.budget_seconds is None:
         return total_seconds
     # a suite's budget never ends a run before every comparison can have a verdict
     fewest_seconds = (pilots + min(plan.rounds, FEWEST_ROUNDS) * per_round) / slots if plan.budget_is_wish else 0.0
     return min(total_seconds, max(plan.budget_seconds, fewest_seconds))
+
+
+def _list_pilots(plan: Plan, times: Mapping[Cell, _Times]) -> list[Cell]:
+    """Return the cells of the pilots that the run makes if all of its pilots succeed."""
+    log = RoundLog(plan)
+    for group in plan.groups:
+        for cell, role in plan.slots(group, 0):
+            if log.is_to_pilot(group, cell):
+                log.add(_make_pilot(group, cell, role, {"anything": True} if times[cell].observes else {}))
+    return [launch.cell for launch in log.launches]
+
+
+def _make_pilot(group: Group, cell: Cell, role: Role, observations: Mapping[str, bool]) -> Launch:
+    """Return a successful pilot."""
+    return Launch(
+        group=group.name,
+        round=0,
+        attempt=0,
+        order=0,
+        role=role,
+        cell=cell,
+        started="",
+        status=Status.OK,
+        observations=observations,
+    )
 
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[Run | None, dict[Cell, _Times]]:

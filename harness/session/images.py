@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from harness.backends import registry
-from harness.catalog import pack
+from harness.backends.verification import Verification
+from harness.catalog import adhoc, pack
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import describe_overrides, load_lock, write_lock
 from harness.catalog.project import Project
@@ -43,6 +45,14 @@ def select_images(names: Sequence[str] | None, device: Device) -> tuple[Project,
         devices = sorted({kind.value for environment in environments for kind in environment.devices})
         raise NothingSelectedError(f"There is no {device.value} image of {names}.", f"Use --device {devices[0]}.")
     return project, requirements
+
+
+def keep_gpu_code(verification: Verification) -> list[str]:
+    """Save the GPU code that was read in an environment's libraries, for later plans. Return a line about it."""
+    if verification.read is None:
+        return []
+    adhoc.keep(replace(verification.read, line=""))
+    return ["saved this GPU code: later runs are planned with it"]
 
 
 def list_rows(

@@ -158,7 +158,10 @@ class Planned:
             ),
             *([f"CUDA in the image of {older_cuda} is older than the GPU, so cuDNN may fail."] if older_cuda else []),
             *(
-                [f"The GPU code of {unread_names} isn't known. The launches show whether it runs on the GPU."]
+                [
+                    f"The launches show whether {unread_names} runs on the GPU: its GPU code isn't known. `harness "
+                    "images verify --device gpu` reads the code in an image."
+                ]
                 if unread_names
                 else []
             ),

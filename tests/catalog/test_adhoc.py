@@ -4,11 +4,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from harness.backends.verification import Verification
 from harness.catalog import adhoc
 from harness.catalog.locks import list_inputs, load_lock, write_lock
 from harness.catalog.project import Project
 from harness.model.environment import Device, Environment, installed
 from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.gpu import Gpu, GpuHost
+from harness.plan.gpus import Support, fit
+from harness.session.images import keep_gpu_code
 from tests.packageindex import PackageIndex
 
 GPU = {"cuda": "11.2", "cudnn": "8.1", "gpu_code": "sm_70 compute_80"}
@@ -90,6 +94,26 @@ def test_a_nightly_is_named_for_the_day_that_was_found(package_index: PackageInd
     assert list_inputs(first, Device.CPU)[0] == "tf-nightly-cpu==2.23.0.dev20261025"
     assert list_inputs(later, Device.CPU)[0] == "tf-nightly==2.23.0.dev20261026"
     assert list_inputs(first, Device.GPU)[0] == "tf-nightly[and-cuda]==2.23.0.dev20261025"
+
+
+def test_the_gpu_code_of_a_nightly_is_assumed_until_it_was_read(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tf_nightly", "2.23.0.dev20261025"))
+    nightly = asked("tf-nightly")
+    assert (nightly.gpu_code, nightly.gpu_code_of) == ("sm_70 compute_80", "2.15.1")
+    card = Gpu(0, "GPU-120", "NVIDIA GeForce RTX 5090", (12, 0), 0)
+    host = GpuHost([card], "580.65.06", (13, 0))
+    assert fit(nightly, [card], host).support is Support.UNREAD
+    read = replace(nightly, gpu_code="sm_70 compute_120", gpu_code_of="")
+    (line,) = keep_gpu_code(Verification(1, read=read))
+    assert line == "saved this GPU code: later runs are planned with it"
+    for text in ("tf-nightly", nightly.name, "tf-nightly==2.23.0.dev20261025"):
+        assert fit(asked(text), [card], host).support is Support.NATIVE
+    assert keep_gpu_code(Verification(1)) == []
+
+
+def test_a_release_of_the_catalog_has_its_own_gpu_code(package_index: PackageIndex) -> None:
+    package_index.add(wheel("tensorflow", "2.15.0"))
+    assert not asked("tensorflow==2.15.0").is_unread
 
 
 def test_a_nightly_of_today_that_is_typed_again_is_the_same(

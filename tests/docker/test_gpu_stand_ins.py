@@ -148,13 +148,15 @@ def test_the_famous_question_is_asked_of_a_card_that_runs_both_releases(matrix):
     assert "the framework counted 0" in " ".join(ran.report.split())
 
 
-def test_nvidias_build_stands_in_for_tensorflow_1_on_a_later_card(matrix):
-    """The first half of the famous question there."""
-    ran = matrix([RTX_3090], "--gpu", "-e", NGC, "--suite", "quick")
+def test_the_famous_question_is_asked_of_the_stand_ins_on_a_later_card(matrix):
+    """NVIDIA's build replaces TensorFlow 1, and a later release replaces 2.0."""
+    ran = matrix([RTX_3090], "--gpu")
     assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
-    assert {launch["observations"]["tensorflow"] for launch in ran.launches} == {"1.15.5"}
+    assert {launch["cell"]["environment"] for launch in ran.launches} == {NGC, LATER[0]}
+    assert {launch["observations"]["tensorflow"] for launch in ran.launches} > {"1.15.5"}
     assert all(launch["observations"]["placed on"] == ["GPU:0"] for launch in ran.launches)
     assert RTX_3090.name in ran.report
+    assert "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0" in ran.report
 
 
 @pytest.mark.parametrize(
@@ -188,6 +190,15 @@ def test_both_devices_in_one_run_have_images_of_their_own(matrix):
     # the fake driver computes kernels, also those that are compiled in the container
     first, *others = (fingerprint["mean"] for fingerprint in ran.computed_fingerprints())
     assert others == [pytest.approx(first)] * len(others)
+
+
+def test_a_sweep_on_both_devices_says_which_is_faster(matrix):
+    """The fake driver interprets each kernel on the host, so it is slower at any size."""
+    sweep = ("-e", "tf2.15", "-s", "train_batch", "-a", "mode=function", "-a", "batch=16,32")
+    ran = matrix([T4], "--device", "cpu,gpu", *sweep, "--rounds", "3")
+    assert (ran.code, ran.statuses) == (0, {"ok"}), (ran.said, ran.launches)
+    assert {launch["round"] for launch in ran.launches} >= {1, 2, 3}
+    assert "The GPU is slower than the CPU for every batch from 16 to 32 (tf2.15, function)." in ran.report
 
 
 def test_training_on_two_releases_of_cuda(matrix):

@@ -18,11 +18,10 @@ from bench.gpu_check import access
 from harness.backends.docker.backend import DockerBackend
 from harness.backends.docker.images import Images
 from harness.model.backend import GpuWay
-from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.launch import Job, Status
+from harness.model.launch import Status
 from harness.store.folder import RunFolder
-from tests.backends.workers import job
+from tests.docker.gpu_launches import REQUIREMENT, on_gpus
 from tests.docker.nvidia_engine import IMAGE, NvidiaEngine
 from tests.docker.nvidia_programs import HOOK, RUNTIME
 
@@ -30,34 +29,12 @@ pytestmark = pytest.mark.docker
 
 ROOT = Path(__file__).parents[2]
 
-REQUIREMENT = Requirement(
-    Environment(IMAGE, "2.0.0", "3.11", "2020-01-01T00:00:00Z", cuda="10.0", gpu_code="sm_70 compute_70"),
-    Device.GPU,
-    Lock(Path("none"), "0", {}),
-)
-
-#: What a launch has of GPUs: their nodes, the driver's library, and NVIDIA's variables; and its rights.
-SEES = """
-import glob
-def status(name):
-    return next(line.split()[1] for line in open('/proc/self/status') if line.startswith(name))
-say('observation', name='nodes', value=sorted(glob.glob('/dev/nvidia*')))
-say('observation', name='cuda', value=bool(ctypes.CDLL('libcuda.so.1')))
-say('observation', name='variables', value={k: v for k, v in os.environ.items() if k.startswith('NVIDIA_')})
-say('observation', name='rights', value=[os.getuid(), int(status('CapEff'), 16), status('NoNewPrivs')])
-"""
-
 #: How a rootless engine's hook ends.
 CGROUPS = (
     "Auto-detected mode as 'legacy'\nnvidia-container-cli: mount error: failed to add device rules: unable to find "
     "any existing device filters attached to the cgroup: bpf_prog_query(BPF_CGROUP_DEVICE) failed: operation not "
     "permitted\n"
 )
-
-
-def on_gpus(*names: str, source: str = SEES) -> Job:
-    made = job(f"{source}\nsay('end', status='ok')")
-    return dataclasses.replace(made, limits=dataclasses.replace(made.limits, gpus=names))
 
 
 @pytest.fixture
@@ -97,7 +74,28 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia, w
 def test_gpu_check_starts_cuda_through_each_way(backend, nvidia, way):
     nvidia.describe()
     image = access.pull(nvidia.engine, f"harness/{IMAGE}:gpu")
-    assert access.try_way(nvidia.engine, image, way, ["0"]).sentence == f"{way}: CUDA starts in a container."
+    finding = access.try_way(nvidia.engine, image, way, ["0"])
+    assert finding.passed
+    assert finding.sentence.startswith(f"{way}: CUDA starts in a container. ")
+    # the nodes are /dev/null
+    assert "/dev/nvidia0 (mode 666), /dev/nvidiactl (mode 666), /dev/nvidia-uvm (mode 666)." in finding.sentence
+
+
+def test_the_tests_for_nvidias_own_toolkit_pass_with_the_substitutes(nvidia):
+    nvidia.describe()
+    # the substitutes give any GPU by its index, and CDI lists 0 and 1
+    able = "0 or (all and not cdi) or (exist and cdi)"
+    environ = {"DOCKER_HOST": nvidia.engine.address, "PATH": f"{nvidia.programs}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "tests/docker/gpu_toolkit.py", "-k", able],
+        cwd=ROOT,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    assert "6 passed" in done.stdout
 
 
 def test_every_gpu_can_be_asked_for(backend):

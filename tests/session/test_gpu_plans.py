@@ -1,7 +1,9 @@
 """The plans of the project's own suites on GPUs that people own: eight GPUs, each with seven drivers."""
 
+import os
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from harness.backends import registry
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
+from harness.machine.gpu import selection as gpus
 from harness.model.backend import Supply
 from harness.model.environment import Device
 from harness.model.errors import UsageError
@@ -16,12 +19,16 @@ from harness.model.gpu import Gpu, GpuHost
 from harness.model.run import describe_fallbacks
 from harness.plan.availability import assess_on_gpus
 from harness.plan.gpus import find_first_starts, fit
-from harness.session import planning
+from harness.runner.executor import RunExecutor
+from harness.session import planning, running
+from harness.session.forecast import START, DurationEstimate, estimate_duration
 from harness.session.planning import Planned
 from harness.session.planning import plan as make_plan
+from harness.session.reporting import Written
 from harness.session.request import Request
 from tests.cards import A100, B200, H100, RTX3090, RTX4090, RTX5090, T4, V100
 from tests.conftest import ROOT
+from tests.session.simulated_gpus import ALL_CODE, SimulatedGpus
 
 CATALOG = load_environments(Project(ROOT))
 CARDS = (T4, V100, A100, RTX3090, RTX4090, H100, B200, RTX5090)
@@ -186,3 +193,37 @@ def test_graph_mode_is_not_launched_in_keras_3_which_trains_nothing_there(plan: 
     }
     assert set(calls) == {"train_on_batch", "fit_epoch"}
     assert all("can't train if eager execution is disabled" in reason for reason in calls.values())
+
+
+@pytest.mark.parametrize("suite", ["headline", "seed", "gpu"])
+@pytest.mark.parametrize("card", [T4, RTX3090, H100], ids=lambda card: card.name)
+def test_an_estimate_is_within_a_fifth_of_what_a_run_takes(
+    plan: Plan, card: Gpu, suite: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """First by assumed times, with downloads and first starts; and, on a slower machine, by an earlier run."""
+    driver = "550.54.15"
+    machine = SimulatedGpus([card], GpuHost([card], driver, DRIVERS[driver]))
+    monkeypatch.setattr(registry, "choose", lambda *_, **__: (machine, "simulated"))
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
+    monkeypatch.setattr(running, "RunExecutor", partial(RunExecutor, clock=machine.clock))
+    monkeypatch.setattr(running, "report", lambda *_: Written((), ()))  # nobody reads it
+    monkeypatch.setattr(os, "fsync", lambda _: None)
+
+    def run(start: float, results: Path) -> tuple[DurationEstimate, float, float]:
+        """Return the estimate, and the seconds of the downloads and of the launches."""
+        machine.start = start
+        planned = plan(card, driver, suite=suite, results=results)
+        estimate, begun = estimate_duration(planned), machine.clock.now
+        running.run(planned)
+        return estimate, machine.prepared - begun, machine.clock.now - machine.prepared
+
+    estimate, downloads, launches = run(START, tmp_path / "first")
+    assert estimate.basis == ""
+    assert estimate.download_seconds == pytest.approx(downloads, rel=0.2)
+    assert estimate.seconds == pytest.approx(launches, rel=0.2)
+    assert launches > estimate.first_starts * ALL_CODE
+    run(2.5 * START, tmp_path / "slow")
+    estimate, downloads, launches = run(2.5 * START, tmp_path / "slow")
+    assert (estimate.unknown, estimate.first_starts) == (0, 0)
+    assert estimate.download_seconds == downloads == 0.0
+    assert estimate.seconds == pytest.approx(launches, rel=0.2)

@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -597,7 +597,9 @@ def both(request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch) -> l
     def hold_on_cpu(backend: LocalBackend, requirement: Requirement, job: Job) -> AbstractContextManager[LaunchHandle]:
         launched.append((job.cell.device.value, requirement.lock.path.name, job.limits.gpus))
         cell = replace(job.cell.anywhere, device=Device.CPU)
-        return hold(backend, requirement, replace(job, cell=cell, limits=replace(job.limits, gpus=())))
+        environ = {**job.environ, "LAUNCHED_ON": job.cell.device.value}
+        limits = replace(job.limits, gpus=())
+        return hold(backend, requirement, replace(job, cell=cell, limits=limits, environ=environ))
 
     monkeypatch.setattr(LocalBackend, "hold", hold_on_cpu)
     request_ |= {"environments": ["there"], "device": [Device.CPU, Device.GPU], "rounds": 3}
@@ -667,3 +669,40 @@ def test_runs_on_both_devices_are_compared_with_runs_on_one_and_have_the_same_se
         alone.axes,
         {**alone.axes, "device": "cpu"},
     )
+
+
+#: A step takes 2 ms per image on the CPU, and 20 ms on the GPU, which is certain in three rounds on any machine.
+BATCHES = """\
+# /// script
+# requires-python = ">=3.6"
+#
+# [tool.harness]
+# title = "Batches"
+#
+# [tool.harness.axes]
+# batch = { sweep = [1, 64] }
+# ///
+import os, time
+
+
+def scenario(bench, batch):
+    seconds = 0.020 if os.environ["LAUNCHED_ON"] == "gpu" else 0.002 * int(batch)
+    bench.measure(lambda: time.sleep(seconds))
+"""
+
+
+def test_a_sweep_on_both_devices_reports_the_size_from_which_on_the_gpu_is_faster(
+    request_: dict, write_scenario: Callable[[str, str], Path], both: list[tuple[str, str, tuple[str, ...]]]
+) -> None:
+    write_scenario("batches", BATCHES)
+    request_ |= {"scenarios": ["batches"], "axes": {"batch": ["1", "64"]}, "measure": 0.1}
+    ended = session.run(session.plan(session.Request(**request_)))
+    assert not ended.broken
+    assert {launch.round for launch in ended.results.launches} >= {1, 2, 3}
+    assert {(device, gpus) for device, _, gpus in both} == {("cpu", ()), ("gpu", ("0",))}
+    sentence = (
+        "From batch 64 on, the GPU is faster than the CPU. The crossover is between batch 1 (slower) and batch 64 "
+        "(there)."
+    )
+    assert sentence in (ended.folder / "report.md").read_text()
+    assert sentence in (ended.folder / "report.html").read_text()

@@ -131,7 +131,7 @@ class DockerBackend(ImageBackend):
             self._untried_methods,
             lambda access: gpus.try_access(
                 self.engine, image, access.way, access.list_requested(self._requested_gpus), self._run
-            ),
+            )[0],
         )
         self._untried_methods = ()
         return messages
@@ -310,7 +310,8 @@ class DockerBackend(ImageBackend):
         from harness.backends.docker.cuda import check_cuda  # noqa: PLC0415 - no launch needs it
 
         cuda = check_cuda(self.engine, tag, environment)
-        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete)
+        read = cuda.environment if environment.is_unread and not cuda.environment.is_unread else None
+        return replace(verification, more=cuda.lines(), is_complete=cuda.is_complete, read=read)
 
     def make_sbom(self, requirement: Requirement, found: Verification) -> str:
         """Return the image's software bill of materials (SBOM) in CycloneDX format, with the packages in `found`."""

@@ -10,7 +10,7 @@ also starts without a GPU. The names are the names in TensorFlow's own loader (`
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,7 @@ _CHECK_SECONDS = 300.0
 class CudaReport:
     """The CUDA libraries of a GPU image.
 
+    `environment` is the checked one. If its GPU code was assumed, it now has the code that was read in the libraries.
     `opened` maps each library that TensorFlow loads, directly or through another library, to its version (empty if
     unknown). `missing` maps each library that can't be opened to the loader's message. `disagreements` are sentences,
     for example about a library that is older than in TensorFlow's build. `notes` are other sentences, for example about
@@ -131,6 +132,15 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     opened, missing = _split_by_result(groups, probe["opened"], messages)
     xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
     gpu_code = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
+    if environment.is_unread and gpu_code.gpu_code:
+        cudnn_code = gpu_code.cudnn_code or environment.cudnn_code
+        environment = replace(
+            environment,
+            gpu_code=gpu_code.gpu_code,
+            ptx_alone=gpu_code.ptx_alone,
+            cudnn_code=cudnn_code,
+            gpu_code_of="",
+        )
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(

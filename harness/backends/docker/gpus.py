@@ -59,21 +59,24 @@ _TRIAL_SECONDS = 120.0
 _TRIAL_SCRIPT = """
 import ctypes, glob, json, os
 names = ["nvidia[0-9]*", "nvidiactl", "nvidia-uvm", "dxg"]
-nodes = [node for name in names for node in sorted(glob.glob("/dev/" + name))]
+nodes = {node: os.stat(node).st_mode & 0o777 for name in names for node in sorted(glob.glob("/dev/" + name))}
 closed = {}
 for node in nodes:
     try:
         os.close(os.open(node, os.O_RDWR))
     except OSError as error:
-        closed[node] = [error.errno, os.stat(node).st_mode & 0o777]
+        closed[node] = error.errno
+cuda, init, count = True, 0, None
 try:
     library = ctypes.CDLL("libcuda.so.1")
-    cuda, init = True, library.cuInit(0)
+    init, found = library.cuInit(0), ctypes.c_int()
+    if not init and not library.cuDeviceGetCount(ctypes.byref(found)):
+        count = found.value
 except OSError:
-    cuda, init = False, 0
+    cuda = False
 except AttributeError:
-    cuda, init = True, 0
-print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init}))
+    pass
+print(json.dumps({"nodes": nodes, "closed": closed, "cuda": cuda, "init": init, "count": count}))
 """
 
 #: Errors of cuInit on a machine with a GPU (CUresult in cuda.h): the cause and what to do.
@@ -287,11 +290,11 @@ def find_groups(engine: Engine, folder: Path = Path("/dev")) -> list[int]:
     return sorted(group_ids)
 
 
-def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> str:
-    """Start a container with the GPUs, and return sentences about what CUDA needs but the container doesn't have.
+def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run: str) -> tuple[str, str]:
+    """Start a container with the GPUs. Return sentences about what CUDA needs but doesn't get, and about what it gets.
 
-    `image` is the id of any image with Python, and `run` is the run in the container's label. Raises GpuRefusedError if
-    the engine refuses the container.
+    The first text is empty if nothing is missing. `image` is the id of any image with Python, and `run` is the run in
+    the container's label. Raises GpuRefusedError if the engine refuses the container.
     """
     specification = Specification(
         image=image,
@@ -307,11 +310,12 @@ def try_access(engine: Engine, image: str, way: GpuWay, gpus: Sequence[str], run
         ending = container.run(stdout.feed, stderr.feed)
     if not ending.clean:
         last_line = join_lines(stderr.text().strip().rpartition("\n")[2])
-        return f"A test container with the GPUs failed ({ending}): {last_line}"
+        return f"A test container with the GPUs failed ({ending}): {last_line}", ""
     try:
-        return describe_missing(parse_json(stdout.text()))
-    except (ValueError, TypeError, KeyError):
-        return f"A test container with the GPUs printed {stdout.text()[:200]!r} instead of its devices."
+        seen = parse_json(stdout.text())
+        return describe_missing(seen), _describe_seen(seen)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return f"A test container with the GPUs printed {stdout.text()[:200]!r} instead of its devices.", ""
 
 
 @contextmanager
@@ -350,22 +354,31 @@ def find_specification(folders: Iterable[Path], gpus: Sequence[str]) -> Path | N
 def describe_missing(seen: Mapping[str, Any]) -> str:
     """Describe what CUDA needs but a container doesn't have, and what to do; empty if nothing is missing.
 
-    `nodes` are the device nodes of the GPUs. `closed` maps the nodes that the container's user can't open to the error
-    number and the permissions. `cuda` says whether the driver's CUDA library can be opened, and `init` is the result of
-    cuInit.
+    `nodes` maps the device nodes of the GPUs to their permissions, and `closed` the nodes that the container's user
+    can't open to the error number. `cuda` says whether the driver's CUDA library can be opened, and `init` is the
+    result of cuInit. `count` is the number of GPUs that CUDA finds, or None if it isn't known.
     """
     nodes, closed, init = seen["nodes"], seen["closed"], seen["init"]
     if not seen["cuda"]:
         devices = f"gets {', '.join(nodes)}" if nodes else "gets no NVIDIA device"
         return f"A test container {devices} and no libcuda.so.1. To check whether the driver works: nvidia-smi"
     if closed:
-        return _explain_closed_nodes(closed)
+        return _explain_closed_nodes(closed, nodes)
     if "/dev/nvidiactl" in nodes and "/dev/nvidia-uvm" not in nodes:
         return (
             "A test container gets no /dev/nvidia-uvm, which CUDA needs. Load the kernel module and regenerate the "
             f"CDI specification: sudo nvidia-modprobe -u -c 0 && ({GENERATE})"
         )
+    if seen["count"] == 0:
+        return f"CUDA starts in a test container. {_INIT_ERRORS[100]}"
     return describe_init_error(init) if init else ""
+
+
+def _describe_seen(seen: Mapping[str, Any]) -> str:
+    """Return the GPUs of a container and its device nodes with their permissions, as sentences."""
+    nodes = ", ".join(f"{node} (mode {mode:o})" for node, mode in seen["nodes"].items()) or "none"
+    count = "isn't known" if seen["count"] is None else seen["count"]
+    return f"Number of GPUs: {count}. Device nodes: {nodes}."
 
 
 def describe_init_error(error: int) -> str:
@@ -373,9 +386,9 @@ def describe_init_error(error: int) -> str:
     return f"cuInit fails with the error {error}. {_INIT_ERRORS.get(error, 'To check the driver: nvidia-smi')}"
 
 
-def _explain_closed_nodes(closed: Mapping[str, Sequence[int]]) -> str:
+def _explain_closed_nodes(closed: Mapping[str, int], modes: Mapping[str, int]) -> str:
     """Return why the user of a container can't open the device nodes, and what to do. The first node decides."""
-    code, mode = next(iter(closed.values()))
+    node, code = next(iter(closed.items()))
     sentence = f"The user of the containers can't open {', '.join(closed)} ({errno.errorcode.get(code, code)})."
     if code == errno.EPERM:
         # the permissions of a node give EACCES
@@ -386,7 +399,7 @@ def _explain_closed_nodes(closed: Mapping[str, Sequence[int]]) -> str:
         )
     if code != errno.EACCES:
         return f"{sentence} To check the driver: nvidia-smi"
-    if mode & 0o006 == 0o006:
+    if modes[node] & 0o006 == 0o006:
         return (
             f"{sentence} All users have the permission, so SELinux denies it. To allow devices in containers: sudo "
             "setsebool -P container_use_devices on"

@@ -3,6 +3,7 @@
 import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,16 +12,18 @@ import pytest
 from docker.errors import APIError
 
 from harness.backends.docker import backend as code
-from harness.backends.docker import gpus
+from harness.backends.docker import cuda, gpus
 from harness.backends.docker.backend import DockerBackend, _is_ours_and_ended
+from harness.backends.docker.cuda import CudaReport
 from harness.backends.docker.engine import raise_as_sentences
 from harness.backends.docker.gpu_refusals import GpuRefusedError
 from harness.backends.docker.gpus import GpuAccess
 from harness.backends.docker.priority import Priority
 from harness.backends.docker.specification import OWNER_LABEL, RUN_LABEL, Specification, get_owner
+from harness.backends.worker import Ending
 from harness.machine.lock import hold_run_lock
 from harness.model.backend import BackendFacts, GpuWay
-from harness.model.environment import Device
+from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
 from harness.model.launch import Limits
 
@@ -144,6 +147,21 @@ def test_an_engine_that_stops_answering_ends_the_run_as_ever(
         backend.give_priority([3])
 
 
+@pytest.mark.parametrize("is_unread", [True, False])
+def test_the_gpu_code_that_is_read_in_an_image_is_returned_if_it_was_assumed(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, is_unread: bool
+) -> None:
+    environment = Environment("tf-nightly-2.23.0", "2.23.0", "3.13", "", cuda="12.5", gpu_code="sm_90")
+    read = replace(environment, gpu_code="sm_90 compute_120")
+    checked = replace(environment, gpu_code_of="2.21.0") if is_unread else environment
+    report = CudaReport(read if is_unread else environment, {}, {})
+    monkeypatch.setattr(cuda, "check_cuda", lambda *_: report)
+    monkeypatch.setattr(code, "run_script", lambda *_, **__: ('{"packages": {}, "system": {}}', "", Ending(0)))
+    monkeypatch.setattr(DockerBackend, "_image", lambda *_: "sha256:1")
+    requirement = Requirement(checked, Device.GPU, Lock(Path("none"), "0", {}))
+    assert backend.verify(requirement).read == (read if is_unread else None)
+
+
 #: Environments whose image is there, and is not.
 MADE: Any = SimpleNamespace(image="sha256:1")
 NOT_MADE: Any = SimpleNamespace(image="")
@@ -154,11 +172,11 @@ def trials(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, GpuWay]]:
     """The trials that were made: of which image, by which way. By CDI nothing starts."""
     made: list[tuple[str, GpuWay]] = []
 
-    def tried(_: object, image: str, way: GpuWay, *__: object) -> str:
+    def tried(_: object, image: str, way: GpuWay, *__: object) -> tuple[str, str]:
         made.append((image, way))
         if way is GpuWay.CDI:
             raise GpuRefusedError("It is older than the driver.", "Make it anew")
-        return ""
+        return "", "all"
 
     monkeypatch.setattr(gpus, "try_access", tried)
     monkeypatch.setenv("PATH", "")
@@ -207,10 +225,10 @@ def test_before_its_images_are_built_any_image_of_ours_shows_which_way_works(
 def test_an_image_that_is_no_part_of_the_run_cannot_end_it(
     backend: DockerBackend, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tried(_: object, image: str, *__: object) -> str:
+    def tried(_: object, image: str, *__: object) -> tuple[str, str]:
         if image == "sha256:2":
             raise CannotRunHereError("No such image.")
-        return ""
+        return "", "all"
 
     monkeypatch.setattr(gpus, "try_access", tried)
     vars(backend.images)["any_for"] = lambda _: "sha256:2"

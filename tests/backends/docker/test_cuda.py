@@ -168,6 +168,18 @@ def test_where_the_catalogue_does_not_know_cudnns_code_that_is_no_mistake():
     assert judge(ENVIRONMENT, found(), read(cudnn_ops_infer=[["sm_120"]])).is_complete
 
 
+def test_a_wheel_that_is_newer_than_the_catalog_has_the_code_that_was_read():
+    nightly = dataclasses.replace(ENVIRONMENT, gpu_code="sm_70 compute_80", gpu_code_of="2.5.0")
+    code = read(tensorflow_cc=[["sm_80", "sm_120", "ptx_120"]], cublas=[["sm_80", "sm_120"]])
+    report = judge(nightly, found(build={}), code)
+    assert report.is_complete
+    assert report.environment.gpu_code == "sm_80 compute_120"
+    assert report.environment.cudnn_code == "sm_50 sm_70 sm_80 sm_90"
+    assert not report.environment.is_unread
+    # nothing was read
+    assert judge(nightly, found()).environment == nightly
+
+
 @pytest.mark.parametrize("build", [{"cuda_version": "11.2.1"}, {}], ids=["a patch release", "no build info"])
 def test_a_wheel_that_says_no_other_thing_agrees(build):
     assert judge(ENVIRONMENT, found(build=build)).is_complete

@@ -335,30 +335,33 @@ def test_of_two_specifications_the_later_folder_counts(tmp_path):
     assert gpus.find_specification([static, refreshed], ["7"]) is None
 
 
-NODES = ["/dev/nvidia0", "/dev/nvidiactl", "/dev/nvidia-uvm"]
+NODES = {"/dev/nvidia0": 0o666, "/dev/nvidiactl": 0o666, "/dev/nvidia-uvm": 0o666}
+FIRST_NODE = "/dev/nvidia0"
 
 
 @pytest.mark.parametrize(
     ("seen", "words"),
     [
         ({}, ""),
-        ({"nodes": ["/dev/dxg"]}, ""),
-        ({"nodes": []}, ""),
-        ({"nodes": [], "cuda": False}, "no NVIDIA device and no libcuda.so.1"),
+        ({"nodes": {"/dev/dxg": 0o666}}, ""),
+        ({"nodes": {}}, ""),
+        ({"count": None}, ""),
+        ({"nodes": {}, "cuda": False}, "no NVIDIA device and no libcuda.so.1"),
         ({"cuda": False}, "gets /dev/nvidia0, /dev/nvidiactl, /dev/nvidia-uvm and no libcuda.so.1"),
-        ({"nodes": NODES[:2]}, "sudo nvidia-modprobe -u -c 0"),
+        ({"nodes": dict(list(NODES.items())[:2])}, "sudo nvidia-modprobe -u -c 0"),
         # a mode of the node, a control group or SELinux
-        ({"closed": {NODES[0]: [errno.EACCES, 0o660]}}, "NVreg_DeviceFileMode=0666"),
-        ({"closed": {NODES[0]: [errno.EACCES, 0o666]}}, "setsebool -P container_use_devices on"),
-        ({"closed": {NODES[0]: [errno.EPERM, 0o666]}}, "Use CDI (--gpu-via cdi). Or set no-cgroups = false"),
-        ({"closed": {NODES[0]: [errno.ENXIO, 0o666]}}, "(ENXIO). To check the driver: nvidia-smi"),
+        ({"nodes": NODES | {FIRST_NODE: 0o660}, "closed": {FIRST_NODE: errno.EACCES}}, "NVreg_DeviceFileMode=0666"),
+        ({"closed": {FIRST_NODE: errno.EACCES}}, "setsebool -P container_use_devices on"),
+        ({"closed": {FIRST_NODE: errno.EPERM}}, "Use CDI (--gpu-via cdi). Or set no-cgroups = false"),
+        ({"closed": {FIRST_NODE: errno.ENXIO}}, "(ENXIO). To check the driver: nvidia-smi"),
+        ({"count": 0}, "CUDA starts in a test container. CUDA finds no GPU. To see whether another program"),
         ({"init": 802}, "nvidia-fabricmanager"),
         ({"init": 803}, "different versions"),
         ({"init": 1}, "cuInit fails with the error 1. To check the driver: nvidia-smi"),
     ],
 )
 def test_what_a_container_lacks_for_cuda_is_told_with_what_to_do(seen, words):
-    told = describe_missing({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, **seen})
+    told = describe_missing({"nodes": NODES, "closed": {}, "cuda": True, "init": 0, "count": 1, **seen})
     assert words in told
     assert bool(told) is bool(words)
 
@@ -440,10 +443,12 @@ def test_a_trial_runs_in_images_without_the_user_of_launches(monkeypatch: pytest
     @contextmanager
     def create(_: object, specification: Specification) -> Iterator[Any]:
         trials.append(specification)
-        answer = {"nodes": ["/dev/nvidia0"], "closed": {}, "cuda": True, "init": 803}
+        answer = {"nodes": {"/dev/nvidia0": 0o660}, "closed": {}, "cuda": True, "init": 803, "count": None}
         yield SimpleNamespace(run=lambda stdout, _: stdout(json.dumps(answer).encode()) or Ending(0))
 
     monkeypatch.setattr(gpus, "create_container", create)
     engine: Any = SimpleNamespace(info={}, is_here=False, facts=BackendFacts("docker"))
-    assert gpus.try_access(engine, "id", CDI, ["0"], "run").startswith("cuInit fails with the error 803. ")
+    missing, found = gpus.try_access(engine, "id", CDI, ["0"], "run")
+    assert missing.startswith("cuInit fails with the error 803. ")
+    assert found == "Number of GPUs: isn't known. Device nodes: /dev/nvidia0 (mode 660)."
     assert [trial.user for trial in trials] == ["1000:1000"]
