@@ -72,6 +72,9 @@ class SimulatedGpus:
     def facts(self) -> BackendFacts:
         return BackendFacts(self.name, where="this machine")
 
+    def caches(self) -> list[str]:
+        return sorted(self.compiled)
+
     def can_move(self) -> bool:
         return False
 

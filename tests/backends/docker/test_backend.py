@@ -157,7 +157,7 @@ def test_the_gpu_code_that_is_read_in_an_image_is_returned_if_it_was_assumed(
     report = CudaReport(read if is_unread else environment, {}, {})
     monkeypatch.setattr(cuda, "check_cuda", lambda *_: report)
     monkeypatch.setattr(code, "run_script", lambda *_, **__: ('{"packages": {}, "system": {}}', "", Ending(0)))
-    monkeypatch.setattr(DockerBackend, "_image", lambda *_: "sha256:1")
+    monkeypatch.setattr(DockerBackend, "_get_image_id", lambda *_: "sha256:1")
     requirement = Requirement(checked, Device.GPU, Lock(Path("none"), "0", {}))
     assert backend.verify(requirement).read == (read if is_unread else None)
 
@@ -297,7 +297,7 @@ def test_a_launch_that_docker_desktop_refuses_needs_no_toolkit(
         raise CannotRunHereError('could not select device driver "nvidia" with capabilities: [[gpu]]')
 
     monkeypatch.setattr(code, "create_container", refuse)
-    monkeypatch.setattr(backend, "_specification", lambda *_: None)
+    monkeypatch.setattr(backend, "_make_specification", lambda *_: None)
     backend.engine.facts = BackendFacts("docker", system="Docker Desktop")  # type: ignore[misc]
     job: Any = SimpleNamespace(limits=Limits(gpus=("0",)))
     requirement: Any = None
