@@ -77,8 +77,8 @@ def test_every_event_is_taken():
         (b'{"event": "observation", "name": "x", "value": 1e999}\n', "not JSON"),
         (b"[" * 100_000 + b"\n", "not JSON"),
         (b'{"event": "x", "value": ' + b"[" * 40 + b"]" * 40 + b"}\n", "nested deeper"),
-        (line(event="samples", samples=[{"seconds": 0, "steps": 1}]), "aren't positive"),
-        (line(event="samples", samples=[{"seconds": -0.1, "steps": 1}]), "aren't positive"),
+        (line(event="samples", samples=[{"seconds": 0, "steps": 1}]), "isn't positive"),
+        (line(event="samples", samples=[{"seconds": -0.1, "steps": 1}]), "isn't positive"),
         (line(event="samples", samples=[{"seconds": 0.1, "steps": 0}]), "steps is not a positive"),
         *[
             (line(event="samples", samples=[{"seconds": seconds, "steps": 1}]), "seconds")

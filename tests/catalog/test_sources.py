@@ -156,5 +156,5 @@ def test_a_build_needs_packages_of_the_index_only(requirement: str, tmp_path: Pa
     folder = tmp_path / "source"
     folder.mkdir()
     (folder / "pyproject.toml").write_text(f"[build-system]\nrequires = ['{requirement}']\n")
-    with pytest.raises(UsageError, match="not a package with a version"):
+    with pytest.raises(UsageError, match="can only install released packages"):
         sources.build_lock(folder, "3.11", NOW)

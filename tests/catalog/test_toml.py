@@ -195,7 +195,7 @@ def test_the_block_is_toml_whose_lines_are_those_of_the_file() -> None:
         (SCRIPT, "import this\n", "step.py:1: This file has no `# /// script` header (PEP 723). Start the file with"),
         (SCRIPT, "", "step.py:1: This file has no"),
         ("# /// script", "# /// other", "step.py:1: This file has no"),
-        ("# [tool", "#[tool", "step.py:5: This line interrupts the header that starts in line 2. Begin every"),
+        ("# [tool", "#[tool", "step.py:5: This line interrupts the header that starts in line 2. Start every"),
         ("#\n", "\n", "step.py:4: This line interrupts the header that starts in line 2."),
         ("# ///\nimport", "import", "step.py:7: This line interrupts the header that starts in line 2."),
         ("import this\n", SCRIPT, "step.py:9: This is a second `# /// script` header. A file can have"),
