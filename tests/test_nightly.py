@@ -1,12 +1,14 @@
 """The workflows, run here in their order: a bare git repository is the remote, a fake `gh` has the issues."""
 
 import base64
+import hashlib
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -91,7 +93,7 @@ def night(tmp_path, project, github, cache, monkeypatch):
     github.states = [{"cpu on hosted": "completed", "gpu on rack": "completed"}]
     github.save()
 
-    def ran(number, workflow="nightly.yml", only="", **inputs):
+    def ran(number, workflow="nightly.yml", only="", caller=None, **inputs):
         environ = {
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": str(number),
             "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
@@ -100,7 +102,14 @@ def night(tmp_path, project, github, cache, monkeypatch):
             # no image of this machine is removed
             "DOCKER_HOST": f"unix://{tmp_path}/nowhere",
         }  # fmt: skip
-        return Runner(project, tmp_path / f"night-{number}", environ, installed).run(workflow, inputs, only)
+        place = tmp_path / f"night-{number}"
+        if caller:
+            # what the action installs: the harness of the called repository, with its catalog
+            for folder in ("harness", "templates"):
+                shutil.copytree(ROOT / folder, project / folder)
+            environ["PYTHONPATH"] = str(project)
+            return Runner(caller, place, environ, installed, project).run(workflow, inputs)
+        return Runner(project, place, environ, installed).run(workflow, inputs, only)
 
     return ran
 
@@ -186,6 +195,37 @@ def again(work, tmp_path):
     return subprocess.run(script, cwd=work, env=environ, capture_output=True, text=True, check=False)
 
 
+MINE = """\
+# /// script
+# requires-python = ">=3.6"
+# dependencies = []
+# [tool.harness]
+# title = "Mine"
+# ///
+
+
+def scenario(bench):
+    bench.measure(lambda: sum(range(1000)))
+"""
+
+
+def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night, remote, tmp_path):
+    caller = tmp_path / "caller"
+    (caller / "scenarios").mkdir(parents=True)
+    (caller / "scenarios" / "mine.py").write_text(MINE)
+    (caller / ".github").mkdir()
+    short = SHORT.replace("-s ways -a way=fine", "-s mine --trust")
+    nights = NIGHTS.replace(SHORT, short).replace('"] }]', '"], id = "rack-7" }]')
+    (caller / ".github" / "nightly.toml").write_text(nights)
+    ran = night(1, "night.yml", caller=caller)
+    assert {*results(ran).values()} == {"success"}, "\n".join(each.log for each in ran.values())
+    (kept,) = [name for name in listed(remote) if name.endswith(".json")]
+    document = json.loads(git(remote, "show", f"harness-history:{kept}"))
+    assert {point["scenario"] for point in document["points"]} == {"mine"}
+    # the id of nightly.toml: the runner is a new machine each night
+    assert [each["machine"] for each in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
+
+
 def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project, github):
     (project / ".github" / "nightly.toml").write_text(
         NIGHTS + f'[[night]]\nname = "gpu"\narguments = "{SHORT} --gpu"\n'
@@ -206,6 +246,17 @@ def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, rem
     assert issue["title"] == "No nightly run of rack yet"
     assert error in issue["body"]
     assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
+
+
+def test_a_failure_before_the_measurement_is_the_reason_in_the_issue(night, project, github, tmp_path):
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("\n[[", '\nregistry = "ghcr.io/me/"\n[[', 1))
+    docker = tmp_path / "bin" / "docker"
+    docker.write_text("#!/bin/sh\necho 'Error: https://me:s3cret@ghcr.io/v2/: denied' >&2\nexit 1\n")
+    docker.chmod(0o755)
+    ran = night(1)
+    assert results(ran)["measure: cpu hosted"] == "failure", ran["measure: cpu hosted"].log
+    for text in (ran["measure: cpu hosted"].summary, ran["merge"].summary, github.load().issues[0]["body"]):
+        assert "Error: https://ghcr.io/v2/: denied" in text
 
 
 def test_a_confirmed_change_becomes_one_issue(night, project, remote, github, *, tmp_path, monkeypatch):
@@ -321,7 +372,26 @@ def test_a_file_that_is_wrong_stops_the_night_with_its_place(night, project):
     assert results(ran)["plan"] == "failure"
     assert ran["plan"].log.startswith("::error file=.github/nightly.toml::")
     assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in ran["plan"].log
-    assert {each for name, each in results(ran).items() if name not in ("plan", "documentation")} == {"skipped"}
+    others = {name: each for name, each in results(ran).items() if name not in ("plan", "documentation")}
+    # what watches the machines isn't silent because of it
+    assert others.pop("alarm") == "failure"
+    assert {*others.values()} == {"skipped"}
+
+
+def test_a_machine_that_sends_nothing_because_the_file_is_wrong_gets_an_issue_with_the_error(
+    night, project, remote, github, *, tmp_path, monkeypatch
+):
+    seed(tmp_path / "seed", remote, monkeypatch)
+    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("machines", "machine"))
+    for number, (day, count) in enumerate({"2026-10-21": 0, "2026-12-25": 1}.items(), 1):
+        monkeypatch.setenv("TODAY", day)
+        told = night(number, "night.yml", only="alarm")["alarm"]
+        assert "Unknown key 'machine'" in told.log
+        # no slowdown: the file could mute it
+        assert [each["title"] for each in github.load().issues] == ["No nightly run of lab since 2026-10-20"] * count
+    (issue,) = github.load().issues
+    assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in " ".join(issue["body"].split())
+    assert issue["state"] == "OPEN"
 
 
 def test_machines_of_one_night_share_a_plan(plan):
@@ -349,6 +419,21 @@ def test_an_expression_without_a_value_is_refused(plan):
     done, _ = plan(NIGHTS.replace('["ubuntu-24.04"]', '"${{ secrets.x }}"'))
     assert done.returncode == 1
     assert "Invalid expression '${{ secrets.x }}' in runs-on. Valid: github." in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("machines", "warns"),
+    [
+        ("{ name = 'rack', runs-on = 'x', minutes = 600 }, { name = 'lab', runs-on = 'x' }", True),
+        ("{ name = 'rack', runs-on = 'x', minutes = 350 }, { name = 'lab', runs-on = 'x' }", False),
+        # nobody else waits for it
+        ("{ name = 'rack', runs-on = 'x', minutes = 600 }", False),
+    ],
+)
+def test_a_machine_that_can_measure_longer_than_the_job_that_waits_is_named(plan, machines, warns):
+    done, _ = plan(NIGHTS[: NIGHTS.index("machines")] + f"machines = [{machines}]\n")
+    assert done.returncode == 0, done.stderr
+    assert ("rack may measure for 600 minutes." in done.stdout) is warns
 
 
 def test_a_night_that_is_not_in_the_file_is_refused(plan):
@@ -422,6 +507,158 @@ def test_jobs_build_and_install_the_harness_with_locked_versions_only(tmp_path):
         assert f" {option} {ROOT / 'requirements.txt'} " in installed
 
 
+@pytest.fixture
+def runner(tmp_path):
+    """Run `install` on a runner that has no Python from 3.11 on, and no pip. The package index has uv's wheel."""
+    clone, bin_, log = tmp_path / "clone", tmp_path / "bin", tmp_path / "log"
+    script = clone / ".github" / "actions" / "measure" / "install"
+    script.parent.mkdir(parents=True)
+    shutil.copy(ROOT / ".github" / "actions" / "measure" / "install", script)
+    machine = os.uname().machine
+    name = f"uv-1.2.3-py3-none-manylinux_2_17_{machine}.manylinux2014_{machine}.whl"
+    uv = UV.format(log=log).replace('case "$1" in', 'if [ "$1 $2" = "python find" ]; then exit 1; fi\ncase "$1" in')
+    with zipfile.ZipFile(tmp_path / name, "w") as wheel:
+        wheel.writestr("uv-1.2.3.data/scripts/uv", uv)
+    (clone / "images").mkdir()
+    digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
+    (clone / "images" / "uv.txt").write_text(f"uv==1.2.3 \\\n    --hash=sha256:{digest}\n")
+    (tmp_path / "page").write_text(f'<a href="https://files/{name}#sha256={digest}">{name}</a>')
+    curl = f"""#!/bin/sh
+while [ $# -gt 1 ]; do if [ "$1" = --output ]; then out=$2; fi; shift; done
+case "$1" in
+  */simple/uv/) cat "{tmp_path}/page" ;;
+  https://files/*) cp "{tmp_path}/${{1##*/}}" "$out" ;;
+  *) exit 22 ;;
+esac
+"""
+    bin_.mkdir()
+    for name, text in {
+        "curl": curl,
+        "unzip": f'#!/bin/sh\nexec "{sys.executable}" -m zipfile -e "$3" "$5"\n',
+    }.items():
+        (bin_ / name).write_text(text)
+        (bin_ / name).chmod(0o755)
+    tools = "bash cat chmod cp cut dirname env grep head ln mkdir sed sh sha256sum true uname"
+    for name in tools.split(" "):
+        (bin_ / name).symlink_to(shutil.which(name))
+
+    def ran(**more):
+        environ = {
+            "PATH": str(bin_), "RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_PATH": str(tmp_path / "path"), **more,
+        }  # fmt: skip
+        (tmp_path / "temp").mkdir(exist_ok=True)
+        done = subprocess.run([script], env=environ, capture_output=True, text=True, check=False)
+        return done, log.read_text().splitlines() if log.exists() else []
+
+    return ran
+
+
+INDEX = "https://me:s3cret@index.example.org/simple/"
+
+
+def test_a_runner_without_python_gets_uv_from_the_index_and_python_from_uv(runner):
+    done, commands = runner(PACKAGE_INDEX=INDEX)
+    assert done.returncode == 0, done.stderr
+    assert "python install 3.11" in commands
+    assert any(command.startswith("venv --quiet --no-project --python 3.11 ") for command in commands)
+
+
+@pytest.mark.parametrize(
+    ("index", "page", "message"),
+    [
+        ("", None, "This runner has no pip. Install Python with pip, or set the input package-index"),
+        (INDEX, "nothing", "::error::https://index.example.org/simple/uv/ has no file uv-1.2.3"),
+        (INDEX, None, "isn't the file that images/uv.txt pins."),
+    ],
+)
+def test_a_runner_that_cannot_get_uv_says_what_is_missing_and_no_password(runner, tmp_path, *, index, page, message):
+    if page:
+        (tmp_path / "page").write_text(page)
+    else:
+        (tmp_path / "clone" / "images" / "uv.txt").write_text("uv==1.2.3 --hash=sha256:0\n")
+    done, commands = runner(PACKAGE_INDEX=index)
+    assert (done.returncode, commands) == (4, [])
+    assert message in done.stderr
+    assert "s3cret" not in done.stdout + done.stderr
+
+
+#: A Docker Engine with the images of two releases and of release lines.
+DOCKER = """#!/bin/sh
+echo "$@" >>"{log}"
+case "$1 $2" in
+  "image ls") printf 'harness/%s\\n' tf2.15:cpu tf2.21:cpu tf2.21-keras-nightly:cpu tf-nightly:cpu '<none>' ;;
+  "image inspect") printf '%s\\n' 2000000000 "${{SIZE:-1000}}" ;;
+  save*) echo images ;;
+esac
+"""
+
+
+@pytest.fixture
+def images(tmp_path):
+    """Run the script that keeps images in GitHub's cache; returns its outputs and the commands of docker."""
+    log = tmp_path / "log"
+    (tmp_path / "docker").write_text(DOCKER.format(log=log))
+    (tmp_path / "docker").chmod(0o755)
+
+    def ran(what, **more):
+        log.write_text("")
+        (tmp_path / "output").write_text("")
+        environ = {
+            **os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path),
+            "GITHUB_OUTPUT": str(tmp_path / "output"), "RUNNER_ENVIRONMENT": "github-hosted", "ARGUMENTS": "-s step",
+            **more,
+        }  # fmt: skip
+        script = [ROOT / ".github" / "actions" / "measure" / "images", what]
+        done = subprocess.run(script, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True)
+        outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
+        return outputs, log.read_text(), done.stdout
+
+    return ran
+
+
+def test_a_runner_that_is_new_each_night_keeps_the_images_of_releases_in_the_cache(images, tmp_path):
+    outputs, commands, _ = images("save")
+    assert outputs == {"saved": "true"}
+    assert "save harness/tf2.15:cpu harness/tf2.21:cpu\n" in commands
+    file = tmp_path / "harness-images.tar.gz"
+    _, commands, _ = images("load")
+    assert f"load --quiet --input {file}" in commands
+    assert not file.exists()
+    # too large for GitHub
+    outputs, _, said = images("save", SIZE="7000000000")
+    assert (outputs, file.exists()) == ({}, False)
+    assert "The images have 9 GB" in said
+
+
+def test_the_cache_is_of_what_is_measured_and_only_for_a_machine_without_images_of_its_own(images):
+    ((_, key),) = images("key")[0].items()
+    assert images("key", ARGUMENTS="-s step --seed 7 --shard 1/2")[0] == {"key": key}
+    assert images("key", ARGUMENTS="-s step -e tf2.15")[0]["key"] != key
+    assert images("key", RUNNER_ENVIRONMENT="self-hosted", MACHINE_ID="aws")[0] == {"key": key}
+    assert images("key", RUNNER_ENVIRONMENT="self-hosted")[0] == {}
+    assert images("key", REGISTRY="ghcr.io/me/")[0] == {}
+
+
+def test_an_issue_keeps_the_link_to_the_flame_graphs_until_its_change_is_confirmed_again(tmp_path, github):
+    github.install(tmp_path)
+    first, again = ("Confirmed on 2026-11-20: both sides were measured again in the run run-1.", "In the run run-2.")
+    github.add(title="Slower", body=f"{first}\n\n[Workflow run](https://x/actions/runs/1)")
+    github.save()
+    for body, run_id in ((f"{first}\n\nMore.", "1"), (first.replace("run-1", "run-2"), "9"), (again, "9")):
+        known = tmp_path / "issues.json"
+        known.write_text(json.dumps(github.load().issues))
+        step = {"step": "edit", "number": 1, "title": "Slower", "body": body, "labels": [], "why": "Text differs."}
+        environ = {
+            **os.environ, **ENVIRON, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_SERVER_URL": "https://x",
+            "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "9",
+        }  # fmt: skip
+        script = [ROOT / ".github" / "nightly" / "issues", known]
+        subprocess.run(script, env=environ, input=json.dumps([step]), text=True, check=True)
+        text = github.load().issues[0]["body"]
+        assert text.startswith(body)
+        assert text.endswith(f"/actions/runs/{run_id})")
+
+
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 STEPS = [
     (path.name, step["run"])
@@ -434,9 +671,11 @@ STEPS = [
 
 @pytest.mark.parametrize(("workflow", "script"), [each for each in STEPS if each[0] != "ci.yml"])
 def test_every_step_is_a_script_of_the_repository(workflow, script):
-    name = script.strip('"').replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()[0]
-    name = name.removeprefix(".harness/")
-    assert os.access(ROOT / name, os.X_OK), f"{workflow}: {script}"
+    words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
+    # `attempt` runs another one
+    names = [word.removeprefix(".harness/") for word in words]
+    for name in [names[0], *(name for name in names[1:] if name.startswith(".github/"))]:
+        assert os.access(ROOT / name, os.X_OK), f"{workflow}: {script}"
 
 
 def test_every_job_has_the_scripts_of_the_called_workflow_itself():
@@ -531,6 +770,7 @@ def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_
 #: A harness whose `matrix` ends with CODE, with a run if RUN is set. Its `history confirm` stores a decision, and is
 #: killed with its job if KILLED is set.
 HARNESS = """#!/bin/sh
+echo "$@" >>"$RUNNER_TEMP/commands"
 case "$1 $2" in
   matrix*) if [ -n "$RUN" ]; then mkdir -p "results/$RUN"; echo "{}" >"results/$RUN/run.json"; fi; exit "$CODE" ;;
   report*) echo "the table of $2" ;;
@@ -562,6 +802,17 @@ def measure(tmp_path):
         return done, page.read_text() if page.exists() else "", tmp_path / "work" / "results"
 
     return ran
+
+
+@pytest.mark.parametrize(
+    ("arguments", "option"),
+    [("-s step", ""), ("--gpus 0,1", " --gpu"), ("--device cpu,gpu", " --gpu"), ("--device=gpu", " --gpu")],
+)
+def test_leftovers_are_removed_and_the_machine_is_checked_before_it_measures(measure, tmp_path, *, arguments, option):
+    measure(arguments, RUN="run-1")
+    first, second, third, *_ = (tmp_path / "commands").read_text().splitlines()
+    assert (first, second) == ("clean", f"doctor --no-listen{option}")
+    assert third.startswith(f"matrix {arguments} ")
 
 
 COMPARE = "--base HEAD^1 --head HEAD -s * -e tf2.15 --fail-on slower"

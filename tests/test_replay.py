@@ -236,6 +236,17 @@ def test_a_confirmation_of_an_interrupted_run_has_no_versions(tmp_path: Path) ->
         assert "| step | - | - | - | yes, 1.300 |" in figures.page([unfinished])
 
 
+def test_a_step_of_a_line_is_shown_with_the_commits_between_its_wheels(tmp_path: Path) -> None:
+    days = nights.days_between("2026-08-01", "2026-08-09", 1)
+    replay = stored(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
+    (series,) = replay.series
+    numbers = (series.points[5].run, (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
+    commits = ["v1-2-gabc to v1-9-gdef", "https://example.org/compare/abc...def"]
+    decision = Decision(series.key, *numbers, pair=["old", "new"], probability=0.98, commits=commits)
+    page = figures.page([replace(replay, decisions=[decision])])
+    assert "| old and new | 98 % | v1-2-gabc to v1-9-gdef, https://example.org/compare/abc...def |" in page
+
+
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-30", 1))
     replay = stored(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -36,12 +36,14 @@ class Runner:
     """Where jobs run: `project` is what is checked out, `place` a folder for all that jobs make.
 
     `environ` is what every step has besides; `prepare` gets the temporary folder of each job before its first step.
+    `called` is the repository of the workflow, if the project has only the caller of it.
     """
 
     project: Path
     place: Path
     environ: Mapping[str, str]
     prepare: Callable[[Path], None]
+    called: Path | None = None
     jobs: dict[str, Ran] = field(default_factory=dict)
 
     @property
@@ -53,7 +55,7 @@ class Runner:
 
         With `only`, that job alone, as if those that it needs had gone well.
         """
-        workflow = yaml.safe_load((self.project / ".github" / "workflows" / name).read_text())
+        workflow = yaml.safe_load(((self.called or self.project) / ".github" / "workflows" / name).read_text())
         self.artifacts.mkdir(parents=True, exist_ok=True)
         needs: dict[str, Any] = {}
         for job, asked in workflow["jobs"].items():
@@ -107,18 +109,33 @@ class Runner:
             "RUNNER_TEMP": str(temporary), "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
         }  # fmt: skip
         ran = Ran("success")
-        steps: dict[str, Any] = {}
-        for step in asked["steps"]:
-            if ran.result == "failure" and not _is_true(step.get("if", "success()"), {**context, "failed": True}):
-                continue
-            if not self._step(step, {**context, "steps": steps}, workspace, shared, ran):
-                ran.result = "failure"
-            if "id" in step:
-                lines = files["GITHUB_OUTPUT"].read_text().splitlines()
-                steps[step["id"]] = {"outputs": dict(line.split("=", 1) for line in lines)}
+        within = {**context, "runner": {"temp": str(temporary)}}
+        steps, fine = self._steps(asked["steps"], within, workspace, shared, ran)
+        ran.result = "success" if fine else "failure"
         ran.summary = files["GITHUB_STEP_SUMMARY"].read_text()
         ran.outputs = {key: _value(text, {"steps": steps}) for key, text in asked.get("outputs", {}).items()}
         return ran
+
+    def _steps(
+        self, asked: Sequence[Context], context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran
+    ) -> tuple[dict[str, Any], bool]:
+        """Run steps; returns their outcomes and outputs by id, and whether all went well."""
+        steps: dict[str, Any] = {}
+        fine = True
+        for step in asked:
+            # its condition is about the steps before it, and not about other jobs
+            here = {**context, "steps": steps, "failed": not fine}
+            outcome = "skipped"
+            condition = step.get("if", "success()")
+            # without a function, GitHub adds success()
+            if (fine or "()" in condition) and _is_true(condition, {**here, "needs": {}}):
+                outcome = "success" if self._step(step, here, workspace, environ, ran) else "failure"
+                fine = fine and outcome == "success"
+            if "id" in step:
+                lines = Path(environ["GITHUB_OUTPUT"]).read_text().splitlines()
+                outputs = {} if outcome == "skipped" else dict(line.split("=", 1) for line in lines)
+                steps[step["id"]] = {"outcome": outcome, "outputs": outputs}
+        return steps, fine
 
     def _step(self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran) -> bool:
         given = {key: _value(value, context) for key, value in step.get("with", {}).items()}
@@ -134,7 +151,8 @@ class Runner:
             ran.log += done.stdout
             return done.returncode == 0
         if uses.startswith("actions/checkout@"):
-            shutil.copytree(self.project, workspace / given.get("path", "."), dirs_exist_ok=True, symlinks=True)
+            source = self.called if self.called and "repository" in given else self.project
+            shutil.copytree(source, workspace / given.get("path", "."), dirs_exist_ok=True, symlinks=True)
         elif uses.startswith(("actions/setup-python@", "actions/deploy-pages@")):
             pass
         elif uses.startswith(("actions/upload-artifact@", "actions/upload-pages-artifact@")):
@@ -151,11 +169,7 @@ class Runner:
             defaults = {key: each.get("default", "") for key, each in action["inputs"].items()}
             within = {**context, "inputs": {**defaults, **given}}
             here = {**environ, "GITHUB_ACTION_PATH": str(workspace / uses)}
-            fine = True
-            for each in action["runs"]["steps"]:
-                if fine or "if" in each:
-                    fine = self._step(each, within, workspace, here, ran) and fine
-            return fine
+            return self._steps(action["runs"]["steps"], within, workspace, here, ran)[1]
         else:
             raise AssertionError(f"no stand-in for {uses}")
         return True
@@ -214,6 +228,9 @@ def _is_true(condition: str, context: Context) -> bool:
         match term.strip():
             case "!cancelled()" | "always()":
                 continue
+            case "failure()":
+                if not context.get("failed"):
+                    return False
             case "success()":
                 results = [each["result"] for each in context.get("needs", {}).values()]
                 if context.get("failed") or any(each != "success" for each in results):

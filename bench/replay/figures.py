@@ -257,8 +257,9 @@ def _slower(series: Series, at: int, percent: int) -> Series:
 def _line(replay: Replay, reports: Reports) -> list[str]:
     slower = _confirmed(replay)
     lines = [
-        "| series | from | to | suspected: time after / before | confirmed | interval | wheels | probability |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| series | from | to | suspected: time after / before | confirmed | interval | wheels | probability "
+        "| commits |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for one_series in replay.series:
         for decision in (decision for decision in replay.decisions if decision.key == one_series.key):
@@ -269,7 +270,8 @@ def _line(replay: Replay, reports: Reports) -> list[str]:
                 f"| {_name(one_series)} | {_version(one_series, at - 1)} | {_version(one_series, at)} | "
                 f"{_levels(one_series, at)} | {'yes' if decision.confirmed else 'no'}, {decision.ratio:.3f} | "
                 f"{decision.low:.3f} to {decision.high:.3f} | {' and '.join(decision.sides)} | "
-                f"{'' if decision.probability is None else f'{100 * decision.probability:.0f} %'} |"
+                f"{'' if decision.probability is None else f'{100 * decision.probability:.0f} %'} | "
+                f"{', '.join(decision.commits)} |"
             )
     total = sum(map(len, slower))
     lines += ["", "| rule | of | reports | of confirmed slowdowns | others |", "| --- | --- | --- | --- | --- |"]

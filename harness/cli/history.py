@@ -22,6 +22,7 @@ from harness.model.launch import Clock
 from harness.model.texts import counted, escape
 
 if TYPE_CHECKING:
+    from harness.history.alerts import IssueStep
     from harness.history.index import History
     from harness.model.history import HistoryEntry, Series, SeriesPoint, Summary
 
@@ -263,11 +264,26 @@ def alarm(
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.overdue import find_idle_machines, find_overdue, read_failures  # noqa: PLC0415
+    from harness.history.overdue import (  # noqa: PLC0415
+        find_idle_machines,
+        find_overdue,
+        find_recent_machines,
+        read_failures,
+    )
 
     existing_issues = alerts.read_issues(issues) if issues else []
-    file = read_nightly_file(nightly) if nightly else None
     now = _read_today(today)
+    try:
+        file = read_nightly_file(nightly) if nightly else None
+        selected_file = file.select(night) if file else None
+    except UsageError as error:
+        # without the file, nobody knows which slowdowns are accepted, or which machines it plans
+        with History.open(told=say) as history:
+            runs = history.runs()
+        errors = dict.fromkeys(find_recent_machines(runs), str(error))
+        overdue_alerts = find_overdue(errors, runs, errors, now, str(nightly))
+        _print_steps(alerts.plan_steps(overdue_alerts, existing_issues), as_json=as_json)
+        raise
     with History.open(told=say) as history:
         series, decisions, runs = history.series(), history.decisions(), history.runs()
         confirmed_alerts = alerts.find_alerts(
@@ -279,8 +295,7 @@ def alarm(
             today=now.date(),
         )
     unplanned: set[str] = set()
-    if file:
-        selected_file = file.select(night)
+    if file and selected_file:
         unplanned = {*file.machines} - {*selected_file.machines}
         errors = read_failures(failures) if failures else {}
         idle_machines = find_idle_machines(failures, selected_file.nights) if failures else set()
@@ -288,11 +303,15 @@ def alarm(
         confirmed_alerts = [*find_overdue(measuring, runs, errors, now, str(nightly)), *confirmed_alerts]
     file_name = str(nightly) if nightly else ""
     steps = alerts.plan_steps(confirmed_alerts, existing_issues, file=file_name, unplanned=unplanned)
+    if not steps and not as_json:
+        say("No slowdown is confirmed, so there is nothing to report.")
+    _print_steps(steps, as_json=as_json)
+
+
+def _print_steps(steps: Sequence["IssueStep"], *, as_json: bool) -> None:
     if as_json:
         typer.echo(codec.dumps([step.document for step in steps], indent=2))
         return
-    if not steps:
-        say("No slowdown is confirmed, so there is nothing to report.")
     for step in steps:
         tell(f"{step.what}\n\n{step.alert.title}\n\n{step.alert.text}\n")
 

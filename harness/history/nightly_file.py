@@ -27,6 +27,9 @@ MINUTES = 350
 #: The default number of minutes that the results of other machines wait for a machine that hasn't started.
 WAIT_MINUTES = 180
 
+#: The largest number of minutes to wait. The job that waits runs on GitHub's machines, which end it after 360 minutes.
+MOST_WAIT_MINUTES = 330
+
 #: The largest number of nightly runs on one machine. GitHub keeps only the last of the jobs that wait for a machine.
 MOST_RUNS = 2
 
@@ -158,7 +161,12 @@ def _parse_file(table: "_Table") -> NightlyFile:
     if registry and not _REGISTRY.fullmatch(registry):
         raise UsageError(f"Invalid registry {registry!r}.", 'End it with a slash. Example: registry = "ghcr.io/me/".')
     rules = [_parse_rule(kind, entry) for kind in RuleKind for entry in table.tables(kind.value)]
-    return NightlyFile(nights, rules, registry, table.minutes("wait-minutes", WAIT_MINUTES))
+    wait = table.minutes("wait-minutes", WAIT_MINUTES)
+    if wait > MOST_WAIT_MINUTES:
+        raise UsageError(
+            f"Invalid wait-minutes {wait}: GitHub ends the job that waits.", f"Use at most {MOST_WAIT_MINUTES} minutes."
+        )
+    return NightlyFile(nights, rules, registry, wait)
 
 
 def _parse_plan(table: "_Table") -> NightlyPlan:

@@ -13,6 +13,9 @@ from harness.report.escape import make_fenced_block, markdown
 #: A machine is overdue if its newest run is older than this. Two missed runs can have harmless reasons.
 PATIENCE = timedelta(days=3)
 
+#: A machine is recent if it sent a run in this time before the newest run of the history.
+_RECENT = timedelta(days=7)
+
 #: The largest number of characters of an error in an issue.
 _MOST_CHARACTERS = 2000
 
@@ -41,6 +44,16 @@ def find_overdue(
     ]
 
 
+def find_recent_machines(entries: Sequence[HistoryEntry]) -> list[str]:
+    """Return the machines with a run in the last week of the history. They stand for an unreadable nightly.toml."""
+    return [
+        machine.name or machine.id
+        for entry in entries
+        if _parse_time(entries[-1]) - _parse_time(entry) <= _RECENT
+        for machine in entry.machines
+    ]
+
+
 def _is_overdue(
     newest: HistoryEntry | None, entries: Sequence[HistoryEntry], now: datetime, *, has_failed: bool
 ) -> bool:
@@ -65,8 +78,9 @@ def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: s
         lines += ["Its last error:", "", make_fenced_block(failure[:_MOST_CHARACTERS], "text")]
     else:
         lines += [
-            "No job of the machine reported an error, so the job did not start, or it was canceled. Check that the "
-            "runner is online (**Settings → Actions → Runners**), and that it has the labels in `nightly.toml`."
+            "No job of the machine reported an error. Either the job did not start, or it was canceled, lost its "
+            "runner, or could not check out the repository. Check that the runner is online (**Settings → Actions → "
+            "Runners**), and that it has the labels in `nightly.toml`."
         ]
     lines += ["", "<sub>The next nightly run with a result from this machine closes the issue.</sub>"]
     return Alert(

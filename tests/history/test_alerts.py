@@ -161,11 +161,13 @@ def test_a_label_that_the_repository_lacks_is_created_once(github):
     assert github.writes == ["issue create"] * 2
 
 
-def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch):
+def test_a_step_that_gh_refuses_ends_the_script_and_is_named(monkeypatch, tmp_path):
     def refuse(*words, **_):
         raise subprocess.CalledProcessError(1, words)
 
+    (tmp_path / "issues.json").write_text("[]")
     monkeypatch.setattr(script, "gh", refuse)
+    monkeypatch.setattr("sys.argv", ["issues", str(tmp_path / "issues.json")])
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps([plan_steps([alert()], [])[0].document])))
     with pytest.raises(SystemExit, match="::error::gh ended with 1: open a new one: Slower: a"):
         script.main()

@@ -54,6 +54,10 @@ def read(tmp_path: Path, text: str) -> NightlyFile:
         (FILE.replace('"ubuntu-24.04"', '{ labels_ = "x" }'), "Invalid runs-on {'labels_': 'x'}"),
         (FILE.replace('"ubuntu-24.04"', '"x", id = "a b"'), "Invalid id 'a b'"),
         (FILE.replace('"ubuntu-24.04"', '"x", minutes = "1h"'), "Invalid minutes '1h'"),
+        (
+            "wait-minutes = 340" + FILE,
+            "Invalid wait-minutes 340: GitHub ends the job that waits. Use at most 330 minutes.",
+        ),
         ("registry_ = 1" + FILE, "Unknown key 'registry_' in the file. Did you mean 'registry'?"),
         ('registry = "ghcr.io/me"' + FILE, "Invalid registry 'ghcr.io/me'. End it with a slash."),
         (FILE + MUTE.replace("until", "until_"), "Unknown key 'until_' in mute 1. Did you mean 'until'?"),

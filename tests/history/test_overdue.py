@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from harness.history.nightly_file import NightlyMachine, NightlyPlan
-from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, read_failures
+from harness.history.overdue import PATIENCE, find_idle_machines, find_overdue, find_recent_machines, read_failures
 from harness.model.history import HistoryEntry
 from harness.model.run import Machine
 
@@ -53,6 +53,14 @@ def test_a_machine_that_never_sent_a_run_is_reported_when_it_fails_or_after_some
 def test_the_first_night_that_fails_is_reported() -> None:
     assert find_overdue(["new"], [], {}, START) == []
     assert len(find_overdue(["new"], [], {"new": "no Docker"}, START)) == 1
+
+
+def test_recent_machines_are_those_of_the_last_week_of_the_history() -> None:
+    assert find_recent_machines([]) == []
+    assert find_recent_machines([entry("old", 0), *(entry(name, 9) for name in ("rack", "office"))]) == [
+        "rack",
+        "office",
+    ]
 
 
 def test_errors_are_read_by_machine(tmp_path: Path) -> None:
