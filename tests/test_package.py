@@ -176,7 +176,7 @@ def test_a_report_is_made_of_a_stored_run(installed: Installed, stored: Path) ->
 
 def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
     told = installed.printed("scenarios", "new", "mine")
-    assert "scenarios/mine.py is written" in told
+    assert "Created scenarios/mine.py." in told
     assert (installed.here / "scenarios" / "mine.py").is_file()
     listed = installed.printed("scenarios", "list")
     assert "mine: " in listed

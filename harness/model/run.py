@@ -1,6 +1,6 @@
 """Runs: the record of one measurement, with its plan and its machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -255,6 +255,26 @@ class Plan:
             return group.slots if number else []
         both = self.sampling.is_open and not self.in_turns(group)
         return [(cell, Role.PILOT) for cell, role in group.slots if role is Role.MEASURE or both]
+
+    def needs_pilot(
+        self, cell: Cell, group_name: str, started_environments: Collection[str], timed_scopes: Collection[str]
+    ) -> bool:
+        """Return whether a pilot of the cell is useful.
+
+        If the lengths of warm-up and measurement are fixed, pilots have only two purposes: they read each environment
+        from disk once (`started_environments` have had a launch), and show whether a scenario times anything
+        (`timed_scopes` have had a pilot with times; see `get_pilot_scope`).
+        """
+        is_known = cell.environment in started_environments and self.get_pilot_scope(cell, group_name) in timed_scopes
+        return self.sampling.is_open or not is_known
+
+    def get_pilot_scope(self, cell: Cell, group_name: str) -> str:
+        """Return what one pilot with times is enough for, if lengths are fixed: the cell's scenario.
+
+        If the budget is strict, it is the group, because the duration of its launches must be known.
+        """
+        is_strict = self.budget_seconds is not None and not self.budget_is_wish
+        return group_name if is_strict else cell.scenario
 
     def in_turns(self, group: Group) -> bool:
         """Return whether the launches of a round of the group are interleaved.

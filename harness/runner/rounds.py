@@ -89,24 +89,17 @@ class RoundLog:
     def is_to_pilot(self, group: Group, cell: Cell) -> bool:
         """Return whether a pilot of the cell is useful.
 
-        If the lengths of warm-up and measurement are fixed, pilots have only two purposes: they read each environment
-        from disk once, and show whether a scenario times anything. One pilot per environment and scenario is then
-        enough. If the budget is strict, each group needs a pilot, because the duration of its launches must be known. A
-        cell that only makes observations needs no second pilot.
+        See `Plan.needs_pilot`. A cell that only makes observations needs no second pilot.
         """
         pilot = self.pilot(cell)
         if pilot and pilot.only_observed:
             return False
-        if self._plan.sampling.is_open or cell.environment not in self._started_environments:
-            return True
-        keeps_budget = self._plan.budget_seconds is not None and not self._plan.budget_is_wish
-        pilots = (launch for launch in self.launches if launch.round == 0)
-        similar_pilots = (
-            launch
-            for launch in pilots
-            if (launch.group == group.name if keeps_budget else launch.cell.scenario == cell.scenario)
-        )
-        return all(launch.status is Status.INTERRUPTED or launch.only_observed for launch in similar_pilots)
+        timed_scopes = {
+            self._plan.get_pilot_scope(launch.cell, launch.group)
+            for launch in self.launches
+            if launch.round == 0 and launch.status is not Status.INTERRUPTED and not launch.only_observed
+        }
+        return self._plan.needs_pilot(cell, group.name, self._started_environments, timed_scopes)
 
     def is_first(self, cell: Cell) -> bool:
         """Return whether the cell has no earlier launch, except interrupted ones."""

@@ -12,10 +12,9 @@ from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.launch import Launch, Protocol, Role, Sampling, Status
-from harness.model.run import Group, Plan, Run
+from harness.model.run import Plan, Run
 from harness.model.scenario import Cell
 from harness.plan.gpus import find_first_starts, find_lazy_starts
-from harness.runner.rounds import RoundLog
 from harness.session.planning import Planned
 from harness.session.request import Request
 from harness.store.folder import RunFolder, pause_garbage_collection
@@ -191,27 +190,17 @@ def _estimate_seconds(plan: Plan, times: Mapping[Cell, _Times], slots: int, pilo
 
 def _list_pilots(plan: Plan, times: Mapping[Cell, _Times]) -> list[Cell]:
     """Return the cells of the pilots that the run makes if all of its pilots succeed."""
-    log = RoundLog(plan)
+    pilots: list[Cell] = []
+    timed_scopes = set[str]()
     for group in plan.groups:
-        for cell, role in plan.slots(group, 0):
-            if log.is_to_pilot(group, cell):
-                log.add(_make_pilot(group, cell, role, {"anything": True} if times[cell].observes else {}))
-    return [launch.cell for launch in log.launches]
-
-
-def _make_pilot(group: Group, cell: Cell, role: Role, observations: Mapping[str, bool]) -> Launch:
-    """Return a successful pilot."""
-    return Launch(
-        group=group.name,
-        round=0,
-        attempt=0,
-        order=0,
-        role=role,
-        cell=cell,
-        started="",
-        status=Status.OK,
-        observations=observations,
-    )
+        for cell, _ in plan.slots(group, 0):
+            # a cell that only makes observations needs no second pilot
+            if times[cell].observes and cell in pilots:
+                continue
+            if plan.needs_pilot(cell, group.name, {pilot.environment for pilot in pilots}, timed_scopes):
+                pilots.append(cell)
+                timed_scopes |= set() if times[cell].observes else {plan.get_pilot_scope(cell, group.name)}
+    return pilots
 
 
 def _find_earlier_times(planned: Planned, backend: str) -> tuple[Run | None, dict[Cell, _Times]]:

@@ -162,7 +162,7 @@ def test_show_of_a_broken_file_tells_what_is_wrong(harness: Harness, write_scena
 def test_new_writes_what_passes_the_check_and_can_be_selected(harness: Harness) -> None:
     done = harness("scenarios", "new", "matrix_product", "--title", 'A "product" of \\ matrices')
     assert done.returncode == 0, done.stderr
-    assert "scenarios/matrix_product.py is written" in done.stdout
+    assert "Created scenarios/matrix_product.py." in done.stdout
     assert harness("scenarios", "check").stdout == "2 scenarios, no problem.\n"
     assert 'matrix_product: A "product" of \\ matrices' in harness("scenarios", "list").stdout
     assert "8 cells are not available" in harness("matrix", "-s", "matrix_product", "--dry-run").stdout

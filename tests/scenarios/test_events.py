@@ -74,7 +74,7 @@ def test_arrays_become_lists():
 
 def test_an_event_that_no_reader_would_take_is_refused():
     reader, writer = os.pipe()
-    with pytest.raises(ValueError, match=r"the observation 'log' is .* bench\.artifact"):
+    with pytest.raises(ValueError, match=r"the observation 'log' has .* bench\.artifact"):
         EventWriter(writer).emit("observation", name="log", value="x" * LINE_LIMIT_BYTES)
     os.close(writer)
     assert os.read(reader, 1) == b""

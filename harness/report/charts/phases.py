@@ -69,7 +69,7 @@ def draw(results: Results, table: ScenarioTable) -> Iterator[Picture]:
     words = layout.escape_texts(
         f"{scenario.title}: time to the first step",
         [
-            "Bars: the median of each phase over the cell's launches. At the right: the median time to the end of the "
+            "Bars: the median of each phase over all launches. At the right: the median time to the end of the "
             "first step.",
             layout.note_partial(len(stacks), len(started_cells), "cell", "those that take longest"),
         ],

@@ -25,8 +25,7 @@ def results(**planted):
 
 def test_which_way_it_was_stands_with_the_rounds():
     assert timeline.describe_rounds(results(turns=12)).endswith(
-        ". The launches of a round are interleaved on the same core: 12 turns each, with up to 5 launches running at a "
-        "time"
+        ". The launches of a round are interleaved on the same core: 12 turns each, with up to 5 launches taking turns"
     )
     assert timeline.describe_rounds(Results(RUN, rounds(TIMES))).endswith(". Launches run one after the other")
     planned = run(MEMBERS, asked={"interleave": Interleave.TURNS})
@@ -42,8 +41,8 @@ def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
     short = replace(made[0], samples=made[0].samples[:9], places=made[0].places[:9])
     other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
     assert interleaving.describe_interleaving(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
-        "the launches of a round are interleaved on the same core: 9 to 12 turns each, with up to 5 launches running "
-        "at a time. A round has up to 2 blocks of such launches, and each block includes the control cell. 1 launch "
+        "the launches of a round are interleaved on the same core: 9 to 12 turns each, with up to 5 launches taking "
+        "turns. A round has up to 2 blocks of such launches, and each block includes the control cell. 1 launch "
         "ran one after the other"
     )
 

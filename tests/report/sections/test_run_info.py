@@ -182,7 +182,9 @@ def test_locked_clocks_are_told_with_what_was_read_of_them():
         "GPU clocks: locked for the run, to 1410 MHz; the clocks were 1395 to 1408 MHz while steps were timed."
     )
     steady = {**seen, "gpu_sm_clock_mhz": 1395.0}
-    assert items(asked, [launch(cell(), resources=steady)])["GPU clocks:"].endswith("they were 1395 MHz.")
+    assert items(asked, [launch(cell(), resources=steady)])["GPU clocks:"].endswith(
+        "the clocks were 1395 MHz while steps were timed."
+    )
     base = items(run([cell()], asked={"lock_clocks": "base"}), [launch(cell())])
     assert base["GPU clocks:"] == "GPU clocks: locked for the run, to the base clock."
     assert "GPU clocks:" not in items(run([cell()]), launches)
