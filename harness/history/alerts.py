@@ -26,7 +26,7 @@ from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
-from harness.model.texts import counted, format_number, joined
+from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
 
 #: The label of all regression alerts.
@@ -91,7 +91,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The body with its hidden comment, shortened to GitHub's limit."""
+        """The body with its hidden comment, without passwords in addresses, shortened to GitHub's limit."""
         fields: dict[str, Any] = {
             "cause": _hash_text(self.cause),
             "since": self.since,
@@ -99,7 +99,7 @@ class Alert:
         }
         fields |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
-        return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
+        return mark + _shorten_body(remove_password(self.body), BODY_CHARACTERS - len(mark))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from harness.files import read
 from harness.history.alerts import Alert
 from harness.history.nightly_file import PLACE, NightlyPlan
 from harness.model.history import HistoryEntry
+from harness.model.texts import remove_password
 from harness.report.escape import make_fenced_block, markdown
 
 #: A machine is overdue if its newest run is older than this. Two missed runs can have harmless reasons.
@@ -91,10 +92,13 @@ def find_idle_machines(folder: Path, nights: Sequence[NightlyPlan]) -> set[str]:
 
 
 def read_failures(folder: Path) -> dict[str, str]:
-    """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder."""
+    """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder.
+
+    Passwords in addresses are removed: GitHub masks secrets in logs, but not in issues.
+    """
     return {
         # the job cut long lines by bytes, which can end in the middle of a character
-        path.parent.name.rpartition("--")[2]: read(path).decode("utf-8", "replace").strip()
+        path.parent.name.rpartition("--")[2]: remove_password(read(path).decode("utf-8", "replace").strip())
         for path in sorted(folder.glob("*--*/failure"))
         if path.is_file()
     }

@@ -57,11 +57,15 @@ def test_the_first_night_that_fails_is_reported() -> None:
 
 def test_errors_are_read_by_machine(tmp_path: Path) -> None:
     # the last one ends in the middle of a character
-    for name, text in {"cpu--hosted": b"", "gpu--rack-1": b"harness: no GPU\n", "gpu--x": "1.1×".encode()[:-1]}.items():
+    for name, text in {
+        "cpu--hosted": b"",
+        "gpu--rack-1": b"no GPU at https://me:secret@host/simple\n",
+        "gpu--x": "1.1×".encode()[:-1],
+    }.items():
         (tmp_path / name).mkdir()
         if text:
             (tmp_path / name / "failure").write_bytes(text)
-    assert read_failures(tmp_path) == {"rack-1": "harness: no GPU", "x": "1.1\N{REPLACEMENT CHARACTER}"}
+    assert read_failures(tmp_path) == {"rack-1": "no GPU at https://host/simple", "x": "1.1\N{REPLACEMENT CHARACTER}"}
 
 
 def test_a_machine_is_idle_if_all_of_its_jobs_had_nothing_to_measure(tmp_path: Path) -> None:
