@@ -182,8 +182,10 @@ def _locate_change(
     belief, commits = search.posterior, result.commits or decision.commits
     if belief is None or search.ends is None:
         return {}
+    pair = [search.text(number) for number in belief.likeliest]
     return {
-        "pair": [search.text(number) for number in belief.likeliest],
+        "pair": pair,
+        "command": question.make_command(pair),
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }

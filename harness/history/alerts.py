@@ -212,7 +212,9 @@ def _make_alert(
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
         lines += [*_describe_versions(confirmation), *_list_functions(confirmation)]
-        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(confirmation)), "sh")]
+    repetition = shlex.join(confirmation.command or _make_command(confirmation))
+    if repetition:
+        lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
     command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
     lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
     return Alert(
@@ -227,7 +229,7 @@ def _make_alert(
         commits=list(confirmation.commits),
         functions=list(confirmation.functions),
         machine=facts,
-        command=shlex.join(_make_command(confirmation)) if confirmation.sides else "",
+        command=repetition,
     )
 
 
@@ -275,8 +277,10 @@ def _list_functions(decision: Decision) -> list[str]:
 
 
 def _make_command(decision: Decision) -> list[str]:
-    """Return the command that measures both versions around the change side by side."""
+    """Return the command for a decision without one: it measures both versions side by side; empty without versions."""
     key = decision.key
+    if not decision.sides:
+        return []
     axes = [word for axis, value in key.axes for word in ("-a", f"{axis}={value}")]
     gpu = ["--gpu"] if key.device == Device.GPU else []
     environments = [word for side in decision.sides for word in ("-e", side)]

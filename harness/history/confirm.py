@@ -34,6 +34,7 @@ from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
+from harness.model.texts import remove_password
 from harness.session.request import Request
 from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
@@ -51,6 +52,7 @@ class ConfirmationRun:
     - `is_file`: whether the scenario's file changed
     - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
     - `reference`: the baseline environment, which is measured too if the file changed
+    - `commits`: the commits with both versions of the file; empty if no file changed, or if a version isn't in git
     """
 
     findings: Sequence[SeriesFinding]
@@ -59,6 +61,17 @@ class ConfirmationRun:
     is_file: bool
     versions: Sequence[str] = ()
     reference: str = ""
+    commits: Sequence[str] = ()
+
+    def make_command(self, sides: Sequence[str] = ()) -> list[str]:
+        """Return the command that repeats the run, if given with other `sides`; empty if a file isn't in git."""
+        if self.is_file and not self.commits:
+            return []
+        scenarios = [self.findings[0].key.scenario] if self.is_file else self.request.scenarios
+        environments = list(sides) or self.request.environments
+        request = replace(self.request, scenarios=scenarios, environments=environments, results=Request().results)
+        options = [word for pair in zip(("--base", "--head"), self.commits, strict=False) for word in pair]
+        return [*map(remove_password, request.command()), *options]
 
 
 def decide_finding(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
@@ -144,6 +157,7 @@ def plan_confirmation(
     script = versions.write_side_by_side(key.scenario, *files)
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
+    commits = [summary.commit for summary in (before, after)]
     return ConfirmationRun(
         members,
         replace(request, scenarios=[str(script)], environments=environments),
@@ -151,6 +165,7 @@ def plan_confirmation(
         is_file=True,
         versions=line_versions,
         reference=reference,
+        commits=commits if all(commit and not commit.endswith("+") for commit in commits) else [],
     )
 
 
@@ -200,6 +215,7 @@ def decide_all(
                     *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ratios),
                     versions=list(confirmation.versions),
                     commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
+                    command=confirmation.make_command(),
                 )
         pairs.append((finding, decision))
     return pairs

@@ -200,7 +200,10 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert done.exit_code == 5, done.stderr
     assert f"The change is between {wheels[3]} and {wheels[4]}" in done.stdout, done.stderr
     told = command("history", "alarm").stdout
-    assert f"harness matrix -e {wheels[3]} -e {wheels[4]} -s waits" in told
+    (repetition,) = (line for line in told.splitlines() if line.startswith("harness matrix"))
+    assert f"-e {wheels[3]} -e {wheels[4]}" in repetition
+    # as the confirmation was measured
+    assert all(words in repetition for words in ("-s waits", "--rounds 3", "--backend local"))
     # the function that takes longer comes first
     assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", told), told
     # the points of the line show their versions
