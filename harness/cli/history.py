@@ -257,8 +257,8 @@ def alarm(
 ) -> None:
     """Print a GitHub issue for each confirmed slowdown.
 
-    With --nightly, it also prints an issue for each machine that has sent no run
-    for three days. It doesn't open issues. The nightly workflow opens them with gh.
+    With --nightly, it also prints an issue for each machine that has sent no
+    result for three days. It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
@@ -269,7 +269,9 @@ def alarm(
     file = read_nightly_file(nightly) if nightly else None
     now = _read_today(today)
     with History.open(told=say) as history:
-        series, decisions, runs = history.series(), history.decisions(), history.runs()
+        decisions, runs = history.decisions(), history.runs() if file else []
+        # only these series can have an alert, and all series of a year take a second
+        series = history.series(only={decision.key for decision in decisions if decision.confirmed})
         confirmed_alerts = alerts.find_alerts(
             series,
             decisions,

@@ -1,4 +1,4 @@
-"""Alerts for machines that have sent no nightly run for some days: one issue per machine."""
+"""Alerts for machines that have sent no nightly run with a result for some days: one issue per machine."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -25,18 +25,26 @@ def find_overdue(
     now: datetime,
     file: str = str(PLACE),
 ) -> list[Alert]:
-    """Return an alert for each machine without a run in the last days.
+    """Return an alert for each machine without a result in the last days. A run in which every launch failed has none.
 
     `machines` are the machines that the nightly.toml `file` planned for this nightly run, and `failures` are their
-    errors by machine. A machine that has never sent a run is overdue if it failed in this nightly run, or if the
+    errors by machine. A machine that has never sent a result is overdue if it failed in this nightly run, or if the
     history is older than PATIENCE.
     """
     newest_runs: dict[str, HistoryEntry] = {}
+    failing_machines: set[str] = set()
     for entry in entries:
         for machine in entry.machines:
-            newest_runs[machine.name or machine.id] = entry
+            name = machine.name or machine.id
+            if machine.id in entry.failed:
+                failing_machines.add(name)
+            else:
+                newest_runs[name] = entry
+                failing_machines.discard(name)
     return [
-        _make_alert(machine, newest_runs.get(machine), failures.get(machine, ""), file)
+        _make_alert(
+            machine, newest_runs.get(machine), failures.get(machine, ""), file, is_failing=machine in failing_machines
+        )
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest_runs.get(machine), entries, now, has_failed=machine in failures)
     ]
@@ -54,16 +62,19 @@ def _parse_time(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
-def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
+def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str, *, is_failing: bool) -> Alert:
     newest_day = newest.started[:10] if newest else ""
     lines = [
-        f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {newest_day}."
+        f"In the history, the newest run of the machine {markdown(machine)} with a result is {markdown(newest.run)} of "
+        f"{newest_day}."
         if newest
-        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run from it.",
+        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no result from it.",
         "",
     ]
     if failure:
         lines += ["Its last error:", "", make_fenced_block(failure[:_MOST_CHARACTERS], "text")]
+    elif is_failing:
+        lines += ["Later runs of the machine have no result. Their reports, in the artifacts of the jobs, show why."]
     else:
         lines += [
             "No job of the machine reported an error, so the job did not start, or it was canceled. Check that the "

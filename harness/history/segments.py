@@ -25,6 +25,8 @@ _IMPLIED_BY = {
     "reference_lock": frozenset({"reference_version"}),
 }
 
+_NOTHING: frozenset[str] = frozenset()
+
 
 @dataclass(frozen=True, slots=True)
 class SegmentBoundary:
@@ -59,14 +61,14 @@ def find_boundaries(series: Series) -> list[SegmentBoundary]:
     for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
         if one is other:  # in an index, points with equal origins share one object
             continue
+        changed_names = _find_changed_facts(one, other)
         for names, is_cut in ((cuts, True), (marks, False)):
-            changed_names = [name for name in names if _has_changed(one, other, name)]
             boundaries += [
                 SegmentBoundary(
-                    index, is_cut, f"{names[name]} ({_format_change(one, other, name)})", is_version=name == "version"
+                    index, is_cut, f"{text} ({_format_change(one, other, name)})", is_version=name == "version"
                 )
-                for name in changed_names
-                if _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed_names)
+                for name, text in names.items()
+                if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
             ]
     return boundaries
 
@@ -77,10 +79,13 @@ def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> lis
     return [range(first, end) for first, end in pairwise(edges)]
 
 
-def _has_changed(one: Origin, other: Origin, name: str) -> bool:
-    """Return whether a fact differs. Points of earlier harness versions have no version."""
-    old, new = getattr(one, name), getattr(other, name)
-    return old != new and (name not in _UNSHORTENED_FACTS[1:] or "" not in (old, new))
+def _find_changed_facts(one: Origin, other: Origin) -> list[str]:
+    """Return the names of the facts that differ. Points of earlier harness versions have no version."""
+    return [
+        name
+        for name, old, new in zip(Origin._fields, one, other, strict=True)
+        if old != new and (name not in _UNSHORTENED_FACTS[1:] or (old and new))
+    ]
 
 
 def _format_change(one: Origin, other: Origin, name: str) -> str:

@@ -1,5 +1,6 @@
 """Machines that send nothing: when there is an alert, and what it says."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -33,6 +34,17 @@ def test_only_the_machine_whose_newest_run_is_older_than_three_days_is_reported(
 def test_the_text_stays_the_same_from_night_to_night() -> None:
     first, second = (find_overdue(["rack"], ENTRIES, {}, START + timedelta(days=days)) for days in (4, 5))
     assert first == second
+
+
+def test_a_run_without_any_result_is_no_night() -> None:
+    failed = [replace(entry("rack", days), failed=["m-rack"]) for days in (1, 2, 3, 4)]
+    (alarm,) = find_overdue(["rack"], [entry("rack", 0), *failed], {}, START + timedelta(days=4))
+    assert "run-rack-0" in alarm.body
+    assert "Later runs of the machine have no result." in alarm.body
+    # of a merged run, another machine may have the results
+    merged = replace(failed[0], machines=[*failed[0].machines, Machine("m-office", "office")])
+    assert find_overdue(["office"], [merged], {}, START + PATIENCE) == []
+    assert find_overdue(["rack"], [*failed, entry("rack", 5)], {}, START + timedelta(days=6)) == []
 
 
 def test_the_last_error_is_in_the_text() -> None:
