@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
+from harness.bisect.candidates import NIGHTLIES, find_moved_package, find_moving
 from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
+from harness.bisect.search import EqualEndpointsError
 from harness.catalog.lines import parse_line
 from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
@@ -161,8 +163,6 @@ def _locate_change(
     request = BisectRequest(
         scenario=question.request.scenarios[0],
         axes=dict(decision.key.axes),
-        good=decision.versions[0],
-        bad=decision.versions[1],
         budget=options.search,
         backend=options.backend,
         cpus=question.request.cpus,
@@ -170,13 +170,21 @@ def _locate_change(
         results=options.results,
         command=["harness", *sys.argv[1:]],
     )
-    try:
-        folder = create_folder(request)
-        say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with handle_signals(printer.announce_stop):
-            result = bisect(request, folder, printer, wait=wait)
-    except HarnessError as error:
-        say(f"The search for the wheel with the change failed. {error}")
+    result = None
+    for good, bad in _list_search_ends(decision, question):
+        try:
+            request = replace(request, good=good, bad=bad)
+            folder = create_folder(request)
+            say(f"Searching the wheels between {good} and {bad}: {folder}")
+            with handle_signals(printer.announce_stop):
+                result = bisect(request, folder, printer, wait=wait)
+            break
+        except EqualEndpointsError as error:
+            say(f"The change isn't between {good} and {bad}. {error}")
+        except HarnessError as error:
+            say(f"The search for the wheel with the change failed. {error}")
+            return {}
+    if result is None:
         return {}
     search = result.search
     belief, commits = search.posterior, result.commits or decision.commits
@@ -189,6 +197,23 @@ def _locate_change(
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }
+
+
+def _list_search_ends(decision: Decision, question: confirming.ConfirmationRun) -> list[tuple[str, str]]:
+    """Return the ends of the possible searches: the two versions, and then the versions of their keras-nightly.
+
+    A search of nightly TensorFlow wheels keeps the newer keras-nightly. So if keras-nightly became slower, its ends are
+    equal.
+    """
+    good, bad = decision.versions
+    ends = [(good, bad)]
+    if find_moved_package(good, bad) in NIGHTLIES and question.keras_nightlies:
+        old, new = (
+            find_moving(bad, "keras-nightly", {"keras-nightly": version}).text(version)
+            for version in question.keras_nightlies
+        )
+        ends.append((old, new))
+    return ends
 
 
 def _profile_change(

@@ -52,6 +52,7 @@ class ConfirmationRun:
     - `is_file`: whether the scenario's file changed
     - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
     - `reference`: the baseline environment, which is measured too if the file changed
+    - `keras_nightlies`: the versions of keras-nightly before and after, if they differ
     - `commits`: the commits with both versions of the file; empty if no file changed, or if a version isn't in git
     """
 
@@ -61,6 +62,7 @@ class ConfirmationRun:
     is_file: bool
     versions: Sequence[str] = ()
     reference: str = ""
+    keras_nightlies: Sequence[str] = ()
     commits: Sequence[str] = ()
 
     def make_command(self, sides: Sequence[str] = ()) -> list[str]:
@@ -143,6 +145,7 @@ def plan_confirmation(
     elif parse_line(key.environment):
         sides = old.version, old.version
     line_versions = [old.version, new.version] if parse_line(key.environment) and old.version != new.version else []
+    keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
         scenario = str(path) if path in scripts else key.scenario
@@ -152,6 +155,7 @@ def plan_confirmation(
             sides,
             is_file=False,
             versions=line_versions,
+            keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
         )
     files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
     script = versions.write_side_by_side(key.scenario, *files)

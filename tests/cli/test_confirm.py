@@ -13,8 +13,11 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EqualEndpointsError
 from harness.cli import app
 from harness.cli import confirm as confirming
+from harness.cli.running import ProgressPrinter
 from harness.history import summary
 from harness.history.confirm import ConfirmationRun
 from harness.history.index import History
@@ -272,6 +275,38 @@ def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(
     assert re.findall(r"confirmed, .*", listed) == [
         "confirmed, 4.000× (3.900 to 4.100) side by side, between x==3 and x==4 (run-9)"
     ]
+
+
+@pytest.mark.parametrize("keras", [("3.1.dev1", "3.2.dev2"), ()])
+def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_keras(
+    keras: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wheels = ["tf-nightly==2.23.0.dev1", "tf-nightly==2.23.0.dev6"]
+    searched: list[tuple[str, str]] = []
+
+    def bisect(request: BisectRequest, *_: object, **__: object) -> object:
+        searched.append((request.good, request.bad))
+        if len(searched) == 1:
+            raise EqualEndpointsError("They take equally long.", "")
+        search = SimpleNamespace(
+            posterior=SimpleNamespace(likeliest=(0, 1), share=0.97), ends=True, text=lambda number: searched[-1][number]
+        )
+        return SimpleNamespace(search=search, commits=["link"])
+
+    monkeypatch.setattr(confirming, "bisect", bisect)
+    monkeypatch.setattr(confirming, "create_folder", lambda _: tmp_path)
+    key = Key("one", "waits", "cpu", (), "tf-nightly", "old")
+    finding = SeriesFinding(key, State.SUSPECTED, "run", "2026", 4.0, 3.9, 4.1, [], "")
+    asked = Request(scenarios=["waits"], environments=wheels)
+    question = ConfirmationRun(
+        [finding], asked, (wheels[0], wheels[1]), is_file=False, versions=wheels, keras_nightlies=keras
+    )
+    decision = Decision(key, "run", [], True, "run-9", "2026", 4.0, 3.9, 4.1, versions=wheels)
+    found = confirming._locate_change(decision, question, ConfirmRequest(), ProgressPrinter(), wait=False)
+    ends = [f"{wheels[1]}+keras-nightly=={version}" for version in keras]
+    assert searched == [tuple(wheels), *([tuple(ends)] if ends else [])]
+    assert found.get("pair", []) == ends
+    assert found.get("commits", []) == (["link"] if ends else [])
 
 
 def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:

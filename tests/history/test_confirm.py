@@ -101,6 +101,15 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(project):
     assert sorted(of.make_command()) == sorted(command.split())
 
 
+def test_the_versions_of_keras_nightly_are_kept_if_they_differ(project):
+    now = {**pins(project), "keras-nightly": "3.2"}
+    found = [
+        plan_confirmation([finding()], summary(before), summary(now), ConfirmRequest()).keras_nightlies
+        for before in ({**now, "keras-nightly": "3.1"}, {**now, "numpy": "1.17.5"})
+    ]
+    assert list(map(list, found)) == [["3.1", "3.2"], []]
+
+
 def test_all_cells_of_a_cause_are_in_one_run(project):
     now = pins(project)
     found = [finding(), finding(key=replace(KEY, axes=(("call", "train_on_batch"),)))]
