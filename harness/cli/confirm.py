@@ -20,16 +20,22 @@ from harness.history.index import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
+from harness.model.environment import Device
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
 from harness.model.launch import Status
 from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest
 
+#: The largest number of searches for the wheel of one series that end without a pair of wheels.
+_MOST_SEARCHES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """Suspected changes, and the runs before and after each of them.
+
+    A confirmed slowdown of a release line is measured again if the search for its wheel failed, or was interrupted.
 
     `sides` are the last run with a result before the change, and the first run with a result after it. For a release
     line, both runs are two points further away, because the place of a change is only known to within two points. A
@@ -40,9 +46,14 @@ class Suspicion:
     sides: Mapping[str, tuple[Summary, Summary]]
 
     @classmethod
-    def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
-        """Return the suspected changes in some series of a history."""
-        suspected = [entry for entry in find_changes(found, history.decisions()) if entry.state is State.SUSPECTED]
+    def of(cls, history: History, found: Sequence[Series], *, has_search: bool = False) -> "Suspicion":
+        """Return the suspected changes in some series of a history, with `has_search` also those to search again."""
+        decisions = history.decisions()
+        suspected = [
+            entry
+            for entry in find_changes(found, decisions)
+            if entry.state is State.SUSPECTED or (has_search and _needs_search(entry, decisions))
+        ]
         series = {time_series.key: time_series for time_series in found}
         sides = {}
         for finding in suspected:
@@ -69,6 +80,18 @@ class Suspicion:
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
                 "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
             )
+
+
+def _needs_search(finding: SeriesFinding, decisions: Sequence[Decision]) -> bool:
+    """Return whether a confirmed slowdown of a release line has no pair of wheels yet, after few searches."""
+    decision = finding.decision
+    if decision is None or not decision.confirmed or decision.ratio <= 1.0:
+        return False
+    if decision.pair or not decision.versions or finding.key.device != Device.CPU:
+        return False
+    own_decisions = [entry for entry in decisions if entry.key == finding.key and entry.confirmed]
+    runs_with_pair = {entry.run for entry in own_decisions if entry.pair}
+    return len({entry.run for entry in own_decisions} - runs_with_pair) < _MOST_SEARCHES
 
 
 def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:

@@ -358,7 +358,7 @@ def confirm(
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     with History.open(told=say) as history:
         selection = _find_series(history, replace(request, scenarios=stems))
-        suspicion = confirm.Suspicion.of(history, selection)
+        suspicion = confirm.Suspicion.of(history, selection, has_search=bool(request.search))
     if not (all_suspected or request.scenarios or request.environments or request.axes):
         suspicion.refuse()
     raise typer.Exit(confirm.confirm(suspicion, request, files, wait=wait))

@@ -22,13 +22,14 @@ from harness.history import summary
 from harness.history.confirm import ConfirmationRun
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import SeriesFinding, State
+from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.session import read
 from harness.session.request import Request
 from harness.store import codec
 from tests.cli.conftest import Harness
+from tests.history.series import of_line, stepped
 from tests.packageindex import PackageIndex, serving
 
 SCENARIO = """\
@@ -307,6 +308,28 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     assert searched == [tuple(wheels), *([tuple(ends)] if ends else [])]
     assert found.get("pair", []) == ends
     assert found.get("commits", []) == (["link"] if ends else [])
+
+
+def test_a_confirmed_slowdown_without_its_wheels_is_searched_once_more() -> None:
+    line = of_line(stepped(14, 24))
+    (finding,) = find_changes([line])
+    size = ("2026-02-01T04:00:00+00:00", 1.08, 1.06, 1.1)
+    first = Decision(line.key, finding.since, finding.suspects, True, "run-a", *size, versions=["x", "y"])
+    pair = replace(first, pair=["x", "y"])
+    slow = replace(first, run="run-b")
+    for decisions, count in (
+        ([], 1),
+        ([first], 1),
+        ([first, pair], 0),
+        ([first, slow], 0),
+        ([first, slow, replace(slow, pair=["x", "y"])], 0),
+        ([replace(first, ratio=0.9)], 0),
+        ([replace(first, confirmed=False)], 0),
+        ([replace(first, versions=[])], 0),
+    ):
+        history: Any = SimpleNamespace(decisions=lambda decisions=decisions: decisions, summary=lambda run: run)
+        assert len(confirming.Suspicion.of(history, [line], has_search=True).suspected) == count
+        assert len(confirming.Suspicion.of(history, [line]).suspected) == (not decisions)
 
 
 def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:
