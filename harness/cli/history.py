@@ -490,20 +490,45 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
 
     left_out: list[Path] = []
     read_count = added_count = 0
+    newest_summary = None
     for start in range(0, len(paths), _BATCH_SIZE):
         summaries = list(_load_summaries(paths[start : start + _BATCH_SIZE], left_out))
         with History.open(writing=True, told=say) as history:
-            read_count, added_count = read_count + len(summaries), added_count + len(history.add_all(summaries))
+            added_runs = history.add_all(summaries)
             location, runs = history.name, history.runs()
+        read_count, added_count = read_count + len(summaries), added_count + len(added_runs)
+        new_summaries = [summary for summary in summaries if summary.run in added_runs]
+        newest_summary = max([*new_summaries, *filter(None, [newest_summary])], key=_get_start, default=None)
     for name in _find_renewed_machines(runs) if paths else ():
         say(
             f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
             "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
         )
+    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
+        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
     old_count = read_count - added_count
     remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
     typer.echo(f"{counted(added_count, 'run')} added to {location}{remark}.")
     return left_out
+
+
+def _get_start(summary: "Summary") -> str:
+    return summary.started
+
+
+def _find_baseline_problem(summary: "Summary") -> str:
+    """Return why no change can be found in a history of such runs, as a sentence; empty if its baseline is suitable."""
+    from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+
+    if not any(point.reference for point in summary.points):
+        return f"The run {summary.run} has no ratio to a baseline, so the history can't find changes in such runs."
+    # `latest` changes a few times a year
+    if summary.reference != "latest" and parse_line(summary.reference):
+        return (
+            f"The baseline of the run {summary.run} is {summary.reference}, which changes often. With each version, "
+            "all time series start again, so the history can't find changes."
+        )
+    return ""
 
 
 def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:
