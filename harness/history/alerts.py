@@ -211,7 +211,7 @@ def _make_alert(
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
-        lines += [*_describe_versions(confirmation), *_list_functions(confirmation)]
+        lines += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
     repetition = shlex.join(confirmation.command or _make_command(confirmation))
     if repetition:
         lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
@@ -258,7 +258,7 @@ def _describe_versions(decision: Decision) -> list[str]:
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
 
-def _list_functions(decision: Decision) -> list[str]:
+def _list_functions(decision: Decision, machine: str) -> list[str]:
     """Return the functions whose time changed, as lines of Markdown."""
     if not decision.functions:
         return []
@@ -271,8 +271,10 @@ def _list_functions(decision: Decision) -> list[str]:
             for name, before, after in decision.functions
         ),
         "",
-        "Time in the function itself, measured with a profiler. The flame graphs are in profile.html of the run "
-        f"{markdown(decision.profile)}.",
+        "Time in the function itself, measured with a profiler. The run "
+        f"{markdown(decision.profile)} has the flame graphs: profile.html of both sides, and flame-change.svg of the "
+        f"difference. The run is in the artifact of the machine {markdown(machine)} of the workflow run that confirmed "
+        "the change, for 30 days.",
     ]
 
 

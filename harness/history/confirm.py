@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.observations import find_commit
-from harness.analysis.profiles import find_moves
+from harness.analysis.profiles import find_moves, list_frames, tree
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
@@ -25,6 +25,7 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import get_environment_name
 from harness.catalog.scenarios import find_scenario_files, hash_files
+from harness.files import write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
@@ -35,6 +36,8 @@ from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
 from harness.model.texts import remove_password
+from harness.report.flamegraphs import draw_changes
+from harness.report.profiles import MIN_WIDTH
 from harness.session.request import Request
 from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
@@ -42,6 +45,9 @@ from harness.store.folder import RunFolder
 #: The number of functions in a decision, whose time changed most, and the number of functions from which they are
 #: selected, whose share changed most.
 _STORED_FUNCTIONS, _COMPARED_FUNCTIONS = 8, 400
+
+#: The file with the flame graph of the changes, in the folder of the run that profiled both sides.
+FLAME_GRAPH = "flame-change.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +258,7 @@ def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, resu
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
     """Return the functions whose own time changed most between two profiles of a run, with seconds per step of both.
 
-    The list is empty if a side has no profile.
+    Also write FLAME_GRAPH to the folder, if the profiles have samples. The list is empty if a side has no profile.
     """
     run_folder = RunFolder.open(folder)
     profiles = {
@@ -264,6 +270,10 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
+    frames = list_frames(tree(after[part]), MIN_WIDTH, tree(before[part]))
+    title = f"Share of the time in {sides[1]}; red: larger than in {sides[0]}, blue: smaller"
+    if graph := draw_changes(frames, title):
+        write_atomically(folder / FLAME_GRAPH, graph.encode())
     changes = find_moves(after[part], before[part], _COMPARED_FUNCTIONS, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_STORED_FUNCTIONS]]

@@ -210,6 +210,9 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert all(words in repetition for words in ("-s waits", "--rounds 3", "--backend local"))
     # the function that takes longer comes first
     assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", told), told
+    assert "flame-change.svg of the difference" in told
+    (graph,) = Path("results").glob("*/flame-change.svg")
+    assert f"Share of the time in {wheels[4]}; red: larger than in {wheels[3]}" in graph.read_text()
     # the points of the line show their versions
     assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
 
