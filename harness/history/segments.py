@@ -7,6 +7,7 @@ image, and the scenario's file) are only annotations. They are the first suspect
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from harness.model.history import Origin, Series
@@ -45,32 +46,39 @@ class SegmentBoundary:
 def find_boundaries(series: Series) -> list[SegmentBoundary]:
     """Return the segment boundaries and annotations of a series, in order. A point can have several."""
     key = series.key
+    return [
+        SegmentBoundary(index, is_cut, words, is_version)
+        for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1)
+        if one is not other  # in an index, points with equal origins share one object
+        for is_cut, words, is_version in _describe_changes(one, other, key.scenario, key.environment, key.reference)
+    ]
+
+
+# the series of a scenario that differ in their axes have the same origins
+@lru_cache(maxsize=50_000)
+def _describe_changes(
+    one: Origin, other: Origin, scenario: str, environment: str, reference: str
+) -> Sequence[tuple[bool, str, bool]]:
+    """Return the changes between two successive points, as the fields of boundaries after `index`."""
     cuts = {
         "driver": "the driver",
         "kit": "the kit",
-        "reference_version": f"the version of {key.reference}",
-        "reference_lock": f"the lock of {key.reference}",
+        "reference_version": f"the version of {reference}",
+        "reference_lock": f"the lock of {reference}",
     }
     marks = {
-        "version": f"the version of {key.environment}",
-        "lock": f"the lock of {key.environment}",
-        "image": f"the image of {key.environment}",
-        "scenario": f"the file of {key.scenario}",
+        "version": f"the version of {environment}",
+        "lock": f"the lock of {environment}",
+        "image": f"the image of {environment}",
+        "scenario": f"the file of {scenario}",
     }
-    boundaries = []
-    for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
-        if one is other:  # in an index, points with equal origins share one object
-            continue
-        changed_names = _find_changed_facts(one, other)
-        for names, is_cut in ((cuts, True), (marks, False)):
-            boundaries += [
-                SegmentBoundary(
-                    index, is_cut, f"{text} ({_format_change(one, other, name)})", is_version=name == "version"
-                )
-                for name, text in names.items()
-                if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
-            ]
-    return boundaries
+    changed_names = _find_changed_facts(one, other)
+    return [
+        (is_cut, f"{text} ({_format_change(one, other, name)})", name == "version")
+        for names, is_cut in ((cuts, True), (marks, False))
+        for name, text in names.items()
+        if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
+    ]
 
 
 def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:
