@@ -25,7 +25,7 @@ from bench.simulation.correlated import autoregression
 from bench.simulation.machine import Floats
 from harness.cli import history as command
 from harness.history import export
-from harness.history.change_cache import SearchOptions, search
+from harness.history.change_cache import SearchOptions, search_all
 from harness.history.index import History
 from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Launch, Role, Sample, Status
@@ -94,8 +94,7 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
         courses = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
 
         def ask(batch: list[Floats] = courses) -> None:
-            for values in batch:
-                search(values.tolist(), [0.01] * nights, SearchOptions())
+            search_all([(values.tolist(), [0.01] * nights) for values in batch], SearchOptions())
 
         seconds, cpu = _took(ask)
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"

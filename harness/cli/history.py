@@ -182,7 +182,7 @@ def report(
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
-    from harness.history.states import judge_series  # noqa: PLC0415
+    from harness.history.states import judge_all  # noqa: PLC0415
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
@@ -197,7 +197,7 @@ def report(
         if is_empty:
             say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
     cache = ChangeCache.load_user_cache()
-    current_series = [judge_series(series, decisions, known=cache) for series in selection]
+    current_series = judge_all(selection, decisions, known=cache)
     if kind == "html":
         text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
@@ -205,9 +205,7 @@ def report(
         last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
         earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
         earlier_series = (
-            [judge_series(series, earlier_decisions, known=cache) for series in changes.cut_series(selection, last_run)]
-            if last_run
-            else []
+            judge_all(changes.cut_series(selection, last_run), earlier_decisions, known=cache) if last_run else []
         )
         text = changes.render(earlier_series, current_series, last_run, runs, notes)
     cache.save()
@@ -322,16 +320,14 @@ def digest(
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.states import judge_series  # noqa: PLC0415
+    from harness.history.states import judge_all  # noqa: PLC0415
 
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
         selection = _find_series(history, SeriesRequest())
     cache = ChangeCache.load_user_cache()
-    text = page.render(
-        [judge_series(series, decisions, known=cache) for series in selection], runs, rules, _read_today(today), days
-    )
+    text = page.render(judge_all(selection, decisions, known=cache), runs, rules, _read_today(today), days)
     cache.save()
     if output:
         save(output, text.encode())
