@@ -3,6 +3,7 @@
 import json as codec
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, time
@@ -183,12 +184,17 @@ def report(
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.states import judge_all  # noqa: PLC0415
+    from harness.report.html import assets  # noqa: PLC0415
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
         raise UsageError(f"Unknown format: {kind!r}.", "Use html or md.")
     if since and kind == "html":
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
+    pool = ThreadPoolExecutor(1)
+    if kind == "html":
+        # another process bundles this script, which takes one or two seconds unless the script is cached
+        pool.submit(assets.make_vega_script, get_cache_dir())
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         # the site has a page before the first nightly run too
@@ -198,6 +204,7 @@ def report(
             say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
     cache = ChangeCache.load_user_cache()
     current_series = judge_all(selection, decisions, known=cache)
+    pool.shutdown()
     if kind == "html":
         text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
