@@ -20,7 +20,6 @@ from harness.history.index import History
 from harness.history.request import ConfirmRequest
 from harness.history.states import NEAR, SeriesFinding, State, find_changes
 from harness.machine.identity import load_machine
-from harness.model.environment import Device
 from harness.model.errors import Exit, HarnessError, UsageError
 from harness.model.history import Decision, Series, Summary
 from harness.model.launch import Status
@@ -87,7 +86,7 @@ def _needs_search(finding: SeriesFinding, decisions: Sequence[Decision]) -> bool
     decision = finding.decision
     if decision is None or not decision.confirmed or decision.ratio <= 1.0:
         return False
-    if decision.pair or not decision.versions or finding.key.device != Device.CPU:
+    if decision.pair or not decision.versions:
         return False
     own_decisions = [entry for entry in decisions if entry.key == finding.key and entry.confirmed]
     runs_with_pair = {entry.run for entry in own_decisions if entry.pair}
@@ -180,14 +179,12 @@ def _locate_change(
     wait: bool,
 ) -> dict[str, Any]:
     """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
-    if question.request.gpu:
-        say("The wheels between the two versions are not searched, because a search runs only on the CPU.")
-        return {}
     request = BisectRequest(
         scenario=question.request.scenarios[0],
         axes=dict(decision.key.axes),
         budget=options.search,
         backend=options.backend,
+        gpu=question.request.gpu,
         cpus=question.request.cpus,
         margin=options.margin,
         results=options.results,

@@ -289,6 +289,7 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     searched: list[tuple[str, str]] = []
 
     def bisect(request: BisectRequest, *_: object, **__: object) -> object:
+        assert request.gpu
         searched.append((request.good, request.bad))
         if len(searched) == 1:
             raise EqualEndpointsError("They take equally long.", "")
@@ -301,7 +302,7 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     monkeypatch.setattr(confirming, "create_folder", lambda _: tmp_path)
     key = Key("one", "waits", "cpu", (), "tf-nightly", "old")
     finding = SeriesFinding(key, State.SUSPECTED, "run", "2026", 4.0, 3.9, 4.1, [], "")
-    asked = Request(scenarios=["waits"], environments=wheels)
+    asked = Request(scenarios=["waits"], environments=wheels, gpu=True)
     question = ConfirmationRun(
         [finding], asked, (wheels[0], wheels[1]), is_file=False, versions=wheels, keras_nightlies=keras
     )
