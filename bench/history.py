@@ -25,7 +25,7 @@ from bench.simulation.correlated import autoregression
 from bench.simulation.machine import Floats
 from harness.cli import history as command
 from harness.history import export
-from harness.history.change_cache import SearchOptions, search
+from harness.history.change_cache import SearchOptions, search_all
 from harness.history.index import History
 from harness.model.history import CellPoint, Decision, MeasuredSeries, Measurer, SeriesSoftware, Summary
 from harness.model.launch import Launch, Role, Sample, Status
@@ -94,8 +94,7 @@ def searches(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
         courses = [0.02 * autoregression(draw, correlation, nights) for _ in range(series)]
 
         def ask(batch: list[Floats] = courses) -> None:
-            for values in batch:
-                search(values.tolist(), [0.01] * nights, SearchOptions())
+            search_all([(values.tolist(), [0.01] * nights) for values in batch], SearchOptions())
 
         seconds, cpu = _took(ask)
         name = f"the changes in {series:,} series of {nights:,} nights, lag-1 correlation {correlation:g}"
@@ -128,16 +127,27 @@ def year(series: int = 500, nights: int = 365) -> list[tuple[str, str]]:
 
 
 def _run_of_year(night: int, series: int, draw: np.random.Generator) -> Summary:
-    """Return a run with a point of each series. `STEPPED` series are 10 % slower in the second half of the year."""
+    """Return a run of a release line with a point of each series, ten of each scenario.
+
+    `STEPPED` series are 10 % slower in the second half of the year.
+    """
     started = datetime(2025, 11, 1, 4, 10, tzinfo=UTC) + timedelta(days=night)
     points = []
     for number, log in enumerate(draw.normal(size=series) * 0.02):
         stepped = number % 25 == 0 and number < 25 * STEPPED and night >= 365 // 2
         ratio = float(log) + 0.0953 * stepped
         numbers = (ratio, ratio - 0.02, ratio + 0.02, 5, 0.01, 0.0098, 0.0102)
-        points.append(CellPoint("m-1", f"s{number:03}", "cpu", {}, "tf2.21", Status.OK, "tf2.15", {}, "step", *numbers))
-    software = {name: SeriesSoftware("lock", "image", {}) for name in ("tf2.21", "tf2.15")}
-    scenarios = {point.scenario: MeasuredSeries("file", "A step") for point in points}
+        scenario, axes = f"s{number // 10:02}", {"size": f"{number % 10}"}
+        points.append(
+            CellPoint("m-1", scenario, "cpu", axes, "tf-nightly", Status.OK, "tf2.15", axes, "step", *numbers)
+        )
+    # a release line: each night has the next wheel
+    wheel = f"tf-nightly==2.22.0.dev{started:%Y%m%d}"
+    software = {
+        "tf-nightly": SeriesSoftware(f"lock{night}", f"image{night}", {}, wheel),
+        "tf2.15": SeriesSoftware("lock", "image", {}),
+    }
+    scenarios = {point.scenario: MeasuredSeries(f"file of {point.scenario}", "A step") for point in points}
     facts = (f"{started:%Y-%m-%dT%H-%M-%SZ}", started.isoformat(), "1", "", "nightly", 0.03, "1 CPU", "tf2.15", "kit")
     return Summary(*facts, [Measurer(Machine("m-1"))], software, scenarios, points)
 

@@ -16,13 +16,17 @@ JSON = "application/vnd.pypi.simple.v1+json"
 
 
 class PackageIndex:
-    """`folder` holds the files. `asked` counts the questions; `yanked` has reasons, by file."""
+    """`folder` holds the files. `asked` counts the questions; `yanked` has reasons, by file.
+
+    `accounts` has the user and password of each question with both.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.uploads: dict[str, str] = {}
         self.yanked: dict[str, str] = {}
         self.asked = 0
+        self.accounts: list[str] = []
         self.url = ""
 
     def add(
@@ -83,6 +87,8 @@ def serving(folder: Path) -> Iterator[PackageIndex]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             index.asked += 1
+            if account := self.headers.get("Authorization"):
+                index.accounts.append(base64.b64decode(account.removeprefix("Basic ")).decode())
             kind, _, name = self.path.strip("/").partition("/")
             body = index.project(name) if kind == "simple" else (folder / name).read_bytes()
             self.send_response(404 if body is None else 200)

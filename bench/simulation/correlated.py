@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.simulation.machine import Floats
 from bench.simulation.nights import NEAR, ROUND, ROUNDS, RULES, Kind, Nights, Rule, at_most, delay, ours
-from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions
-from harness.history.detection import LEAST, fit_levels, keep_significant
+from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions, ValuesAndErrors
+from harness.history.detection import LEAST, fit_all_levels, fit_levels, keep_significant
 
 NIGHTS, HISTORY = 60, 30
 #: The index of the nightly run at which a simulated step starts.
@@ -73,11 +73,13 @@ def correlated(of: Course, seed: int, trial: int, step: float = 0.0) -> Nights:
 class _Independent(ChangeCache):
     """The detection without the factor on errors, as if nightly runs were independent."""
 
-    def find_changes(self, values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
+    def find_changes(self, series: Sequence[ValuesAndErrors], options: SearchOptions) -> list[CachedChanges]:
         """Return the detected changes, all of which are suspected and not only watched."""
-        segments = fit_levels(values, errors, fewest=options.fewest, least=options.least)
-        changes = keep_significant(segments, p=options.p, least=options.least, is_independent=True)
-        return CachedChanges(changes, changes)
+        fits = fit_all_levels(series, fewest=options.fewest, least=options.least)
+        all_changes = [
+            keep_significant(segments, p=options.p, least=options.least, is_independent=True) for segments in fits
+        ]
+        return [CachedChanges(changes, changes) for changes in all_changes]
 
 
 def independent(of: Nights, values: Floats, first: int = HISTORY) -> Iterable[tuple[int, int]]:

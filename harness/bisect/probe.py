@@ -58,6 +58,7 @@ class Probe:
         self._listener = listener
         self._wait = wait
         self._project = Project.find()
+        self._device = Device.GPU if request.gpu or request.gpus else Device.CPU
         is_parallel = (cpus or len(os.sched_getaffinity(0))) >= CPUS_TO_BUILD
         self._pool = ThreadPoolExecutor(1) if is_parallel else None
         self._builds: dict[str, Future[str]] = {}
@@ -89,6 +90,8 @@ class Probe:
                 rounds=rounds,
                 backend=request.backend,
                 trust=request.trust,
+                gpu=request.gpu,
+                gpus=request.gpus,
                 cpus=request.cpus,
                 timeout=request.timeout,
                 margin=request.margin,
@@ -172,7 +175,7 @@ class Probe:
             lock=lock,
         )
         resolve([name], list(environments), "environment")
-        return load_lock(self._project, environments[name], Device.CPU)
+        return load_lock(self._project, environments[name], self._device)
 
     def _build_environment(self, text: str, lock: Callable[[], AbstractContextManager[None]]) -> str:
         if text not in self._reasons:

@@ -9,7 +9,7 @@ from harness.model.defaults import BISECT_BUDGET, MARGIN
 from harness.model.errors import UsageError
 from harness.model.scenario import STEP
 from harness.plan.selection import parse_axes
-from harness.session.request import Option, OptionPanel, format_length, get_shared_option, read_seconds
+from harness.session.request import Option, OptionPanel, format_length, read_seconds
 
 
 def read_cell_axes(texts: Sequence[str], option: str) -> dict[str, str]:
@@ -87,7 +87,9 @@ class BisectRequest:
     ] = BISECT_BUDGET
     backend: str = "auto"
     trust: bool = False
-    cpus: Annotated[str, get_shared_option("cpus", shown="1")] = ""
+    gpu: bool = False
+    gpus: str = ""
+    cpus: str = ""
     timeout: float | None = None
     margin: float = MARGIN
     results: Path = Path("results")

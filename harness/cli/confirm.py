@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
+from harness.bisect.candidates import NIGHTLIES, find_moved_package, find_moving
 from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
+from harness.bisect.search import EqualEndpointsError
 from harness.catalog.lines import parse_line
 from harness.cli.messages import handle_signals, say, tell
 from harness.cli.running import ProgressPrinter
@@ -24,10 +26,15 @@ from harness.model.launch import Status
 from harness.model.texts import counted, escape, joined
 from harness.session.request import ProfileRequest
 
+#: The largest number of searches for the wheel of one series that end without a pair of wheels.
+_MOST_SEARCHES = 2
+
 
 @dataclass(frozen=True, slots=True)
 class Suspicion:
     """Suspected changes, and the runs before and after each of them.
+
+    A confirmed slowdown of a release line is measured again if the search for its wheel failed, or was interrupted.
 
     `sides` are the last run with a result before the change, and the first run with a result after it. For a release
     line, both runs are two points further away, because the place of a change is only known to within two points. A
@@ -38,9 +45,14 @@ class Suspicion:
     sides: Mapping[str, tuple[Summary, Summary]]
 
     @classmethod
-    def of(cls, history: History, found: Sequence[Series]) -> "Suspicion":
-        """Return the suspected changes in some series of a history."""
-        suspected = [entry for entry in find_changes(found, history.decisions()) if entry.state is State.SUSPECTED]
+    def of(cls, history: History, found: Sequence[Series], *, has_search: bool = False) -> "Suspicion":
+        """Return the suspected changes in some series of a history, with `has_search` also those to search again."""
+        decisions = history.decisions()
+        suspected = [
+            entry
+            for entry in find_changes(found, decisions)
+            if entry.state is State.SUSPECTED or (has_search and _needs_search(entry, decisions))
+        ]
         series = {time_series.key: time_series for time_series in found}
         sides = {}
         for finding in suspected:
@@ -67,6 +79,18 @@ class Suspicion:
                 f"{counted(len(self.suspected), 'change')} can be measured again:\n{listing}",
                 "Select some with -s (scenario), -e (environment) or -a (axis), or all with --all-suspected.",
             )
+
+
+def _needs_search(finding: SeriesFinding, decisions: Sequence[Decision]) -> bool:
+    """Return whether a confirmed slowdown of a release line has no pair of wheels yet, after few searches."""
+    decision = finding.decision
+    if decision is None or not decision.confirmed or decision.ratio <= 1.0:
+        return False
+    if decision.pair or not decision.versions:
+        return False
+    own_decisions = [entry for entry in decisions if entry.key == finding.key and entry.confirmed]
+    runs_with_pair = {entry.run for entry in own_decisions if entry.pair}
+    return len({entry.run for entry in own_decisions} - runs_with_pair) < _MOST_SEARCHES
 
 
 def confirm(suspicion: Suspicion, options: ConfirmRequest, scripts: Sequence[Path], *, wait: bool) -> Exit:
@@ -155,38 +179,61 @@ def _locate_change(
     wait: bool,
 ) -> dict[str, Any]:
     """Search the wheels between the two versions of a decision. Return the result as fields of the decision."""
-    if question.request.gpu:
-        say("The wheels between the two versions are not searched, because a search runs only on the CPU.")
-        return {}
     request = BisectRequest(
         scenario=question.request.scenarios[0],
         axes=dict(decision.key.axes),
-        good=decision.versions[0],
-        bad=decision.versions[1],
         budget=options.search,
         backend=options.backend,
+        gpu=question.request.gpu,
         cpus=question.request.cpus,
         margin=options.margin,
         results=options.results,
         command=["harness", *sys.argv[1:]],
     )
-    try:
-        folder = create_folder(request)
-        say(f"Searching the wheels between {request.good} and {request.bad}: {folder}")
-        with handle_signals(printer.announce_stop):
-            result = bisect(request, folder, printer, wait=wait)
-    except HarnessError as error:
-        say(f"The search for the wheel with the change failed. {error}")
+    result = None
+    for good, bad in _list_search_ends(decision, question):
+        try:
+            request = replace(request, good=good, bad=bad)
+            folder = create_folder(request)
+            say(f"Searching the wheels between {good} and {bad}: {folder}")
+            with handle_signals(printer.announce_stop):
+                result = bisect(request, folder, printer, wait=wait)
+            break
+        except EqualEndpointsError as error:
+            say(f"The change isn't between {good} and {bad}. {error}")
+        except HarnessError as error:
+            say(f"The search for the wheel with the change failed. {error}")
+            return {}
+    if result is None:
         return {}
     search = result.search
     belief, commits = search.posterior, result.commits or decision.commits
     if belief is None or search.ends is None:
         return {}
+    pair = [search.text(number) for number in belief.likeliest]
     return {
-        "pair": [search.text(number) for number in belief.likeliest],
+        "pair": pair,
+        "command": question.make_command(pair),
         "probability": round(belief.share, 4),
         "commits": list(commits),
     }
+
+
+def _list_search_ends(decision: Decision, question: confirming.ConfirmationRun) -> list[tuple[str, str]]:
+    """Return the ends of the possible searches: the two versions, and then the versions of their keras-nightly.
+
+    A search of nightly TensorFlow wheels keeps the newer keras-nightly. So if keras-nightly became slower, its ends are
+    equal.
+    """
+    good, bad = decision.versions
+    ends = [(good, bad)]
+    if find_moved_package(good, bad) in NIGHTLIES and question.keras_nightlies:
+        old, new = (
+            find_moving(bad, "keras-nightly", {"keras-nightly": version}).text(version)
+            for version in question.keras_nightlies
+        )
+        ends.append((old, new))
+    return ends
 
 
 def _profile_change(

@@ -3,6 +3,7 @@
 import json as codec
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import asdict, replace
 from datetime import UTC, date, datetime, time
@@ -183,13 +184,18 @@ def report(
     from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
-    from harness.history.states import judge_series  # noqa: PLC0415
+    from harness.history.states import judge_all  # noqa: PLC0415
+    from harness.report.html import assets  # noqa: PLC0415
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
         raise UsageError(f"Unknown format: {kind!r}.", "Use html or md.")
     if since and kind == "html":
         raise UsageError("--since selects changes for Markdown only.", "Add --format md.")
+    pool = ThreadPoolExecutor(1)
+    if kind == "html":
+        # another process bundles this script, which takes one or two seconds unless the script is cached
+        pool.submit(assets.make_vega_script, get_cache_dir())
     with History.open(told=say) as history:
         runs, notes, decisions = history.runs(), history.notes(), history.decisions()
         # the site has a page before the first nightly run too
@@ -198,7 +204,8 @@ def report(
         if is_empty:
             say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
     cache = ChangeCache.load_user_cache()
-    current_series = [judge_series(series, decisions, known=cache) for series in selection]
+    current_series = judge_all(selection, decisions, known=cache)
+    pool.shutdown()
     if kind == "html":
         text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
@@ -206,9 +213,7 @@ def report(
         last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
         earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
         earlier_series = (
-            [judge_series(series, earlier_decisions, known=cache) for series in changes.cut_series(selection, last_run)]
-            if last_run
-            else []
+            judge_all(changes.cut_series(selection, last_run), earlier_decisions, known=cache) if last_run else []
         )
         text = changes.render(earlier_series, current_series, last_run, runs, notes)
     cache.save()
@@ -258,8 +263,8 @@ def alarm(
 ) -> None:
     """Print a GitHub issue for each confirmed slowdown.
 
-    With --nightly, it also prints an issue for each machine that has sent no run
-    for three days. It doesn't open issues. The nightly workflow opens them with gh.
+    With --nightly, it also prints an issue for each machine that has sent no
+    result for three days. It doesn't open issues. The nightly workflow opens them with gh.
     """
     from harness.history import alerts  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.index import History  # noqa: PLC0415
@@ -285,7 +290,9 @@ def alarm(
         _print_steps(alerts.plan_steps(overdue_alerts, existing_issues), as_json=as_json)
         raise
     with History.open(told=say) as history:
-        series, decisions, runs = history.series(), history.decisions(), history.runs()
+        decisions, runs = history.decisions(), history.runs() if file else []
+        # only these series can have an alert, and all series of a year take a second
+        series = history.series(only={decision.key for decision in decisions if decision.confirmed})
         confirmed_alerts = alerts.find_alerts(
             series,
             decisions,
@@ -339,16 +346,14 @@ def digest(
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
-    from harness.history.states import judge_series  # noqa: PLC0415
+    from harness.history.states import judge_all  # noqa: PLC0415
 
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
         selection = _find_series(history, SeriesRequest())
     cache = ChangeCache.load_user_cache()
-    text = page.render(
-        [judge_series(series, decisions, known=cache) for series in selection], runs, rules, _read_today(today), days
-    )
+    text = page.render(judge_all(selection, decisions, known=cache), runs, rules, _read_today(today), days)
     cache.save()
     if output:
         save(output, text.encode())
@@ -375,7 +380,7 @@ def confirm(
     stems = [Path(scenario).stem if scenario.endswith(".py") else scenario for scenario in request.scenarios]
     with History.open(told=say) as history:
         selection = _find_series(history, replace(request, scenarios=stems))
-        suspicion = confirm.Suspicion.of(history, selection)
+        suspicion = confirm.Suspicion.of(history, selection, has_search=bool(request.search))
     if not (all_suspected or request.scenarios or request.environments or request.axes):
         suspicion.refuse()
     raise typer.Exit(confirm.confirm(suspicion, request, files, wait=wait))
@@ -507,20 +512,45 @@ def _add_runs(paths: Sequence[Path]) -> list[Path]:
 
     left_out: list[Path] = []
     read_count = added_count = 0
+    newest_summary = None
     for start in range(0, len(paths), _BATCH_SIZE):
         summaries = list(_load_summaries(paths[start : start + _BATCH_SIZE], left_out))
         with History.open(writing=True, told=say) as history:
-            read_count, added_count = read_count + len(summaries), added_count + len(history.add_all(summaries))
+            added_runs = history.add_all(summaries)
             location, runs = history.name, history.runs()
+        read_count, added_count = read_count + len(summaries), added_count + len(added_runs)
+        new_summaries = [summary for summary in summaries if summary.run in added_runs]
+        newest_summary = max([*new_summaries, *filter(None, [newest_summary])], key=_get_start, default=None)
     for name in _find_renewed_machines(runs) if paths else ():
         say(
             f"The machine {name} had a different id in each of its last {_NEW_IDS} runs, so each run starts new "
             "time series. To continue the series of one machine, set HARNESS_MACHINE_ID, or id in nightly.toml."
         )
+    if newest_summary and (problem := _find_baseline_problem(newest_summary)):
+        say(f"{problem} As the first -e of the run, pass an environment that doesn't change, such as -e tf2.15.")
     old_count = read_count - added_count
     remark = f", {old_count} {'was' if old_count == 1 else 'were'} already in it" if old_count else ""
     typer.echo(f"{counted(added_count, 'run')} added to {location}{remark}.")
     return left_out
+
+
+def _get_start(summary: "Summary") -> str:
+    return summary.started
+
+
+def _find_baseline_problem(summary: "Summary") -> str:
+    """Return why no change can be found in a history of such runs, as a sentence; empty if its baseline is suitable."""
+    from harness.catalog.lines import parse_line  # noqa: PLC0415 - `harness --help` needs none of it
+
+    if not any(point.reference for point in summary.points):
+        return f"The run {summary.run} has no ratio to a baseline, so the history can't find changes in such runs."
+    # `latest` changes a few times a year
+    if summary.reference != "latest" and parse_line(summary.reference):
+        return (
+            f"The baseline of the run {summary.run} is {summary.reference}, which changes often. With each version, "
+            "all time series start again, so the history can't find changes."
+        )
+    return ""
 
 
 def _find_renewed_machines(runs: Sequence["HistoryEntry"]) -> list[str]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 from harness import session
 from harness.files import suggest_remedy
 from harness.model.errors import Exit, FileError, Problem
-from harness.model.texts import escape
+from harness.model.texts import escape, remove_password
 
 if TYPE_CHECKING:
     from harness.session import Gate
@@ -93,8 +93,9 @@ def say_defect(error: Exception) -> None:
     location = ""
     if own_frames:
         location = f" at {Path(own_frames[-1].filename).relative_to(package.parent)}:{own_frames[-1].lineno}"
+    message = remove_password(str(error))[:200]
     say(
-        f"harness: this is a bug in harness: {type(error).__name__} {str(error)[:200]!a}{location}. Finished "
+        f"harness: this is a bug in harness: {type(error).__name__} {message!a}{location}. Finished "
         "launches are saved.\nPlease report it with this line, your command, its file or run folder, the output of "
         "`harness --version`, and the output of the command with HARNESS_DEBUG=1."
     )

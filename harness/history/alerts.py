@@ -26,7 +26,7 @@ from harness.model.defaults import CONFIRM_ROUNDS, LEVEL
 from harness.model.environment import Device
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, Series, Summary
-from harness.model.texts import counted, format_number, joined
+from harness.model.texts import counted, format_number, joined, remove_password
 from harness.report.escape import escape_terminal, make_fenced_block, markdown
 
 #: The label of all regression alerts.
@@ -91,7 +91,7 @@ class Alert:
 
     @property
     def text(self) -> str:
-        """The body with its hidden comment, shortened to GitHub's limit."""
+        """The body with its hidden comment, without passwords in addresses, shortened to GitHub's limit."""
         fields: dict[str, Any] = {
             "cause": _hash_text(self.cause),
             "since": self.since,
@@ -99,7 +99,7 @@ class Alert:
         }
         fields |= {"overdue": self.overdue, "file": self.file} if self.overdue else {}
         mark = f"<!-- harness-alarm {json.dumps(fields)} -->\n"
-        return mark + _shorten_body(self.body, BODY_CHARACTERS - len(mark))
+        return mark + _shorten_body(remove_password(self.body), BODY_CHARACTERS - len(mark))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +211,10 @@ def _make_alert(
     if facts:
         lines += ["", f"Machine: {markdown(facts)}."]
     if confirmation.sides:
-        lines += [*_describe_versions(confirmation), *_list_functions(confirmation)]
-        lines += ["", "To repeat the comparison:", "", make_fenced_block(shlex.join(_make_command(confirmation)), "sh")]
+        lines += [*_describe_versions(confirmation), *_list_functions(confirmation, machine)]
+    repetition = shlex.join(confirmation.command or _make_command(confirmation))
+    if repetition:
+        lines += ["", "To repeat the comparison:", "", make_fenced_block(repetition, "sh")]
     command = ["harness", "history", "show", "--points", "-s", key.scenario, "-e", key.environment]
     lines += ["", "Nightly runs:", "", make_fenced_block(shlex.join(command), "sh"), "", _CLOSING_NOTE]
     return Alert(
@@ -227,7 +229,7 @@ def _make_alert(
         commits=list(confirmation.commits),
         functions=list(confirmation.functions),
         machine=facts,
-        command=shlex.join(_make_command(confirmation)) if confirmation.sides else "",
+        command=repetition,
     )
 
 
@@ -256,7 +258,7 @@ def _describe_versions(decision: Decision) -> list[str]:
     return ["", sentence, *(["", *(f"- {text}" for text in commits)] if commits else [])]
 
 
-def _list_functions(decision: Decision) -> list[str]:
+def _list_functions(decision: Decision, machine: str) -> list[str]:
     """Return the functions whose time changed, as lines of Markdown."""
     if not decision.functions:
         return []
@@ -269,14 +271,18 @@ def _list_functions(decision: Decision) -> list[str]:
             for name, before, after in decision.functions
         ),
         "",
-        "Time in the function itself, measured with a profiler. The flame graphs are in profile.html of the run "
-        f"{markdown(decision.profile)}.",
+        "Time in the function itself, measured with a profiler. The run "
+        f"{markdown(decision.profile)} has the flame graphs: profile.html of both sides, and flame-change.svg of the "
+        f"difference. The run is in the artifact of the machine {markdown(machine)} of the workflow run that confirmed "
+        "the change, for 30 days.",
     ]
 
 
 def _make_command(decision: Decision) -> list[str]:
-    """Return the command that measures both versions around the change side by side."""
+    """Return the command for a decision without one: it measures both versions side by side; empty without versions."""
     key = decision.key
+    if not decision.sides:
+        return []
     axes = [word for axis, value in key.axes for word in ("-a", f"{axis}={value}")]
     gpu = ["--gpu"] if key.device == Device.GPU else []
     environments = [word for side in decision.sides for word in ("-e", side)]

@@ -17,7 +17,10 @@ import numpy as np
 
 from harness.files import get_cache_dir, parse_json, read, write_atomically
 from harness.history import detection
-from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_levels, keep_significant
+from harness.history.detection import FEWEST, LEAST, ChangePoint, P, fit_all_levels, keep_significant
+
+#: The values of a series, and their standard errors.
+ValuesAndErrors = tuple[Sequence[float], Sequence[float]]
 
 #: The largest p of a tentative change, and the smallest number of points on each side of it.
 WATCHED_P, WATCHED_FEWEST = 1e-3, 2
@@ -44,17 +47,30 @@ class CachedChanges:
 
 
 def search(values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
-    """Return the changes in log ratios with these standard errors. Raises ValueError as `fit_levels` does.
+    """Return the changes in log ratios with these standard errors. Raises ValueError as `fit_levels` does."""
+    (changes,) = search_all([(values, errors)], options)
+    return changes
+
+
+def search_all(series: Sequence[ValuesAndErrors], options: SearchOptions) -> list[CachedChanges]:
+    """Return the changes of each series, as `search` does for one.
 
     Tentative changes are tested as if nightly runs were independent, so that correlation doesn't delay them.
     """
-    loose_fit = fit_levels(values, errors, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
+    loose_fits = fit_all_levels(series, fewest=min(WATCHED_FEWEST, options.fewest), least=options.least)
     # if all levels are long enough already, a minimum length wouldn't change them
-    is_same = loose_fit.shortest >= options.fewest
-    strict_fit = loose_fit if is_same else fit_levels(values, errors, fewest=options.fewest, least=options.least)
-    significant = keep_significant(strict_fit, p=options.p, least=options.least)
-    tentative = keep_significant(loose_fit, p=max(WATCHED_P, options.p), least=options.least, is_independent=True)
-    return CachedChanges(significant, tentative)
+    changed_places = [place for place, fit in enumerate(loose_fits) if fit.shortest < options.fewest]
+    refitted_series = [series[place] for place in changed_places]
+    strict_fits = dict(
+        zip(changed_places, fit_all_levels(refitted_series, fewest=options.fewest, least=options.least), strict=True)
+    )
+    return [
+        CachedChanges(
+            keep_significant(strict_fits.get(place, fit), p=options.p, least=options.least),
+            keep_significant(fit, p=max(WATCHED_P, options.p), least=options.least, is_independent=True),
+        )
+        for place, fit in enumerate(loose_fits)
+    ]
 
 
 class ChangeCache:
@@ -76,16 +92,17 @@ class ChangeCache:
         """Load the cache in the user's cache folder."""
         return cls(get_cache_dir() / "history" / "changes.json")
 
-    def find_changes(self, values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> CachedChanges:
-        """Return the result of `search`. The search runs only for new series."""
-        numbers = np.array([values, errors], np.float64).tobytes()
-        name = hashlib.sha256(_hash_code() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
-        cached = self._used.get(name) or self._loaded.get(name)
-        if cached is None:
-            cached = search(values, errors, options)
+    def find_changes(self, series: Sequence[ValuesAndErrors], options: SearchOptions) -> list[CachedChanges]:
+        """Return the result of `search_all`. The search runs only for new series."""
+        names = [_make_name(values, errors, options) for values, errors in series]
+        missing = {name: entry for name, entry in zip(names, series, strict=True) if name not in self._used}
+        for name in self._loaded.keys() & missing:
+            self._used[name] = self._loaded[name]
+            del missing[name]
+        if missing:
+            self._used |= dict(zip(missing, search_all(list(missing.values()), options), strict=True))
             self._has_new_results = True
-        self._used[name] = cached
-        return cached
+        return [self._used[name] for name in names]
 
     def save(self) -> None:
         """Save new results. If they can't be saved, the series will be searched again."""
@@ -98,6 +115,11 @@ class ChangeCache:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(self._path, json.dumps(document, separators=(",", ":")).encode())
             self._has_new_results = False
+
+
+def _make_name(values: Sequence[float], errors: Sequence[float], options: SearchOptions) -> str:
+    numbers = np.array([values, errors], np.float64).tobytes()
+    return hashlib.sha256(_hash_code() + repr(astuple(options)).encode() + numbers).hexdigest()[:32]
 
 
 def _load_changes(rows: Any) -> list[ChangePoint]:

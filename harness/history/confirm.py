@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.analysis.observations import find_commit
-from harness.analysis.profiles import find_moves
+from harness.analysis.profiles import find_moves, list_frames, tree
 from harness.analysis.results import Results
 from harness.analysis.statistics import half_widths, means
 from harness.catalog import adhoc, versions
@@ -25,6 +25,7 @@ from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import get_environment_name
 from harness.catalog.scenarios import find_scenario_files, hash_files
+from harness.files import write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA
@@ -34,6 +35,9 @@ from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.model.launch import Clock, Interleave, Protocol, Status
 from harness.model.profile import Part
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE
+from harness.model.texts import remove_password
+from harness.report.flamegraphs import draw_changes
+from harness.report.profiles import MIN_WIDTH
 from harness.session.request import Request
 from harness.session.versions import find_files_with_hash
 from harness.store.folder import RunFolder
@@ -41,6 +45,9 @@ from harness.store.folder import RunFolder
 #: The number of functions in a decision, whose time changed most, and the number of functions from which they are
 #: selected, whose share changed most.
 _STORED_FUNCTIONS, _COMPARED_FUNCTIONS = 8, 400
+
+#: The file with the flame graph of the changes, in the folder of the run that profiled both sides.
+FLAME_GRAPH = "flame-change.svg"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,8 @@ class ConfirmationRun:
     - `is_file`: whether the scenario's file changed
     - `versions`: the versions of a release line before and after, as values of -e; empty for other environments
     - `reference`: the baseline environment, which is measured too if the file changed
+    - `keras_nightlies`: the versions of keras-nightly before and after, if they differ
+    - `commits`: the commits with both versions of the file; empty if no file changed, or if a version isn't in git
     """
 
     findings: Sequence[SeriesFinding]
@@ -59,6 +68,18 @@ class ConfirmationRun:
     is_file: bool
     versions: Sequence[str] = ()
     reference: str = ""
+    keras_nightlies: Sequence[str] = ()
+    commits: Sequence[str] = ()
+
+    def make_command(self, sides: Sequence[str] = ()) -> list[str]:
+        """Return the command that repeats the run, if given with other `sides`; empty if a file isn't in git."""
+        if self.is_file and not self.commits:
+            return []
+        scenarios = [self.findings[0].key.scenario] if self.is_file else self.request.scenarios
+        environments = list(sides) or self.request.environments
+        request = replace(self.request, scenarios=scenarios, environments=environments, results=Request().results)
+        options = [word for pair in zip(("--base", "--head"), self.commits, strict=False) for word in pair]
+        return [*map(remove_password, request.command()), *options]
 
 
 def decide_finding(log: float, low: float, high: float, ratio: float, margin: float) -> bool | None:
@@ -130,6 +151,7 @@ def plan_confirmation(
     elif parse_line(key.environment):
         sides = old.version, old.version
     line_versions = [old.version, new.version] if parse_line(key.environment) and old.version != new.version else []
+    keras_nightlies = list(dict.fromkeys(software.pins.get("keras-nightly", "") for software in (old, new)))
     path = paths.get(key.scenario)
     if hashes[0] == hashes[1]:
         scenario = str(path) if path in scripts else key.scenario
@@ -139,11 +161,13 @@ def plan_confirmation(
             sides,
             is_file=False,
             versions=line_versions,
+            keras_nightlies=keras_nightlies if len(keras_nightlies) == 2 and all(keras_nightlies) else (),
         )
     files = [_find_files(key.scenario, path, summary, usual.results) for summary in (before, after)]
     script = versions.write_side_by_side(key.scenario, *files)
     reference = after.software[key.reference].version if parse_line(key.reference) else key.reference
     environments = list(dict.fromkeys([*sides, reference]))
+    commits = [summary.commit for summary in (before, after)]
     return ConfirmationRun(
         members,
         replace(request, scenarios=[str(script)], environments=environments),
@@ -151,6 +175,7 @@ def plan_confirmation(
         is_file=True,
         versions=line_versions,
         reference=reference,
+        commits=commits if all(commit and not commit.endswith("+") for commit in commits) else [],
     )
 
 
@@ -200,6 +225,7 @@ def decide_all(
                     *(finding.key, finding.since, list(finding.suspects), is_confirmed, run.id, run.started, *ratios),
                     versions=list(confirmation.versions),
                     commits=_describe_builds(confirmation.sides, results) if confirmation.versions else [],
+                    command=confirmation.make_command(),
                 )
         pairs.append((finding, decision))
     return pairs
@@ -232,7 +258,7 @@ def _compute_changes(confirmation: ConfirmationRun, finding: SeriesFinding, resu
 def find_changed_functions(folder: Path, results: Results, sides: Sequence[str]) -> list[tuple[str, float, float]]:
     """Return the functions whose own time changed most between two profiles of a run, with seconds per step of both.
 
-    The list is empty if a side has no profile.
+    Also write FLAME_GRAPH to the folder, if the profiles have samples. The list is empty if a side has no profile.
     """
     run_folder = RunFolder.open(folder)
     profiles = {
@@ -244,6 +270,10 @@ def find_changed_functions(folder: Path, results: Results, sides: Sequence[str])
     part = next((part for part in reversed(Part) if part in before and part in after), None)
     if part is None:
         return []
+    frames = list_frames(tree(after[part]), MIN_WIDTH, tree(before[part]))
+    title = f"Share of the time in {sides[1]}; red: larger than in {sides[0]}, blue: smaller"
+    if graph := draw_changes(frames, title):
+        write_atomically(folder / FLAME_GRAPH, graph.encode())
     changes = find_moves(after[part], before[part], _COMPARED_FUNCTIONS, own=True)
     changes.sort(key=lambda change: -abs(change.seconds - change.other_seconds))
     return [(change.name, change.other_seconds, change.seconds) for change in changes[:_STORED_FUNCTIONS]]

@@ -5,7 +5,7 @@ Notes and decisions can't be rebuilt, so they are stored separately and remain i
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
@@ -183,13 +183,19 @@ class History:
     def runs(self) -> list[HistoryEntry]:
         """Return the runs, in the order of their starts."""
         rows = self._database.rows("SELECT summary, points FROM runs ORDER BY started, run")
+        results = self._database.rows(
+            "SELECT DISTINCT p.run, s.machine FROM points p JOIN series s ON s.id = p.series WHERE p.status = %s",
+            [Status.OK.value],
+        )
+        with_result = {(run, machine) for run, machine in results}
         entries = []
         for text, points in rows:
             summary = _load_summary(text)
             machines = [measurer.machine for measurer in summary.machines]
             entries.append(
                 HistoryEntry(
-                    summary.run, convert_to_utc(summary.started), machines, summary.suite, summary.reference, points
+                    *(summary.run, convert_to_utc(summary.started), machines, summary.suite, summary.reference, points),
+                    failed=[machine.id for machine in machines if (summary.run, machine.id) not in with_result],
                 )
             )
         return entries
@@ -243,9 +249,11 @@ class History:
         scenario: Sequence[str] = (),
         environment: Sequence[str] = (),
         axes: Mapping[str, Sequence[str]] | None = None,
+        only: Collection[Key] | None = None,
     ) -> list[Series]:
         """Return the series that match globs of scenarios, environments and axis values. Without globs, all match.
 
+        `only` are the keys of the series to load, by default all, because a year of many series takes a second.
         Series are in the order of their keys, and points in the order in which their runs started.
         """
         statement = (
@@ -253,7 +261,9 @@ class History:
         )
         keys = {number: _make_key(row) for number, *row in self._database.rows(statement)}
         selected_keys = {
-            number: key for number, key in keys.items() if _matches(key, scenario, environment, axes or {})
+            number: key
+            for number, key in keys.items()
+            if (only is None or key in only) and _matches(key, scenario, environment, axes or {})
         }
         condition = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
         values = [list(selected_keys)] if condition else []

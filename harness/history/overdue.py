@@ -1,4 +1,4 @@
-"""Alerts for machines that have sent no nightly run for some days: one issue per machine."""
+"""Alerts for machines that have sent no nightly run with a result for some days: one issue per machine."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -8,6 +8,7 @@ from harness.files import read
 from harness.history.alerts import Alert
 from harness.history.nightly_file import PLACE, NightlyPlan
 from harness.model.history import HistoryEntry
+from harness.model.texts import remove_password
 from harness.report.escape import make_fenced_block, markdown
 
 #: A machine is overdue if its newest run is older than this. Two missed runs can have harmless reasons.
@@ -27,18 +28,26 @@ def find_overdue(
     now: datetime,
     file: str = str(PLACE),
 ) -> list[Alert]:
-    """Return an alert for each machine without a run in the last days.
+    """Return an alert for each machine without a result in the last days. A run in which every launch failed has none.
 
     `machines` are the machines that the nightly.toml `file` planned for this nightly run, and `failures` are their
-    errors by machine. A machine that has never sent a run is overdue if it failed in this nightly run, or if the
+    errors by machine. A machine that has never sent a result is overdue if it failed in this nightly run, or if the
     history is older than PATIENCE.
     """
     newest_runs: dict[str, HistoryEntry] = {}
+    failing_machines: set[str] = set()
     for entry in entries:
         for machine in entry.machines:
-            newest_runs[machine.name or machine.id] = entry
+            name = machine.name or machine.id
+            if machine.id in entry.failed:
+                failing_machines.add(name)
+            else:
+                newest_runs[name] = entry
+                failing_machines.discard(name)
     return [
-        _make_alert(machine, newest_runs.get(machine), failures.get(machine, ""), file)
+        _make_alert(
+            machine, newest_runs.get(machine), failures.get(machine, ""), file, is_failing=machine in failing_machines
+        )
         for machine in dict.fromkeys(machines)
         if _is_overdue(newest_runs.get(machine), entries, now, has_failed=machine in failures)
     ]
@@ -66,16 +75,19 @@ def _parse_time(entry: HistoryEntry) -> datetime:
     return datetime.fromisoformat(entry.started)
 
 
-def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str) -> Alert:
+def _make_alert(machine: str, newest: HistoryEntry | None, failure: str, file: str, *, is_failing: bool) -> Alert:
     newest_day = newest.started[:10] if newest else ""
     lines = [
-        f"In the history, the newest run of the machine {markdown(machine)} is {markdown(newest.run)} of {newest_day}."
+        f"In the history, the newest run of the machine {markdown(machine)} with a result is {markdown(newest.run)} of "
+        f"{newest_day}."
         if newest
-        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no run from it.",
+        else f"The machine {markdown(machine)} is in `nightly.toml`, but the history has no result from it.",
         "",
     ]
     if failure:
         lines += ["Its last error:", "", make_fenced_block(failure[:_MOST_CHARACTERS], "text")]
+    elif is_failing:
+        lines += ["Later runs of the machine have no result. Their reports, in the artifacts of the jobs, show why."]
     else:
         lines += [
             "No job of the machine reported an error. Either the job did not start, or it was canceled, lost its "
@@ -105,10 +117,13 @@ def find_idle_machines(folder: Path, nights: Sequence[NightlyPlan]) -> set[str]:
 
 
 def read_failures(folder: Path) -> dict[str, str]:
-    """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder."""
+    """Return the errors of jobs by machine, from the files `*--MACHINE/failure` in a folder.
+
+    Passwords in addresses are removed: GitHub masks secrets in logs, but not in issues.
+    """
     return {
         # the job cut long lines by bytes, which can end in the middle of a character
-        path.parent.name.rpartition("--")[2]: read(path).decode("utf-8", "replace").strip()
+        path.parent.name.rpartition("--")[2]: remove_password(read(path).decode("utf-8", "replace").strip())
         for path in sorted(folder.glob("*--*/failure"))
         if path.is_file()
     }

@@ -9,6 +9,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -57,6 +58,10 @@ WORDS = {
     "version": "version",
     "reason": "no result",
 }
+
+
+# all series of a run have the same versions
+_escape_words = lru_cache(maxsize=50_000)(escape_terminal)
 
 
 class SeriesData(NamedTuple):
@@ -249,7 +254,7 @@ def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[
         up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in intervals],
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[
-            (index - skipped, kind, escape_terminal(words))
+            (index - skipped, kind, _escape_words(words))
             for index, kind, words in _list_point_facts(judged, breaks, skipped)
         ],
         changes=[

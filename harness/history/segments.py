@@ -7,6 +7,7 @@ image, and the scenario's file) are only annotations. They are the first suspect
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from harness.model.history import Origin, Series
@@ -24,6 +25,8 @@ _IMPLIED_BY = {
     "image": frozenset({"version", "lock"}),
     "reference_lock": frozenset({"reference_version"}),
 }
+
+_NOTHING: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +46,39 @@ class SegmentBoundary:
 def find_boundaries(series: Series) -> list[SegmentBoundary]:
     """Return the segment boundaries and annotations of a series, in order. A point can have several."""
     key = series.key
+    return [
+        SegmentBoundary(index, is_cut, words, is_version)
+        for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1)
+        if one is not other  # in an index, points with equal origins share one object
+        for is_cut, words, is_version in _describe_changes(one, other, key.scenario, key.environment, key.reference)
+    ]
+
+
+# the series of a scenario that differ in their axes have the same origins
+@lru_cache(maxsize=50_000)
+def _describe_changes(
+    one: Origin, other: Origin, scenario: str, environment: str, reference: str
+) -> Sequence[tuple[bool, str, bool]]:
+    """Return the changes between two successive points, as the fields of boundaries after `index`."""
     cuts = {
         "driver": "the driver",
         "kit": "the kit",
-        "reference_version": f"the version of {key.reference}",
-        "reference_lock": f"the lock of {key.reference}",
+        "reference_version": f"the version of {reference}",
+        "reference_lock": f"the lock of {reference}",
     }
     marks = {
-        "version": f"the version of {key.environment}",
-        "lock": f"the lock of {key.environment}",
-        "image": f"the image of {key.environment}",
-        "scenario": f"the file of {key.scenario}",
+        "version": f"the version of {environment}",
+        "lock": f"the lock of {environment}",
+        "image": f"the image of {environment}",
+        "scenario": f"the file of {scenario}",
     }
-    boundaries = []
-    for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1):
-        if one is other:  # in an index, points with equal origins share one object
-            continue
-        for names, is_cut in ((cuts, True), (marks, False)):
-            changed_names = [name for name in names if _has_changed(one, other, name)]
-            boundaries += [
-                SegmentBoundary(
-                    index, is_cut, f"{names[name]} ({_format_change(one, other, name)})", is_version=name == "version"
-                )
-                for name in changed_names
-                if _IMPLIED_BY.get(name, frozenset()).isdisjoint(changed_names)
-            ]
-    return boundaries
+    changed_names = _find_changed_facts(one, other)
+    return [
+        (is_cut, f"{text} ({_format_change(one, other, name)})", name == "version")
+        for names, is_cut in ((cuts, True), (marks, False))
+        for name, text in names.items()
+        if name in changed_names and _IMPLIED_BY.get(name, _NOTHING).isdisjoint(changed_names)
+    ]
 
 
 def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> list[range]:
@@ -77,10 +87,13 @@ def split_segments(series: Series, boundaries: Sequence[SegmentBoundary]) -> lis
     return [range(first, end) for first, end in pairwise(edges)]
 
 
-def _has_changed(one: Origin, other: Origin, name: str) -> bool:
-    """Return whether a fact differs. Points of earlier harness versions have no version."""
-    old, new = getattr(one, name), getattr(other, name)
-    return old != new and (name not in _UNSHORTENED_FACTS[1:] or "" not in (old, new))
+def _find_changed_facts(one: Origin, other: Origin) -> list[str]:
+    """Return the names of the facts that differ. Points of earlier harness versions have no version."""
+    return [
+        name
+        for name, old, new in zip(Origin._fields, one, other, strict=True)
+        if old != new and (name not in _UNSHORTENED_FACTS[1:] or (old and new))
+    ]
 
 
 def _format_change(one: Origin, other: Origin, name: str) -> str:

@@ -9,9 +9,10 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from harness.analysis.statistics import student
-from harness.history.change_cache import ChangeCache, SearchOptions
+from harness.history.change_cache import CachedChanges, ChangeCache, SearchOptions
 from harness.history.detection import ChangePoint
 from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from harness.model.history import Decision, Key, Series, SeriesPoint
@@ -71,19 +72,50 @@ def judge_series(
     options: SearchOptions | None = None,
     known: ChangeCache | None = None,
 ) -> JudgedSeries:
-    """Return a series with its findings. `known` is a cache of earlier search results.
+    """Return a series with its findings, as `judge_all` does for several."""
+    (judged,) = judge_all([series], decisions, options, known)
+    return judged
+
+
+def judge_all(
+    history: Iterable[Series],
+    decisions: Sequence[Decision] = (),
+    options: SearchOptions | None = None,
+    known: ChangeCache | None = None,
+) -> list[JudgedSeries]:
+    """Return the series of a history with their findings. `known` is a cache of earlier search results.
 
     If a later change in the same segment reversed a change, both are left out, unless the first one was confirmed.
     """
-    settings, cache, boundaries = options or SearchOptions(), known or ChangeCache(), find_boundaries(series)
+    settings, cache = options or SearchOptions(), known or ChangeCache()
+    prepared = [
+        (series, boundaries, [_Segment.of(series.points, segment) for segment in split_segments(series, boundaries)])
+        for series in history
+        for boundaries in [find_boundaries(series)]
+    ]
+    all_values = [(segment.values, segment.errors) for _, _, segments in prepared for segment in segments]
+    found = iter(cache.find_changes(all_values, settings))  # all at once, which is faster
+    return [
+        _judge(series, boundaries, [(segment, next(found)) for segment in segments], decisions, settings)
+        for series, boundaries, segments in prepared
+    ]
+
+
+def _judge(
+    series: Series,
+    boundaries: Sequence[SegmentBoundary],
+    segments: Sequence[tuple["_Segment", CachedChanges]],
+    decisions: Sequence[Decision],
+    settings: SearchOptions,
+) -> JudgedSeries:
     own_decisions = [decision for decision in decisions if decision.key == series.key]
     open_changes: list[tuple[ChangePoint, SeriesFinding]] = []
-    for segment in split_segments(series, boundaries):
-        for change, is_watched in _find_changes(series.points, segment, boundaries, settings, cache):
+    for segment, cached_changes in segments:
+        for change, is_watched in _select_changes(series.points, segment, boundaries, cached_changes):
             finding = _make_finding(series, change, boundaries, own_decisions, is_watched=is_watched)
             last_change, last_finding = open_changes[-1] if open_changes else (None, None)
             distance = abs(change.after - last_change.before) if last_change else math.inf
-            is_reversed = last_change and last_change.index in segment and distance <= settings.least
+            is_reversed = last_change and last_change.index in segment.positions and distance <= settings.least
             if last_finding and is_reversed and not is_watched and last_finding.state is not State.CONFIRMED:
                 open_changes.pop()
             else:
@@ -99,29 +131,39 @@ def find_changes(
     known: ChangeCache | None = None,
 ) -> list[SeriesFinding]:
     """Return the findings in a history, in the order of its series."""
-    return [finding for series in history for finding in judge_series(series, decisions, options, known).findings]
+    return [finding for judged in judge_all(history, decisions, options, known) for finding in judged.findings]
 
 
-def _find_changes(
+class _Segment(NamedTuple):
+    """The points of a segment that have a result: their positions in the series, their log ratios and errors."""
+
+    positions: range
+    places: Sequence[int]
+    values: Sequence[float]
+    errors: Sequence[float]
+
+    @classmethod
+    def of(cls, points: Sequence[SeriesPoint], segment: range) -> "_Segment":
+        places = [index for index in segment if points[index].log_ratio is not None]
+        values = [points[index].log_ratio or 0.0 for index in places]
+        return cls(segment, places, values, [compute_standard_error(points[index]) for index in places])
+
+
+def _select_changes(
     points: Sequence[SeriesPoint],
-    segment: range,
+    segment: _Segment,
     boundaries: Sequence[SegmentBoundary],
-    options: SearchOptions,
-    cache: ChangeCache,
+    cached_changes: CachedChanges,
 ) -> list[tuple[ChangePoint, bool]]:
     """Return the changes in a segment, moved to the nearest annotation, and whether each is tentative."""
-    places = [index for index in segment if points[index].log_ratio is not None]
-    values = [points[index].log_ratio or 0.0 for index in places]
-    errors = [compute_standard_error(points[index]) for index in places]
-    cached_changes = cache.find_changes(values, errors, options)
     significant, tentative = cached_changes.sure, cached_changes.maybe
     # only the last tentative change counts, because its level continues until today
     watched_changes = [
         change for change in tentative[-1:] if all(abs(change.index - other.index) > NEAR for other in significant)
     ]
-    watched_changes = watched_changes if segment.stop == len(points) else []
+    watched_changes = watched_changes if segment.positions.stop == len(points) else []
     return [
-        (_move_to_annotation(change, places, segment, boundaries), change in watched_changes)
+        (_move_to_annotation(change, segment.places, segment.positions, boundaries), change in watched_changes)
         for change in [*significant, *watched_changes]
     ]
 

@@ -1,6 +1,7 @@
 """Finds uv, and runs it without user settings that would change its results."""
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.model.errors import CannotRunHereError
+from harness.model.texts import remove_password
 
 #: Prefixes of uv's variables that are kept: sources and storage of packages and interpreters. uv's other variables
 #: (constraints, dates, targets, chosen interpreters) would change the installed packages.
@@ -74,5 +76,7 @@ def run_uv(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def get_last_lines(output: str, lines: int = 8) -> str:
-    """Return the last lines of uv's output, for an error."""
+    """Return the last lines of uv's output, for an error. Passwords in addresses are removed."""
+    # uv repeats an invalid address, whose password can contain a slash
+    output = remove_password(re.sub(r"(?<=invalid value ')[^']*@", "", output))
     return "\n".join([line.rstrip() for line in output.splitlines() if line.strip()][-lines:])

@@ -192,7 +192,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """A run in a history. `points` is the number of its points."""
+    """A run in a history.
+
+    `points` is the number of its points. `failed` are the ids of its machines that have no result.
+    """
 
     run: str
     started: str
@@ -200,6 +203,7 @@ class HistoryEntry:
     suite: str
     reference: str
     points: int
+    failed: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +221,8 @@ class Decision:
     - `key`: the series. `since`: the first run with the change. `suspects`: the other changes in that run.
     - `run`: the run that measured both sides. `when`: the start of that run.
     - `ratio`: time(after) / time(before) in that run, with the interval from `low` to `high`.
+    - `command`: the command that repeats the comparison. It is empty if a version of the scenario isn't in git, and in
+      decisions of earlier harness versions.
 
     If the series is a release line:
 
@@ -243,6 +249,7 @@ class Decision:
     commits: Sequence[str] = field(default_factory=list)
     profile: str = ""
     functions: Sequence[tuple[str, float, float]] = field(default_factory=list)
+    command: Sequence[str] = field(default_factory=list)
 
     @property
     def sides(self) -> Sequence[str]:

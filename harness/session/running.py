@@ -5,7 +5,7 @@ import secrets
 import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -18,6 +18,7 @@ from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
+from harness.catalog.project import Project
 from harness.catalog.scenarios import hash_files
 from harness.files import get_data_dir
 from harness.machine import cpus, host
@@ -260,7 +261,8 @@ def _start_run(
         listener.say(sentence)
     if limits.gpus:
         _try_gpus(backend, planned.needed, listener)  # before building images, with an existing image
-        backend.check_room(planned.needed)
+    backend.check_room(planned.needed)
+    if limits.gpus:
         for sentence in [*planned.first_starts, *gpus.list_sharing(planned.cards)]:
             listener.say(sentence)
     folder = RunFolder.create(planned.request.results, run_id)
@@ -288,7 +290,7 @@ def _start_run(
             backend=replace(facts, why=reason),
             host=read_machine_facts(limits, planned.cards, planned.gpu_host, clock),
             folder=str(folder.path),
-            commit="" if planned.project.is_installed else _find_commit(root),
+            commit=_find_commit(planned.project),
             suite=planned.suite,
             images=preparation.images,
             pins={name: requirement.lock.pins for name, requirement in planned.requirements.items()},
@@ -567,10 +569,16 @@ def _load_machine(facts: BackendFacts, listener: Listener) -> Machine | None:
         return None
 
 
-def _find_commit(root: Path) -> str:
-    """Return the project's git commit, with `+` if the working tree differs; empty outside a repository."""
-    try:
-        git = ["git", "-C", str(root), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
-        return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return ""
+def _find_commit(project: Project) -> str:
+    """Return the git commit of the user's scenarios, or otherwise of the project; empty outside a repository.
+
+    It ends with `+` if the working tree differs. The files of an installed harness aren't in a repository.
+    """
+    folders = [] if project.is_installed else [project.root]
+    if project.own and project.own.is_dir():
+        folders.insert(0, project.own)
+    for folder in folders:
+        with suppress(OSError, subprocess.SubprocessError):
+            git = ["git", "-C", str(folder), "describe", "--always", "--abbrev=12", "--dirty=+", "--exclude=*"]
+            return subprocess.run(git, capture_output=True, text=True, check=True, timeout=10).stdout.strip()
+    return ""

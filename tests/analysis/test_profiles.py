@@ -164,6 +164,20 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
+def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
+    functions = [function(each) for each in ("fit", "step", "grad")]
+    after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
+    before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
+    frames = list_frames(tree(after), 0.01, tree(before))
+    assert [(frame.name, frame.depth, round(frame.change, 6)) for frame in frames] == [
+        ("nn.fit", 0, -0.2),
+        ("nn.step", 1, 0.1),
+        ("nn.grad", 1, -0.3),
+        ("nn.grad", 0, 0.2),
+    ]
+    assert {frame.change for frame in list_frames(tree(after), 0.01)} == {0.0}
+
+
 def test_a_profile_against_itself_has_not_moved() -> None:
     made = profile(function("a"), function("b", own=3.0))
     assert all(move.by == 0.0 for move in find_moves(made, made, 5, own=False))

@@ -2,6 +2,7 @@
 
 import json
 from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,7 +12,8 @@ from harness.bisect.folder import StepLog, create_folder, read_request
 from harness.bisect.probe import Probe
 from harness.bisect.request import BisectRequest
 from harness.bisect.search import EqualEndpointsError, SearchEnd
-from harness.model.errors import UsageError
+from harness.model.environment import Device
+from harness.model.errors import CannotRunHereError, UsageError
 from harness.report import markdown
 
 HEADER = """\
@@ -80,6 +82,29 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(asked)
     taken_up = run.bisect(read_request(folder), folder, again)
     assert again.launched == 0
     assert markdown.render_full(taken_up.sections) == markdown.render_full(found.sections)
+
+
+@pytest.mark.parametrize(
+    ("options", "device"), [({}, Device.CPU), ({"gpu": True}, Device.GPU), ({"gpus": "1"}, Device.GPU)]
+)
+def test_a_search_measures_on_the_device_that_was_asked_for(asked, monkeypatch, tmp_path, options, device):
+    devices, requests = [], []
+
+    def load_lock(project, environment, device):
+        devices.append(device)
+        return SimpleNamespace(environment=environment)
+
+    def plan(request):
+        requests.append(request)
+        raise CannotRunHereError("no GPU")
+
+    monkeypatch.setattr(probe, "load_lock", load_lock)
+    monkeypatch.setattr(session, "plan", plan)
+    made = Probe(tmp_path, asked(**options), Said())
+    with pytest.raises(CannotRunHereError, match="no GPU"):
+        made.measure("ends", ["old", "new"], 1)
+    assert devices == [device, device]
+    assert (requests[0].gpu, requests[0].gpus) == (options.get("gpu", False), options.get("gpus", ""))
 
 
 def test_ends_that_do_not_differ_leave_a_report_with_the_numbers(asked):

@@ -96,6 +96,20 @@ def test_every_version_with_wheels_is_listed_in_order(package_index: PackageInde
     assert index.list_versions("two") == []
 
 
+def test_the_password_of_an_index_is_sent_and_in_no_error(
+    package_index: PackageIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package_index.add("one-1.0-py3-none-any")
+    monkeypatch.setenv("UV_DEFAULT_INDEX", f"{package_index.url.replace('//', '//me:sec%25:ret@')}/simple")
+    assert [each.version for each in index.list_versions("one")] == ["1.0"]
+    assert package_index.accounts == ["me:sec%:ret"]
+    for address in ("http://me:secret@127.0.0.1:9/simple", "http://me:secret@127.0.0.1:x/simple"):
+        monkeypatch.setenv("UV_DEFAULT_INDEX", address)
+        with pytest.raises(CannotRunHereError) as refused:
+            index.list_versions("one")
+        assert "secret" not in str(refused.value)
+
+
 def test_an_index_that_does_not_list_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("UV_DEFAULT_INDEX", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

@@ -13,19 +13,23 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from harness.bisect.request import BisectRequest
+from harness.bisect.search import EqualEndpointsError
 from harness.cli import app
 from harness.cli import confirm as confirming
+from harness.cli.running import ProgressPrinter
 from harness.history import summary
 from harness.history.confirm import ConfirmationRun
 from harness.history.index import History
 from harness.history.request import ConfirmRequest
-from harness.history.states import SeriesFinding, State
+from harness.history.states import SeriesFinding, State, find_changes
 from harness.model.errors import UsageError
 from harness.model.history import Decision, Key, SeriesSoftware, Summary
 from harness.session import read
 from harness.session.request import Request
 from harness.store import codec
 from tests.cli.conftest import Harness
+from tests.history.series import of_line, stepped
 from tests.packageindex import PackageIndex, serving
 
 SCENARIO = """\
@@ -200,9 +204,15 @@ def test_the_wheels_of_a_line_are_measured_side_by_side_and_searched_for_the_fir
     assert done.exit_code == 5, done.stderr
     assert f"The change is between {wheels[3]} and {wheels[4]}" in done.stdout, done.stderr
     told = command("history", "alarm").stdout
-    assert f"harness matrix -e {wheels[3]} -e {wheels[4]} -s waits" in told
+    (repetition,) = (line for line in told.splitlines() if line.startswith("harness matrix"))
+    assert f"-e {wheels[3]} -e {wheels[4]}" in repetition
+    # as the confirmation was measured
+    assert all(words in repetition for words in ("-s waits", "--rounds 3", "--backend local"))
     # the function that takes longer comes first
     assert re.search(r"after, ms per step.*\n.*\n\|[^\n]*sleep[^\n]*\|", told), told
+    assert "flame-change.svg of the difference" in told
+    (graph,) = Path("results").glob("*/flame-change.svg")
+    assert f"Share of the time in {wheels[4]}; red: larger than in {wheels[3]}" in graph.read_text()
     # the points of the line show their versions
     assert wheels[5] in command("history", "show", "--points", "-e", "tf-nightly-cpu").stdout
 
@@ -269,6 +279,61 @@ def test_a_decision_with_the_result_of_its_search_replaces_the_one_without_it(
     assert re.findall(r"confirmed, .*", listed) == [
         "confirmed, 4.000× (3.900 to 4.100) side by side, between x==3 and x==4 (run-9)"
     ]
+
+
+@pytest.mark.parametrize("keras", [("3.1.dev1", "3.2.dev2"), ()])
+def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_keras(
+    keras: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    wheels = ["tf-nightly==2.23.0.dev1", "tf-nightly==2.23.0.dev6"]
+    searched: list[tuple[str, str]] = []
+
+    def bisect(request: BisectRequest, *_: object, **__: object) -> object:
+        assert request.gpu
+        searched.append((request.good, request.bad))
+        if len(searched) == 1:
+            raise EqualEndpointsError("They take equally long.", "")
+        search = SimpleNamespace(
+            posterior=SimpleNamespace(likeliest=(0, 1), share=0.97), ends=True, text=lambda number: searched[-1][number]
+        )
+        return SimpleNamespace(search=search, commits=["link"])
+
+    monkeypatch.setattr(confirming, "bisect", bisect)
+    monkeypatch.setattr(confirming, "create_folder", lambda _: tmp_path)
+    key = Key("one", "waits", "cpu", (), "tf-nightly", "old")
+    finding = SeriesFinding(key, State.SUSPECTED, "run", "2026", 4.0, 3.9, 4.1, [], "")
+    asked = Request(scenarios=["waits"], environments=wheels, gpu=True)
+    question = ConfirmationRun(
+        [finding], asked, (wheels[0], wheels[1]), is_file=False, versions=wheels, keras_nightlies=keras
+    )
+    decision = Decision(key, "run", [], True, "run-9", "2026", 4.0, 3.9, 4.1, versions=wheels)
+    found = confirming._locate_change(decision, question, ConfirmRequest(), ProgressPrinter(), wait=False)
+    ends = [f"{wheels[1]}+keras-nightly=={version}" for version in keras]
+    assert searched == [tuple(wheels), *([tuple(ends)] if ends else [])]
+    assert found.get("pair", []) == ends
+    assert found.get("commits", []) == (["link"] if ends else [])
+
+
+def test_a_confirmed_slowdown_without_its_wheels_is_searched_once_more() -> None:
+    line = of_line(stepped(14, 24))
+    (finding,) = find_changes([line])
+    size = ("2026-02-01T04:00:00+00:00", 1.08, 1.06, 1.1)
+    first = Decision(line.key, finding.since, finding.suspects, True, "run-a", *size, versions=["x", "y"])
+    pair = replace(first, pair=["x", "y"])
+    slow = replace(first, run="run-b")
+    for decisions, count in (
+        ([], 1),
+        ([first], 1),
+        ([first, pair], 0),
+        ([first, slow], 0),
+        ([first, slow, replace(slow, pair=["x", "y"])], 0),
+        ([replace(first, ratio=0.9)], 0),
+        ([replace(first, confirmed=False)], 0),
+        ([replace(first, versions=[])], 0),
+    ):
+        history: Any = SimpleNamespace(decisions=lambda decisions=decisions: decisions, summary=lambda run: run)
+        assert len(confirming.Suspicion.of(history, [line], has_search=True).suspected) == count
+        assert len(confirming.Suspicion.of(history, [line]).suspected) == (not decisions)
 
 
 def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:

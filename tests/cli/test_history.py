@@ -16,6 +16,7 @@ from harness.history.index import History
 from harness.history.summary import load_summary
 from harness.model.errors import CannotRunHereError, HarnessError, NothingSelectedError, UsageError
 from harness.model.run import Machine, Stop, StopReason
+from harness.store import codec
 from tests.cli.conftest import stored
 from tests.factories import cells, rounds, run
 
@@ -75,6 +76,31 @@ def test_a_machine_with_another_id_in_each_run_is_reported(history: Command) -> 
     done = history("add", folders[2])
     assert "The machine aws had a different id in each of its last 3 runs" in done.stderr
     assert done.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("reference", "problem"),
+    [
+        ("tf2.15", ""),
+        ("latest", ""),
+        ("tf-nightly", "is tf-nightly, which changes often."),
+        ("tf2.21+keras-nightly", "is tf2.21+keras-nightly, which changes often."),
+        ("", "has no ratio to a baseline"),
+    ],
+)
+def test_a_run_in_whose_history_no_change_can_be_found_is_reported(
+    history: Command, reference: str, problem: str
+) -> None:
+    summary = load_summary(night(11))
+    points = [replace(point, reference=reference and point.reference) for point in summary.points]
+    for number in (1, 2):  # the newest run counts
+        run = f"2026-12-0{number}"
+        other = replace(summary, run=run, started=f"{run}T04:10:00Z", reference=reference, points=points)
+        Path(f"{number}.json").write_bytes(codec.dump(other))
+    stderr = history("add", "2.json", "1.json").stderr
+    assert problem in stderr
+    assert ("2026-12-02" in stderr and "2026-12-01" not in stderr) == bool(problem)
+    assert history("add", "1.json").stderr == ""
 
 
 def test_a_digest_is_printed_or_written(history: Command) -> None:

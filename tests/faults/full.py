@@ -54,7 +54,10 @@ def main(disk: Path, when: str, log: Path) -> None:
 
     sys.addaudithook(heard)
     from harness.cli import main as command
+    from harness.machine.doctor.prerequisites import ENVIRONMENT_BYTES
 
+    # the environments of these tests contain no TensorFlow, so they fit on a small disk
+    ENVIRONMENT_BYTES.update(dict.fromkeys(ENVIRONMENT_BYTES, 0))
     command()
 
 

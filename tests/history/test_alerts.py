@@ -221,6 +221,16 @@ def test_an_alarm_says_what_takes_longer_since_when_what_changed_and_how_it_was_
     assert "harness history show --points -s step -e tf2.1" in told.body
 
 
+def test_an_alarm_of_another_environment_has_the_command_of_its_confirmation():
+    of = slower()
+    words = ["harness", "matrix", "-e", "tf2.1+numpy==1.17.5", "-e", "tf2.1"]
+    (told,) = find_alerts([of], [replace(decision(of), command=words)])
+    assert "To repeat the comparison:\n\n```sh\nharness matrix -e tf2.1+numpy==1.17.5 -e tf2.1\n```" in told.body
+    assert told.command == " ".join(words)
+    (without,) = find_alerts([of], [decision(of)])
+    assert "To repeat" not in without.body
+
+
 def test_series_of_one_cause_are_one_alarm():
     both = [slower(key=replace(KEY, axes=(("call", call),))) for call in ("fit", "predict")]
     (told,) = find_alerts(both, [decision(each) for each in both])
@@ -247,6 +257,9 @@ def test_an_alarm_of_a_line_has_the_wheels_the_commits_the_machine_and_the_comma
     assert told.machine == "Epyc, 8 cores, Debian 12, 6.1, H100, driver 575"
     assert f"The first slower version is {pair[1]}. The version before it is {pair[0]} (probability 99 %)." in told.body
     assert all(text in told.body for text in (link, command, told.machine))
+    words = ["harness", "matrix", "-e", pair[0], "-e", pair[1], "-s", "step", "--cpus", "2", "--budget", "30m"]
+    (stored,) = find_alerts([of], [replace(searched, command=words)], summary=lambda _: facts)
+    assert stored.command == " ".join(words)
     (open_place,) = find_alerts([of], [replace(searched, pair=[], probability=None)])
     assert "The change came after x, and at the latest with y." in open_place.body
     document = plan_steps([told], [])[0].document

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from harness.history import change_cache
-from harness.history.change_cache import ChangeCache, SearchOptions, search
+from harness.history.change_cache import ChangeCache, SearchOptions, search_all
 from harness.history.states import State, find_changes, judge_series
 from tests.history.series import noise, series, stepped
 from tests.history.test_states import decision
@@ -16,11 +16,11 @@ def searches(monkeypatch):
     """The lengths of what was searched."""
     asked = []
 
-    def counting(values, errors, options):
-        asked.append(len(values))
-        return search(values, errors, options)
+    def counting(all_series, options):
+        asked.extend(len(values) for values, _ in all_series)
+        return search_all(all_series, options)
 
-    monkeypatch.setattr(change_cache, "search", counting)
+    monkeypatch.setattr(change_cache, "search_all", counting)
     return asked
 
 

@@ -97,6 +97,17 @@ def test_another_lock_is_the_environment_with_the_packages_of_then(project):
     assert of.request.environments == list(of.sides)
     assert (of.request.scenarios, of.request.axes) == (["keras_step"], {"call": ["fit"]})
     assert (of.request.rounds, of.request.cpus, of.request.gpu, of.is_file) == (10, "1", False, False)
+    command = "harness matrix -s keras_step -a call=fit -e tf2.1+numpy==1.17.5 -e tf2.1 --cpus 1 --rounds 10"
+    assert sorted(of.make_command()) == sorted(command.split())
+
+
+def test_the_versions_of_keras_nightly_are_kept_if_they_differ(project):
+    now = {**pins(project), "keras-nightly": "3.2"}
+    found = [
+        plan_confirmation([finding()], summary(before), summary(now), ConfirmRequest()).keras_nightlies
+        for before in ({**now, "keras-nightly": "3.1"}, {**now, "numpy": "1.17.5"})
+    ]
+    assert list(map(list, found)) == [["3.1", "3.2"], []]
 
 
 def test_all_cells_of_a_cause_are_in_one_run(project):
@@ -126,6 +137,13 @@ def test_both_sides_are_measured_as_the_nights_were(project):
         return request.cpus, request.interleave, request.clock, request.sampling
 
     assert asked("1 CPU, in turns") == ("1", None, Clock.WALL, Protocol.TIME)
+    of = finding(key=replace(KEY, way="all CPUs, launch after launch, CPU time"))
+    options = ConfirmRequest(budget=1800.0, results=Path("/elsewhere"))
+    made = plan_confirmation([of], summary({**now, "numpy": "1.17.5"}), summary(now), options)
+    command = " ".join(made.make_command(["tf2.1", "tf2.2"]))
+    assert all(words in command for words in ("--cpus all", "--interleave launches", "--clock cpu", "--budget 1800s"))
+    assert "-e tf2.1 -e tf2.2" in command
+    assert "elsewhere" not in command
     ours = asked("all CPUs, launch after launch, CPU time, the source's iterations")
     assert ours == ("all", Interleave.LAUNCHES, Clock.CPU, Protocol.DOCUMENT)
 
@@ -205,6 +223,14 @@ def test_another_file_is_measured_beside_that_of_now_in_both_environments(versio
     assert "EXTRA = 0" in (made.parent / "base" / "mine.py").read_text()
     assert "EXTRA = 1" in (made.parent / "head" / "mine.py").read_text()
     assert (of.request.environments, of.is_file) == (["tf2.1", "tf1.14"], True)
+    command = " ".join(of.make_command())
+    assert "-s mine " in command
+    assert command.endswith(f"--base {before.commit} --head {after.commit}")
+    # a changed file is in no commit
+    of = plan_confirmation(
+        [finding(key=MINE)], before, replace(after, commit=f"{after.commit}+"), ConfirmRequest(), [path]
+    )
+    assert of.make_command() == []
 
 
 def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(versions, project):

@@ -11,8 +11,8 @@ from otava.analysis import compute_change_points
 
 from bench.simulation.correlated import autoregression
 from harness.history import detection
-from harness.history.change_cache import SearchOptions, search
-from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, fit_levels, keep_significant
+from harness.history.change_cache import SearchOptions, search, search_all
+from harness.history.detection import CAP, FEWEST, LEAST, P, Segments, fit_all_levels, fit_levels, keep_significant
 
 NIGHTS = 60
 
@@ -173,7 +173,7 @@ def course(levels, seed):
 def test_no_levels_lose_less_than_those_that_are_found(levels, seed, fewest):
     y = np.append(course(levels, seed), [0.0] * 2 * fewest)
     spread = np.full(y.size, 0.01)
-    places = detection._find_places(y, spread, fewest)
+    (places,) = detection._find_places([y], [spread], fewest)
     sums = lost(y, spread)
     parts = list(pairwise([0, *places, y.size]))
     assert all(b - a >= fewest for a, b in parts)
@@ -333,3 +333,19 @@ def test_a_step_is_found_in_its_third_night_or_when_otava_finds_it(seed):
     theirs = next(each for each in nights if otava(values[:each]))
     # otava takes one night for a change, which may be a spike
     assert ours <= max(theirs, 40 + FEWEST) + 1
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.tuples(courses, st.integers(0, 99), st.sampled_from([0, 12, 30])), max_size=6))
+def test_several_series_have_the_levels_of_each(made):
+    """Some have the same length, and they have different numbers of levels in their grids."""
+    several = []
+    for levels, seed, nights in made:
+        values = np.append(course(levels, seed), [0.0] * 30)[: nights or None].tolist()
+        several.append((values, [0.01] * len(values)))
+    together = fit_all_levels(several, fewest=2, least=LEAST)
+    for fit, (values, errors) in zip(together, several, strict=True):
+        alone = fit_levels(values, errors, fewest=2, least=LEAST)
+        assert (list(fit.places), fit.shortest) == (list(alone.places), alone.shortest)
+        np.testing.assert_array_equal(fit.spread, alone.spread)
+    assert search_all(several, SearchOptions()) == [search(*each, SearchOptions()) for each in several]

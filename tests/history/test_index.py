@@ -13,6 +13,7 @@ from harness.history.database import Row
 from harness.history.index import _ADDED_COLUMNS, VERSION, History
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.history import Decision, Note, Summary
+from harness.model.launch import Status
 
 
 def later(night: Summary, number: int, **changes: object) -> Summary:
@@ -65,6 +66,21 @@ def test_globs_choose_series(where: str, night: Summary) -> None:
     assert (key.scenario, key.environment, dict(key.axes)["mode"]) == ("step", "tf2.0", "eager")
     assert key.versus == "tf1.14 mode=graph"
     assert key.cell == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
+
+
+def test_only_series_with_these_keys_are_loaded(where: str, night: Summary) -> None:
+    with History.open(where, writing=True) as history:
+        history.add(night)
+        all_series = history.series()
+        assert history.series(only={all_series[1].key}) == [all_series[1]]
+        assert history.series(only=[]) == []
+
+
+def test_a_run_names_its_machines_without_any_result(where: str, night: Summary) -> None:
+    none = [replace(each, status=Status.FAILED, seconds=None, ratio=None) for each in night.points]
+    with History.open(where, writing=True) as history:
+        history.add_all([later(night, 1, points=none), later(night, 2, points=[*none[1:], night.points[0]])])
+        assert [list(entry.failed) for entry in history.runs()] == [[night.machines[0].machine.id], []]
 
 
 def test_a_point_says_what_it_was_measured_with(where: str, night: Summary) -> None:

@@ -1,5 +1,6 @@
 """Machines that send nothing: when there is an alert, and what it says."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -35,6 +36,17 @@ def test_the_text_stays_the_same_from_night_to_night() -> None:
     assert first == second
 
 
+def test_a_run_without_any_result_is_no_night() -> None:
+    failed = [replace(entry("rack", days), failed=["m-rack"]) for days in (1, 2, 3, 4)]
+    (alarm,) = find_overdue(["rack"], [entry("rack", 0), *failed], {}, START + timedelta(days=4))
+    assert "run-rack-0" in alarm.body
+    assert "Later runs of the machine have no result." in alarm.body
+    # of a merged run, another machine may have the results
+    merged = replace(failed[0], machines=[*failed[0].machines, Machine("m-office", "office")])
+    assert find_overdue(["office"], [merged], {}, START + PATIENCE) == []
+    assert find_overdue(["rack"], [*failed, entry("rack", 5)], {}, START + timedelta(days=6)) == []
+
+
 def test_the_last_error_is_in_the_text() -> None:
     (alarm,) = find_overdue(
         ["rack"], ENTRIES, {"rack": "harness: Docker isn't running. ``` @all"}, START + timedelta(days=9)
@@ -65,11 +77,15 @@ def test_recent_machines_are_those_of_the_last_week_of_the_history() -> None:
 
 def test_errors_are_read_by_machine(tmp_path: Path) -> None:
     # the last one ends in the middle of a character
-    for name, text in {"cpu--hosted": b"", "gpu--rack-1": b"harness: no GPU\n", "gpu--x": "1.1×".encode()[:-1]}.items():
+    for name, text in {
+        "cpu--hosted": b"",
+        "gpu--rack-1": b"no GPU at https://me:secret@host/simple\n",
+        "gpu--x": "1.1×".encode()[:-1],
+    }.items():
         (tmp_path / name).mkdir()
         if text:
             (tmp_path / name / "failure").write_bytes(text)
-    assert read_failures(tmp_path) == {"rack-1": "harness: no GPU", "x": "1.1\N{REPLACEMENT CHARACTER}"}
+    assert read_failures(tmp_path) == {"rack-1": "no GPU at https://host/simple", "x": "1.1\N{REPLACEMENT CHARACTER}"}
 
 
 def test_a_machine_is_idle_if_all_of_its_jobs_had_nothing_to_measure(tmp_path: Path) -> None:

@@ -58,3 +58,12 @@ def test_without_the_package_the_path_is_searched(tmp_path, monkeypatch):
 def test_last_words_are_the_end():
     assert get_last_lines("a\n\nb\nc \n", 2) == "b\nc"
     assert get_last_lines("") == ""
+
+
+@pytest.mark.parametrize("password", ["secret", "sec/ret"])
+def test_last_words_have_no_password_of_an_address(password):
+    told = get_last_lines(f"error: invalid value 'https://me:{password}@host:x/simple' for '--default-index <INDEX>'")
+    assert told in [
+        f"error: invalid value '{prefix}host:x/simple' for '--default-index <INDEX>'" for prefix in ("", "https://")
+    ]
+    assert get_last_lines("failed: https://me:secret@host/simple/") == "failed: https://host/simple/"

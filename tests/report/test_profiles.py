@@ -3,13 +3,14 @@
 import json
 import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 from harness.analysis.profiles import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
 from harness.report import markdown
 from harness.report.blocks import Drawing, Items, Table, Where
-from harness.report.flamegraphs import draw
+from harness.report.flamegraphs import draw, draw_changes
 from harness.report.profiles import ProfileReport, make_speedscope
 from tests.factories import broken, cell, launch, run, scenario
 from tests.profiles import first, function, profile
@@ -126,6 +127,19 @@ def test_a_picture_says_what_it_shows_and_each_box_what_it_is():
     assert "<title>nn.fit: 100.0 %, 90.0 % in itself</title>" in drawn[0].svg
     assert 'class="data"' in drawn[0].svg
     assert "data handling" in drawn[0].caption
+
+
+def test_a_flame_graph_of_changes_is_a_file_whose_colors_show_them():
+    frames = [
+        Frame("a<b", 0, 0.0, 1.0, 0.0, 0.0),
+        Frame("slow", 1, 0.0, 0.6, 0.6, 0.2),
+        Frame("x", 1, 0.6, 0.3, 0.3, -0.1),
+    ]
+    drawn = draw_changes(frames, "Share of the time")
+    ElementTree.fromstring(drawn)
+    assert '<title>slow: 60.0 %, +20.0 points</title><rect fill="#ff4040"' in drawn
+    assert '<title>x: 30.0 %, -10.0 points</title><rect fill="#9f9fff"' in drawn
+    assert draw_changes([], "") == ""
 
 
 def hostile():

@@ -1,6 +1,7 @@
 """A run by the API: what its listener hears, how it is interrupted, and how two share a machine."""
 
 import os
+import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from harness import session
+from harness import package_data, session
 from harness.analysis.results import Results
 from harness.analysis.run_differences import Aspect
 from harness.backends import registry
@@ -91,6 +92,36 @@ def test_a_run_without_a_warm_up_measures(request_: dict, capsys: pytest.Capture
     assert not ended.broken
     told = capsys.readouterr()
     assert (told.out, told.err) == ("", "")
+
+
+def test_a_disk_without_space_for_the_environments_is_refused_before_any_is_created(
+    request_: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: LocalBackend, requirements: Sequence[Requirement]) -> None:
+        raise CannotRunHereError(f"no space for {len(requirements)} environments")
+
+    monkeypatch.setattr(LocalBackend, "check_room", refuse)
+    monkeypatch.setattr(LocalBackend, "prepare", lambda *_: pytest.fail("the disk wasn't checked"))
+    with pytest.raises(CannotRunHereError, match="no space for 2 environments"):
+        session.run(session.plan(session.Request(**request_)))
+    assert not list(Path("results").glob("*"))
+
+
+def test_a_run_records_the_commit_of_the_users_scenarios_though_harness_is_installed(
+    request_: dict, harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = tmp_path / "caller"
+    (project / "scenarios").mkdir(parents=True)
+    (harness.root / "scenarios" / "ways.py").rename(project / "scenarios" / "ways.py")
+    git = ["git", "-C", str(project), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "One"]):
+        subprocess.run([*git, *words], check=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout
+    monkeypatch.delenv("HARNESS_PROJECT")
+    monkeypatch.setattr(package_data, "IS_INSTALLED", True)
+    monkeypatch.setattr(package_data, "FOLDER", harness.root)
+    monkeypatch.chdir(project)
+    assert session.run(session.plan(session.Request(**request_, trust=True))).results.run.commit == commit[:12]
 
 
 def test_pinned_launches_are_given_priority_as_long_as_the_run_goes_on(
