@@ -201,7 +201,7 @@ def test_a_folder_of_artifacts_that_is_gone_is_none(docker, requirement):
     outcome = docker.launch(
         requirement, job("os.rmdir('kit/artifacts'); say('artifact', name='x'); say('end', status='ok')")
     )
-    assert (outcome.status, outcome.artifacts) == (Status.OK, {})
+    assert (outcome.error, outcome.status, outcome.artifacts) == ("", Status.OK, {})
 
 
 def test_printing_takes_no_memory_of_ours(docker, requirement):
