@@ -693,9 +693,10 @@ def test_the_first_step_to_an_own_machine_is_the_setting_that_keeps_strangers_co
     """A pull request may change `runs-on` in any workflow, so no file of the repository protects a machine."""
     text = (ROOT / "docs" / "how-to" / "nightly-runners.md").read_text()
     first = " ".join(text[text.index("\n1. ") : text.index("\n2. ")].split())
-    assert first.startswith("1. **First, restrict who can run code on the machine.** A pull request can change")
+    assert first.startswith("1. **First, restrict who can run code on the machine.** ")
+    assert "the pull request can change `runs-on` in a workflow" in first
     setting = "**Settings → Actions → General → Approval for running fork pull request workflows from contributors**"
-    assert f"{setting}, select *all external contributors*" in first
+    assert f"{setting}, and select *all external contributors*" in first
     assert "new private repository" in first
 
 

@@ -84,7 +84,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
     assert count_allowed_slots("cpu", None, MARGIN) == 4
     assert count_allowed_slots("cpu", 3, MARGIN) == 3
     with pytest.raises(
-        CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: 5 at the same time"
+        CannotRunHereError, match=r"4 slots are safe on this machine, and 5 were requested: launches in 5 slots"
     ):
         count_allowed_slots("cpu", 5, MARGIN)
 
