@@ -104,7 +104,7 @@ def _find_side_effects(results: Results, threshold: float = 0.0) -> Iterator[str
         farthest = max(shifts, key=lambda shift: abs(math.log(shift.estimate.value)))
         more_ratios = f", and {counted(len(shifts) - 1, 'more ratio', 'changes')} too" if len(shifts) > 1 else ""
         ratio = format.ratio(farthest.estimate)
-        yield f"without interleaving, the ratio of {_name_ratio(results, farthest)} is {ratio} as large{more_ratios}"
+        yield f"without interleaving, the ratio is {ratio} as large ({_name_ratio(results, farthest)}){more_ratios}"
     waiting = interleaving.waiting
     if waiting and waiting.is_found:
         yield f"{waiting.cell} used {_format_share(waiting.share)} of the core while other cells were timed"

@@ -72,8 +72,8 @@ def test_where_nothing_was_found_it_is_said_with_how_much_it_may_be():
 def test_a_bias_alone_is_said_in_the_checks_above_all_and_in_the_comparisons_it_concerns():
     made = results(alone={NEW: 1.1})
     (warning,) = interleaving.list_warnings(made)
-    assert warning.startswith("Interleaving affects the results: without interleaving, the ratio of ")
-    assert " as large, and 1 more ratio changes too." in warning
+    assert warning.startswith("Interleaving affects the results: without interleaving, the ratio is ")
+    assert "), and 1 more ratio changes too." in warning
     assert "The intervals of these ratios are wider to include this effect." in warning
     assert warning.endswith("--interleave launches.")
     assert "; other effects on a ratio of more than" in interleaving.describe_checks(made)
