@@ -100,7 +100,7 @@ def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warnin
     made = Results(RUN, in_turns(TIMES, within=0.0005, between=0.0001, alone={NEW: 1.005}))
     assert any(line.compared.bias for line in list_lines(made.tables[0]))
     assert list(interleaving.list_warnings(made)) == []
-    assert interleaving.describe_checks(made).startswith("without interleaving, the ratio of")
+    assert interleaving.describe_checks(made).startswith("without interleaving, the ratio is")
 
 
 def test_work_between_turns_is_a_warning():
@@ -112,7 +112,7 @@ def test_in_a_run_of_several_scenarios_the_comparison_is_named_with_its_own():
     other = cell(of="other", mode="graph")
     both = run([*MEMBERS, other], scenarios=[scenario(), scenario("other", title="Another")], controlled=True)
     made = Results(both, [*in_turns(TIMES, within=0.01, alone={NEW: 1.1}), launch(other)])
-    assert "without interleaving, the ratio of One training step: " in interleaving.describe_checks(made)
+    assert " as large (One training step: " in interleaving.describe_checks(made)
 
 
 def test_what_leaves_more_than_a_tenth_open_is_no_check():
