@@ -93,7 +93,7 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
     assert alert.blocks[0].words == next(iter(interleaving.list_warnings(made)))
     (section,) = run_info.make_sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
-    assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio of") for each in items.items)
+    assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio is") for each in items.items)
 
 
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():
