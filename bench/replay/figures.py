@@ -54,7 +54,8 @@ def read(folder: Path) -> Replay:
     runs = {record.run for record in records if record.run}
     with History.open(str(folder / nights.HISTORY)) as history:
         series = [_measured(one_series, runs) for one_series in history.series() if one_series.key.reference]
-        decisions = history.decisions()
+        # a confirmation is stored before its search, and again with the result of the search
+        decisions = list({(decision.key, decision.since): decision for decision in history.decisions()}.values())
     return Replay(folder.name, plan, records, series, decisions)
 
 
