@@ -118,8 +118,8 @@ def judge(
         return Fit(
             Support.UNREAD,
             f"{environment.exact} is newer than the catalog, whose newest release can't run here: {reason}",
-            "The launches show whether this wheel runs on the GPU. If its image is built, this command reads the GPU "
-            f"code: harness images verify {environment.name} --device gpu",
+            "Before the first launch, the run reads the GPU code in this wheel. If the wheel can't run on the GPU, the "
+            "run doesn't launch it.",
         )
     if _is_older(environment, capability):
         return Fit(

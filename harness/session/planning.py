@@ -518,9 +518,14 @@ def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError])
     lost_roles = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost_roles:
         return None
+    new_plan = plan_again(planned, lacking)
+    return new_plan if lost_roles & {fallback.role for fallback in new_plan.plan.stand_ins} else None
+
+
+def plan_again(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned:
+    """Return a new plan for the same request, with what is now known about its environments."""
     new_plan = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    roles = {fallback.role for fallback in new_plan.plan.stand_ins}
-    return replace(new_plan, request=planned.request) if lost_roles & roles else None
+    return replace(new_plan, request=planned.request)
 
 
 def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:

@@ -4,7 +4,7 @@ import os
 import secrets
 import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -52,8 +52,9 @@ from harness.runner.rounds import RoundLog
 from harness.runner.schedule import limit_to_budget
 from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
+from harness.session.images import keep_gpu_code
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, drop_environments, replace_fallbacks
+from harness.session.planning import Planned, drop_environments, plan_again, replace_fallbacks
 from harness.session.reporting import Written, load_results, report
 from harness.session.resuming import Earlier, find_slot, load_earlier, make_changed_error, read_machine_facts
 from harness.session.slot_plans import limit_to_slot
@@ -270,9 +271,10 @@ def _start_run(
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, run_id, backend, jobs)
         early_pilots = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
+        first_plan = planned
         planned, preparation = _prepare_available(planned, backend, listener, early_pilots, replan=slots == 1)
         planned.refuse_nothing()
-        if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
+        if planned is not first_plan:
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
@@ -336,10 +338,44 @@ def _prepare_available(
             listener.say(sentence)
         unavailable |= preparation.unavailable
         new_plan = replace_fallbacks(planned, unavailable) if replan else None
-        if new_plan is None:
+        if new_plan is not None:
+            planned = new_plan
+            _announce_fallbacks(planned.plan, listener)
+        elif _read_gpu_code(planned, unavailable, backend, listener) and replan:
+            planned = plan_again(planned, unavailable)
+            replan = False  # the code of all environments is known now
+            planned.refuse_nothing()
+        else:
             return drop_environments(planned, preparation.unavailable), preparation
-        planned = new_plan
-        _announce_fallbacks(planned.plan, listener)
+
+
+def _read_gpu_code(
+    planned: Planned, unavailable: Container[str], backend: RegisteredBackend, listener: Listener
+) -> bool:
+    """Read and save the GPU code of wheels that are newer than the catalog. Return whether any was read.
+
+    Plans made before assume the code of an older release, so such a wheel may turn out not to run on the GPU.
+    """
+    is_read = False
+    for requirement in planned.needed:
+        environment = requirement.environment
+        if requirement.device is Device.CPU or not environment.is_unread or requirement.name in unavailable:
+            continue
+        try:
+            verification = backend.verify(requirement)
+        except CannotRunHereError as error:
+            listener.say(f"The GPU code of {environment.name} could not be read: {error.message}")
+            continue
+        if verification.read is None:
+            continue
+        keep_gpu_code(verification)
+        is_read = True
+        actual_fit = fit(verification.read, planned.cards, planned.gpu_host)
+        listener.say(
+            f"{environment.name} contains this GPU code: {verification.read.gpu_code}."
+            + (f" It can't run on this GPU: {actual_fit.reason}." if actual_fit.is_impossible else "")
+        )
+    return is_read
 
 
 def _explain_unavailable(unavailable: Mapping[str, UnavailableError]) -> Iterator[str]:

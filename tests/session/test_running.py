@@ -16,13 +16,18 @@ from harness.analysis.results import Results
 from harness.analysis.run_differences import Aspect
 from harness.backends import registry
 from harness.backends.local.backend import LocalBackend
+from harness.backends.verification import Verification
+from harness.catalog import adhoc
+from harness.catalog.environments import load_environments
+from harness.catalog.locks import lock_file
+from harness.catalog.project import Project
 from harness.cli.running import choose_exit_code
 from harness.history.summary import summarize
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
 from harness.model.backend import BackendFacts, LaunchHandle, Preparation
-from harness.model.environment import Device, Requirement
+from harness.model.environment import Device, Environment, Requirement
 from harness.model.errors import CannotRunHereError, Exit, UnavailableError, UsageError
 from harness.model.gpu import Gpu, GpuHost, Settings
 from harness.model.launch import ON_DEVICE, UNDER_WAY, Job, Launch, Outcome, Role, Status
@@ -414,6 +419,52 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     assert [sentence for sentence in ears.said if sentence.startswith("there is not available here: ")]
     assert told in ears.said[-1]
     assert told in (ended.folder / "report.md").read_text()
+
+
+def _use_nightly(harness: Harness, monkeypatch: pytest.MonkeyPatch, verify: Callable[..., Verification]) -> Environment:
+    """A nightly wheel with assumed GPU code, and the release "there", on a machine with an RTX 3090."""
+    (harness.root / "docker-bake.hcl").write_text(GPUS)
+    there = load_environments(Project.find())["there"]
+    asked = "tf-nightly==2.23.0.dev1"
+    nightly = replace(there, name="tf-nightly-2.23.0.dev1", tensorflow="2.23.0.dev1", gpu_code_of="2.4.0", asked=asked)
+    adhoc.keep(nightly)
+    for environment in (there, nightly):
+        lock_file(Project.find(), environment, Device.GPU).write_text("# nothing\n")
+    card = Gpu(0, "GPU-86", "NVIDIA GeForce RTX 3090", (8, 6), 24 * 2**30)
+    monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: GpuHost([card], "550.54.15", (12, 4)))
+    monkeypatch.setattr(LocalBackend, "check_gpus", lambda *_: "nothing")
+    monkeypatch.setattr(gpus, "choose_monitor", lambda cards: None)
+    monkeypatch.setattr(LocalBackend, "verify", verify)
+    return nightly
+
+
+@pytest.mark.parametrize(("code", "measured"), [("sm_86", {"there", "tf-nightly-2.23.0.dev1"}), ("sm_90", {"there"})])
+def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, code: str, measured: set[str]
+) -> None:
+    nightly = _use_nightly(harness, monkeypatch, lambda *_: read)
+    read = Verification(1, read=replace(nightly, gpu_code=code, gpu_code_of=""))
+    ears = Ears()
+    planned = session.plan(session.Request(**request_, environments=["there", nightly.name], gpu=True))
+    ended = session.run(planned, ears)
+    results = session.read(ended.folder)
+    assert {launch.cell.environment for launch in results.launches} == measured
+    assert any(sentence.startswith(f"{nightly.name} contains this GPU code: {code}.") for sentence in ears.said)
+    assert {entry.cell.environment for entry in results.run.plan.unavailable} == {"there", nightly.name} - measured
+    assert adhoc.load_saved(nightly.name) == read.read
+
+
+def test_a_nightly_wheel_whose_gpu_code_cannot_be_read_is_launched(
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def verify(*_: object) -> Verification:
+        raise CannotRunHereError("It does not start.")
+
+    nightly = _use_nightly(harness, monkeypatch, verify)
+    ears = Ears()
+    ended = session.run(session.plan(session.Request(**request_, environments=[nightly.name], gpu=True)), ears)
+    assert f"The GPU code of {nightly.name} could not be read: It does not start." in ears.said
+    assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {nightly.name}
 
 
 def test_a_run_is_not_resumed_on_a_gpu_that_is_set_otherwise_and_locks_its_clocks_again(

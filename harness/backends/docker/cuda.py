@@ -10,14 +10,15 @@ also starts without a GPU. The names are the names in TensorFlow's own loader (`
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.backends.docker import cuda_probe, fatbins
+from harness.backends import fatbins
+from harness.backends.docker import cuda_probe
 from harness.backends.docker.container import run_script
 from harness.backends.docker.engine import Engine
-from harness.backends.docker.gpu_code import LibraryCode, describe_libraries
+from harness.backends.gpu_code import LibraryCode, describe_summaries, replace_assumed_code
 from harness.backends.untrusted_text import join_lines
 from harness.files import parse_json
 from harness.model.environment import Environment
@@ -131,16 +132,8 @@ def judge(environment: Environment, probe: Mapping[str, Any], code: Mapping[str,
     groups = [*needed.values(), *((part,) for part in list_cudnn_parts(environment.cudnn))]
     opened, missing = _split_by_result(groups, probe["opened"], messages)
     xla = [sentence for tool, sentence in _XLA.items() if not probe[tool]]
-    gpu_code = describe_libraries({path: [code for *_, code in summary["modules"]] for path, summary in code.items()})
-    if environment.is_unread and gpu_code.gpu_code:
-        cudnn_code = gpu_code.cudnn_code or environment.cudnn_code
-        environment = replace(
-            environment,
-            gpu_code=gpu_code.gpu_code,
-            ptx_alone=gpu_code.ptx_alone,
-            cudnn_code=cudnn_code,
-            gpu_code_of="",
-        )
+    gpu_code = describe_summaries(code)
+    environment = replace_assumed_code(environment, gpu_code)
     # if CUDA has no packages, it is copied from TensorFlow's own images, which don't contain XLA's tools
     needs_xla = not environment.cuda_image
     return CudaReport(

@@ -37,7 +37,7 @@ from harness.model.backend import (
     Supply,
     WheelRecipe,
 )
-from harness.model.environment import Requirement
+from harness.model.environment import Device, Requirement
 from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Outcome, Status
@@ -209,14 +209,19 @@ class LocalBackend(RegisteredBackend):
                 yield worker.HeldLaunch(process, job, limits.seconds, conclude)
 
     def verify(self, requirement: Requirement) -> Verification:
-        """Compare the installed packages of the environment with the lock."""
+        """Compare the installed packages of the environment with the lock, and read its GPU code if it was assumed."""
         process = subprocess.run(
             [self._get_python(requirement), "-I", "-B", "-c", SCRIPT], capture_output=True, text=True, check=False
         )
         if process.returncode:
             name = requirement.environment.name
             raise CannotRunHereError(f"The environment {name} could not list its packages:\n{process.stderr.strip()}")
-        return verify_output(requirement.lock.pins, process.stdout)
+        verification = verify_output(requirement.lock.pins, process.stdout)
+        if requirement.device is Device.CPU or not requirement.environment.is_unread:
+            return verification
+        return replace(
+            verification, read=cuda.read_gpu_code(requirement.environment, self.environments.packages(requirement))
+        )
 
     def clean(self, run: str) -> int:
         """Remove the folders of a run, or of all runs that aren't running. Their processes ended when harness ended."""

@@ -4,8 +4,11 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from harness.backends import fatbins
+from harness.backends.gpu_code import describe_summaries, replace_assumed_code
 from harness.machine.gpu.host import find_driver_folders
 from harness.machine.gpu.selection import list_visible
+from harness.model.environment import Environment
 from harness.model.gpu import GpuHost
 
 
@@ -13,6 +16,18 @@ def link_profiler(packages: Path) -> None:
     """Link CUPTI under a name that TensorFlow 2.5 to 2.11 tries after a name with CUDA's version."""
     for library in packages.glob("cuda_cupti/lib/libcupti.so.*"):
         library.with_name("libcupti.so").symlink_to(library.name)
+
+
+def read_gpu_code(environment: Environment, packages: Path) -> Environment | None:
+    """Return an environment of assumed GPU code with the code in its libraries; None if they contain no GPU code.
+
+    `packages` is the folder of NVIDIA's packages, beside TensorFlow's.
+    """
+    libraries = [path for name in ("cudnn", "cublas") for path in packages.glob(f"*/lib/lib{name}*.so*")]
+    paths = [file for path in [packages.parent / "tensorflow", *libraries] for file in fatbins.list_files(path)]
+    code = describe_summaries({str(path): fatbins.summarize_file(path) for path in paths})
+    actual_environment = replace_assumed_code(environment, code)
+    return None if actual_environment.is_unread else actual_environment
 
 
 def make_variables(packages: Path, gpus: Sequence[str], host: GpuHost, own: Mapping[str, str]) -> dict[str, str]:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.local import backend
+from harness.backends.local import backend, cuda
 from harness.machine import niceness
 from harness.model.backend import GpuWay
-from harness.model.environment import Device
+from harness.model.environment import Device, Environment
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost
 from harness.model.launch import Limits, Status
@@ -30,6 +30,7 @@ from tests.backends.workers import (
     job,
     kill_between_turns,
 )
+from tests.fatbinaries import library
 
 
 @pytest.mark.parametrize("name", BEHAVIOURS)
@@ -272,6 +273,23 @@ def test_a_launch_on_a_gpu_finds_cuda_in_the_packages_of_its_environment(local, 
     assert local.caches() == [Path(seen["CUDA_CACHE_PATH"]).name]
     assert local.clean_caches() == 1
     assert local.caches() == []
+
+
+def test_assumed_gpu_code_is_replaced_by_the_code_in_the_libraries(tmp_path):
+    nightly = Environment(
+        "tf-nightly-2.23.0", "2.23.0", "3.13", "", cuda="12.5", gpu_code="sm_90", gpu_code_of="2.21.0"
+    )
+    packages = tmp_path / "nvidia"
+    assert cuda.read_gpu_code(nightly, packages) is None
+    for path, code in {
+        "tensorflow/libtensorflow_cc.so.2": ["sm_80", "ptx_120"],
+        "nvidia/cudnn/lib/libcudnn_ops.so.9": ["sm_80"],
+        "nvidia/cublas/lib/libcublas.so.12": ["sm_120"],
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(library([code]))
+    read = cuda.read_gpu_code(nightly, packages)
+    assert (read.gpu_code, read.cudnn_code, read.is_unread) == ("sm_80", "sm_80", False)
 
 
 def test_a_launch_gets_the_code_of_the_first_start_after_one_has_succeeded(local, requirement, monkeypatch):

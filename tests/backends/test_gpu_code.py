@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bench import gpu_code
-from harness.backends.docker.gpu_code import LibraryCode, describe_libraries
+from harness.backends.gpu_code import LibraryCode, describe_libraries
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.model.gpu import GpuCode

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.backends.docker import fatbins
-from harness.backends.docker.fatbins import MAGIC, Module, find_modules, summarize_file
+from harness.backends import fatbins
+from harness.backends.fatbins import MAGIC, Module, find_modules, summarize_file
 from tests.fatbinaries import entry, fat_binary, library, plain, wrapped
 
 CODE = st.builds("{}_{}".format, st.sampled_from(["sm", "ptx"]), st.integers(20, 130))

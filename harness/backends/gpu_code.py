@@ -6,9 +6,12 @@ Each group of equal modules is described by its code, as in `fatbins.py`: `sm_80
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from pathlib import PurePath
+from typing import Any
+
+from harness.model.environment import Environment
 
 Code = Collection[str]
 
@@ -43,6 +46,24 @@ def describe_libraries(libraries: Mapping[str, Iterable[Code]]) -> LibraryCode:
         code for path, modules in by_path.items() if not PurePath(path).name.startswith("libcu") for code in modules
     ]
     return LibraryCode(*_describe_wheel(tensorflow_modules), _find_common_code(cudnn), _find_common_code(cublas))
+
+
+def describe_summaries(summaries: Mapping[str, Mapping[str, Any]]) -> LibraryCode:
+    """Return the catalog's facts about libraries, from the summaries of `fatbins.py` by path."""
+    return describe_libraries({path: [code for *_, code in entry["modules"]] for path, entry in summaries.items()})
+
+
+def replace_assumed_code(environment: Environment, code: LibraryCode) -> Environment:
+    """Return the environment with the code of its libraries instead of assumed code. Otherwise, return it unchanged."""
+    if not environment.is_unread or not code.gpu_code:
+        return environment
+    return replace(
+        environment,
+        gpu_code=code.gpu_code,
+        ptx_alone=code.ptx_alone,
+        cudnn_code=code.cudnn_code or environment.cudnn_code,
+        gpu_code_of="",
+    )
 
 
 def _matches(pattern: re.Pattern[str], path: str) -> bool:
