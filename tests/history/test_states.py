@@ -1,5 +1,6 @@
 """What is said of a history: which changes are watched, suspected, confirmed and refuted, and of which cause."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -149,3 +150,14 @@ def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_o
         assert (" → ".join(pair) in again.cause) == ("pair" in near)
     (far,) = find_changes([of], [decision(found, since="run-020", suspects=["another version"])])
     assert far.state is State.SUSPECTED
+
+
+def test_the_difference_between_two_rounds_of_a_night_changes_no_finding():
+    steady = series(stepped(40, 50))
+    points = [
+        point._replace(rounds=2, low=point.log_ratio - width, high=point.log_ratio + width)
+        for point, width in zip(steady.points, itertools.cycle([0.001, 0.8, 0.05]), strict=False)
+    ]
+    same = [point._replace(rounds=2) for point in steady.points]
+    assert judge_series(replace(steady, points=points)).changes == judge_series(replace(steady, points=same)).changes
+    assert find_changes([replace(steady, points=points)])
