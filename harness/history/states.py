@@ -172,8 +172,8 @@ def _select_changes(
 def compute_standard_error(point: SeriesPoint) -> float:
     """Return the standard error of a point's log ratio, from its interval; 0 if it isn't known.
 
-    From two rounds, it isn't known. Of points with the same variability, the largest 5 % of such errors are over 30 times
-    the smallest 5 %, so weights from them only add noise. The differences between points show the variability.
+    From two rounds, it isn't known. Of points with the same variability, the largest 5 % of such errors are at least 30
+    times the smallest 5 %, so weights from them only add noise. The differences between points show the variability.
     """
     if point.low is None or point.high is None or point.rounds < FEWEST_ROUNDS:
         return 0.0
