@@ -20,6 +20,8 @@ pytestmark = [pytest.mark.docker, pytest.mark.tensorflow]
 
 #: CUDA 10.0, 11 and 12.
 FAMOUS, LATER = ("tf1.14", "tf2.0"), ("tf2.5", "tf2.15")
+#: Those whose images `stand_in_project` has.
+ENVIRONMENTS = (*FAMOUS, NGC, *LATER)
 
 #: One cell that is quick to start: what is measured means nothing.
 CELL = ("-e", "tf2.15", "-s", "numpy_sigmoid", "-a", "variant=compiled", "-a", "size=1")
@@ -107,8 +109,9 @@ class Ran:
 
 
 @pytest.fixture(scope="module")
-def stand_in_project(engine, stand_ins, tmp_path_factory):
-    project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", [*FAMOUS, NGC, *LATER])
+def stand_in_project(request, engine, stand_ins, tmp_path_factory):
+    """A project with GPU images of the module's ENVIRONMENTS."""
+    project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", request.module.ENVIRONMENTS)
     with (project.root / "scenarios" / "suites.toml").open("a") as file:
         file.write(OTHERS)
     project.build(stand_ins)
