@@ -422,7 +422,7 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
 
 
 def _use_nightly(harness: Harness, monkeypatch: pytest.MonkeyPatch, verify: Callable[..., Verification]) -> Environment:
-    """A nightly wheel with assumed GPU code, and the release "there", on a machine with an RTX 3090."""
+    """Return a nightly wheel with assumed GPU code, beside the release "there", on a machine with an RTX 3090."""
     (harness.root / "docker-bake.hcl").write_text(GPUS)
     there = load_environments(Project.find())["there"]
     asked = "tf-nightly==2.23.0.dev1"
