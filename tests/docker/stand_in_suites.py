@@ -1,4 +1,4 @@
-"""The suites `headline` and `seed` on stand-ins for each card, one round, from the plan to the report.
+"""Runs of the suites `headline` and `seed` on fakes of each card, with one round.
 
     .venv/bin/python -m pytest tests/docker/stand_in_suites.py -rP
 

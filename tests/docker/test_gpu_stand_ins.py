@@ -110,7 +110,7 @@ class Ran:
 
 @pytest.fixture(scope="module")
 def stand_in_project(request, engine, stand_ins, tmp_path_factory):
-    """A project with GPU images of the module's ENVIRONMENTS."""
+    """Build GPU images of the module's ENVIRONMENTS for a project, and remove them at the end."""
     project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", request.module.ENVIRONMENTS)
     with (project.root / "scenarios" / "suites.toml").open("a") as file:
         file.write(OTHERS)
