@@ -1,9 +1,8 @@
-"""Runs of the suites `headline` and `seed` on fakes of each card, with one round.
+"""Run the suites `headline` and `seed` on fakes of each GPU, with one round.
 
     .venv/bin/python -m pytest tests/docker/stand_in_suites.py -rP
 
-They need GPU images of eight releases and many launches, so they aren't part of `make test`. The table in
-docs/dev/gpu-testing.md has their result.
+This needs GPU images of eight releases, so it isn't part of `make test`. docs/dev/gpu-testing.md shows the results.
 """
 
 import pytest
