@@ -122,12 +122,23 @@ def find_versions_between(
 ) -> tuple[list[Candidate], str]:
     """Return the versions of a package between two environments, and a notice if the index doesn't answer.
 
-    `pins` are the versions in the lock files of both environments. All other packages have the versions of `bad`.
+    `pins` are the versions in the lock files of both environments, and of `bad` without the package if it is a value of
+    -e. All other packages have the versions of `bad`.
     """
+    from packaging.version import Version
+
     held_version = pins[bad].get("keras-nightly", "") if package in NIGHTLIES else ""
     first, last = (find_moving(text, package, pins[text], held_version) for text in (good, bad))
     if package not in TENSORFLOW:
-        return list_package_versions(replace(first, base=last.base), last, python)
+        candidates, notice = list_package_versions(replace(first, base=last.base), last, python)
+        # an environment can't get a version that it already has
+        own_version = pins.get(last.base, {}).get(package)
+        return [
+            replace(candidate, text=last.base)
+            if own_version and Version(candidate.version) == Version(own_version)
+            else candidate
+            for candidate in candidates
+        ], notice
     candidates, notice = list_package_versions(first, last, python)
     # keep the names of releases in the catalog, because they have images
     ends = {first.version: good, last.version: bad}

@@ -25,6 +25,7 @@ from harness.catalog.adhoc import add_requested
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from harness.files import write_atomically
+from harness.model.environment import TENSORFLOW
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.scenario import GROWTH
 from harness.plan.selection import resolve
@@ -152,7 +153,9 @@ def _make_package_search(request: BisectRequest, package: str, probe: Probe) -> 
     if stored_step := probe.log.next(key):
         candidates = [Candidate(**row) for row in stored_step["value"]]
     else:
-        candidates, notice = find_versions_between(good, bad, package, pins, probe.python(bad))
+        base = find_moving(bad, package, pins[bad]).base
+        base_pins = {} if package in TENSORFLOW else {base: probe.pins(base)}
+        candidates, notice = find_versions_between(good, bad, package, pins | base_pins, probe.python(bad))
         if notice:
             probe.say(notice)
         probe.log.append(key, value=[asdict(candidate) for candidate in candidates])

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from harness import session
-from harness.bisect.candidates import NIGHTLIES, find_moved_package, find_moving
+from harness.bisect.candidates import NIGHTLIES, find_moved_package
 from harness.bisect.folder import create_folder
 from harness.bisect.request import BisectRequest
 from harness.bisect.run import bisect
@@ -191,9 +191,9 @@ def _locate_change(
         command=["harness", *sys.argv[1:]],
     )
     result = None
-    for good, bad in _list_search_ends(decision, question):
+    for good, bad, package in _list_searches(decision, question):
         try:
-            request = replace(request, good=good, bad=bad)
+            request = replace(request, good=good, bad=bad, package=package)
             folder = create_folder(request)
             say(f"Searching the wheels between {good} and {bad}: {folder}")
             with handle_signals(printer.announce_stop):
@@ -219,21 +219,17 @@ def _locate_change(
     }
 
 
-def _list_search_ends(decision: Decision, question: confirming.ConfirmationRun) -> list[tuple[str, str]]:
-    """Return the ends of the possible searches: the two versions, and then the versions of their keras-nightly.
+def _list_searches(decision: Decision, question: confirming.ConfirmationRun) -> list[tuple[str, str, str]]:
+    """Return the ends of the possible searches, with the package: first the two versions, then their keras-nightly.
 
     A search of nightly TensorFlow wheels keeps the newer keras-nightly. So if keras-nightly became slower, its ends are
     equal.
     """
     good, bad = decision.versions
-    ends = [(good, bad)]
+    searches = [(good, bad, "")]
     if find_moved_package(good, bad) in NIGHTLIES and question.keras_nightlies:
-        old, new = (
-            find_moving(bad, "keras-nightly", {"keras-nightly": version}).text(version)
-            for version in question.keras_nightlies
-        )
-        ends.append((old, new))
-    return ends
+        searches.append((f"{bad}+keras-nightly=={question.keras_nightlies[0]}", bad, "keras-nightly"))
+    return searches
 
 
 def _profile_change(

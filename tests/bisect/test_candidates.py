@@ -9,6 +9,7 @@ from harness.bisect.candidates import (
     MovingPackage,
     find_moved_package,
     find_moving,
+    find_versions_between,
     list_commits,
     list_package_versions,
     list_releases,
@@ -127,6 +128,14 @@ def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatc
     ]
     assert candidates[0].date == "2024-05-02"
     assert told == ""
+
+
+@pytest.mark.parametrize(("good", "bad"), [("tf2.0+numpy==1.17.0", "tf2.0"), ("tf2.0", "tf2.0+numpy==1.17.0")])
+def test_an_environment_that_has_the_version_already_is_a_candidate_itself(monkeypatch, good, bad):
+    monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19"))
+    pins = {"tf2.0": {"numpy": "1.19.0"}, "tf2.0+numpy==1.17.0": {"numpy": "1.17.0"}}
+    candidates, _ = find_versions_between(good, bad, "numpy", pins, "3.11")
+    assert [each.text for each in candidates] == ["tf2.0+numpy==1.17.0", "tf2.0+numpy==1.18.0", "tf2.0"]
 
 
 def test_a_version_without_a_wheel_for_the_python_is_unknown_unless_it_is_an_end(monkeypatch):

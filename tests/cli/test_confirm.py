@@ -286,11 +286,11 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     keras: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     wheels = ["tf-nightly==2.23.0.dev1", "tf-nightly==2.23.0.dev6"]
-    searched: list[tuple[str, str]] = []
+    searched: list[tuple[str, str, str]] = []
 
     def bisect(request: BisectRequest, *_: object, **__: object) -> object:
         assert request.gpu
-        searched.append((request.good, request.bad))
+        searched.append((request.good, request.bad, request.package))
         if len(searched) == 1:
             raise EqualEndpointsError("They take equally long.", "")
         search = SimpleNamespace(
@@ -308,8 +308,9 @@ def test_a_nightly_that_its_keras_made_slower_is_searched_among_the_versions_of_
     )
     decision = Decision(key, "run", [], True, "run-9", "2026", 4.0, 3.9, 4.1, versions=wheels)
     found = confirming._locate_change(decision, question, ConfirmRequest(), ProgressPrinter(), wait=False)
-    ends = [f"{wheels[1]}+keras-nightly=={version}" for version in keras]
-    assert searched == [tuple(wheels), *([tuple(ends)] if ends else [])]
+    # the slower wheel was installed with the newer version, so it is an end itself
+    ends = [f"{wheels[1]}+keras-nightly=={keras[0]}", wheels[1]] if keras else []
+    assert searched == [(*wheels, ""), *([(*ends, "keras-nightly")] if ends else [])]
     assert found.get("pair", []) == ends
     assert found.get("commits", []) == (["link"] if ends else [])
 
