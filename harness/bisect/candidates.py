@@ -122,8 +122,8 @@ def find_versions_between(
 ) -> tuple[list[Candidate], str]:
     """Return the versions of a package between two environments, and a notice if the index doesn't answer.
 
-    `pins` are the versions in the lock files of both environments, and of `bad` without the package if it is a value of
-    -e. All other packages have the versions of `bad`.
+    `pins` are the versions in the lock files of both environments and, unless the package is TensorFlow, of `bad`
+    without the package. All other packages have the versions of `bad`.
     """
     from packaging.version import Version
 

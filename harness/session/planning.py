@@ -51,7 +51,7 @@ from harness.model.scenario import (
 )
 from harness.model.texts import joined
 from harness.plan import claims, settings, shards
-from harness.plan.availability import TRIED, list_compiled, list_names_on, split
+from harness.plan.availability import TRIED, assess_on_gpus, list_compiled, list_names_on, split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
 from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
@@ -518,14 +518,44 @@ def replace_fallbacks(planned: Planned, lacking: Mapping[str, UnavailableError])
     lost_roles = {fallback.role for fallback in planned.plan.stand_ins if fallback.environment in lacking}
     if not lost_roles:
         return None
-    new_plan = plan_again(planned, lacking)
-    return new_plan if lost_roles & {fallback.role for fallback in new_plan.plan.stand_ins} else None
-
-
-def plan_again(planned: Planned, lacking: Mapping[str, UnavailableError]) -> Planned:
-    """Return a new plan for the same request, with what is now known about its environments."""
     new_plan = plan(replace(planned.request, seed=planned.plan.seed), lacking)  # type: ignore[arg-type]
-    return replace(new_plan, request=planned.request)
+    roles = {fallback.role for fallback in new_plan.plan.stand_ins}
+    return replace(new_plan, request=planned.request) if lost_roles & roles else None
+
+
+def set_environments(
+    planned: Planned, actual: Mapping[str, Environment]
+) -> tuple[Planned, dict[str, UnavailableError]]:
+    """Return the plan with these environments, by name, and errors for those that can't run on the GPUs.
+
+    With --try-anyway, there are no errors.
+    """
+    cards, gpu_host, catalog = planned.cards, planned.gpu_host, load_environments(planned.project).values()
+    fits = {name: assess_on_gpus(environment, catalog, cards, gpu_host) for name, environment in actual.items()}
+    if isinstance(planned.request, Request) and planned.request.try_anyway:
+        refused = {}
+    else:
+        refused = {name: gpu_fit for name, gpu_fit in fits.items() if gpu_fit.is_impossible}
+    launched = [environment for name, environment in actual.items() if name not in refused]
+    compiled = {name: support for name, support in planned.plan.compiled.items() if name not in actual}
+    requirements = {
+        name: replace(requirement, environment=actual.get(requirement.environment.name, requirement.environment))
+        for name, requirement in planned.requirements.items()
+    }
+    errors = {
+        name: UnavailableError(
+            refused[requirement.environment.name].reason, refused[requirement.environment.name].advice
+        )
+        for name, requirement in requirements.items()
+        if requirement.device is Device.GPU and requirement.environment.name in refused
+    }
+    new_planned = replace(
+        planned,
+        plan=replace(planned.plan, compiled=compiled | list_compiled(launched, cards, gpu_host)),
+        environments=[actual.get(environment.name, environment) for environment in planned.environments],
+        requirements=requirements,
+    )
+    return new_planned, errors
 
 
 def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:

@@ -54,7 +54,7 @@ from harness.runner.stop_rules import find_stops
 from harness.session.early_pilots import Pilots
 from harness.session.images import keep_gpu_code
 from harness.session.jobs import JobMaker
-from harness.session.planning import Planned, drop_environments, plan_again, replace_fallbacks
+from harness.session.planning import Planned, drop_environments, replace_fallbacks, set_environments
 from harness.session.reporting import Written, load_results, report
 from harness.session.resuming import Earlier, find_slot, load_earlier, make_changed_error, read_machine_facts
 from harness.session.slot_plans import limit_to_slot
@@ -271,10 +271,9 @@ def _start_run(
         jobs = JobMaker(planned.project, planned.scenarios, limits)
         pilots = Pilots(planned, run_id, backend, jobs)
         early_pilots = pilots if slots == 1 and pilots.can_run_early(planned.plan) else None
-        first_plan = planned
         planned, preparation = _prepare_available(planned, backend, listener, early_pilots, replan=slots == 1)
         planned.refuse_nothing()
-        if planned is not first_plan:
+        if planned.plan.stand_ins:  # the preparation may have replaced a fallback environment
             jobs = JobMaker(planned.project, planned.scenarios, limits)
         if limits.gpus:
             _try_gpus(backend, planned.needed, listener)
@@ -338,44 +337,40 @@ def _prepare_available(
             listener.say(sentence)
         unavailable |= preparation.unavailable
         new_plan = replace_fallbacks(planned, unavailable) if replan else None
-        if new_plan is not None:
-            planned = new_plan
-            _announce_fallbacks(planned.plan, listener)
-        elif _read_gpu_code(planned, unavailable, backend, listener) and replan:
-            planned = plan_again(planned, unavailable)
-            replan = False  # the code of all environments is known now
-            planned.refuse_nothing()
-        else:
-            return drop_environments(planned, preparation.unavailable), preparation
+        if new_plan is None:
+            planned, refused = _read_gpu_code(planned, unavailable, backend, listener)
+            return drop_environments(planned, {**preparation.unavailable, **refused}), preparation
+        planned = new_plan
+        _announce_fallbacks(planned.plan, listener)
 
 
 def _read_gpu_code(
     planned: Planned, unavailable: Container[str], backend: RegisteredBackend, listener: Listener
-) -> bool:
-    """Read and save the GPU code of wheels that are newer than the catalog. Return whether any was read.
+) -> tuple[Planned, dict[str, UnavailableError]]:
+    """Read and save the GPU code of wheels that are newer than the catalog.
 
-    Plans made before assume the code of an older release, so such a wheel may turn out not to run on the GPU.
+    Return the plan with this code, and errors for the wheels that can't run on the GPU.
     """
-    is_read = False
+    actual: dict[str, Environment] = {}
     for requirement in planned.needed:
-        environment = requirement.environment
-        if requirement.device is Device.CPU or not environment.is_unread or requirement.name in unavailable:
+        name = requirement.environment.name
+        if requirement.device is Device.CPU or not requirement.environment.is_unread or requirement.name in unavailable:
             continue
         try:
             verification = backend.verify(requirement)
         except CannotRunHereError as error:
-            listener.say(f"The GPU code of {environment.name} could not be read: {error.message}")
+            listener.say(f"The GPU code of {name} could not be read: {error.message}")
             continue
-        if verification.read is None:
-            continue
-        keep_gpu_code(verification)
-        is_read = True
-        actual_fit = fit(verification.read, planned.cards, planned.gpu_host)
-        listener.say(
-            f"{environment.name} contains this GPU code: {verification.read.gpu_code}."
-            + (f" It can't run on this GPU: {actual_fit.reason}." if actual_fit.is_impossible else "")
-        )
-    return is_read
+        if verification.read is not None:
+            keep_gpu_code(verification)
+            actual[name] = verification.read
+            listener.say(f"GPU code of {name}: {verification.read.gpu_code}.")
+    if not actual:
+        return planned, {}
+    new_planned, refused = set_environments(planned, actual)
+    for sentence in _explain_unavailable(refused):
+        listener.say(sentence)
+    return new_planned, refused
 
 
 def _explain_unavailable(unavailable: Mapping[str, UnavailableError]) -> Iterator[str]:

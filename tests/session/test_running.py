@@ -438,18 +438,29 @@ def _use_nightly(harness: Harness, monkeypatch: pytest.MonkeyPatch, verify: Call
     return nightly
 
 
-@pytest.mark.parametrize(("code", "measured"), [("sm_86", {"there", "tf-nightly-2.23.0.dev1"}), ("sm_90", {"there"})])
+@pytest.mark.parametrize(
+    ("code", "anyway", "measured"),
+    [
+        ("sm_86", False, {"there", "tf-nightly-2.23.0.dev1"}),
+        ("sm_90", False, {"there"}),
+        ("sm_90", True, {"there", "tf-nightly-2.23.0.dev1"}),
+    ],
+)
 def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched(
-    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, code: str, measured: set[str]
+    request_: dict, harness: Harness, monkeypatch: pytest.MonkeyPatch, code: str, *, anyway: bool, measured: set[str]
 ) -> None:
     nightly = _use_nightly(harness, monkeypatch, lambda *_: read)
     read = Verification(1, read=replace(nightly, gpu_code=code, gpu_code_of=""))
     ears = Ears()
-    planned = session.plan(session.Request(**request_, environments=["there", nightly.name], gpu=True))
+    planned = session.plan(
+        session.Request(**request_, environments=["there", nightly.name], gpu=True, try_anyway=anyway)
+    )
     ended = session.run(planned, ears)
     results = session.read(ended.folder)
     assert {launch.cell.environment for launch in results.launches} == measured
-    assert any(sentence.startswith(f"{nightly.name} contains this GPU code: {code}.") for sentence in ears.said)
+    assert f"GPU code of {nightly.name}: {code}." in ears.said
+    # what is stored is what was read
+    assert {entry.gpu_code for entry in results.run.environments if entry.name == nightly.name} == {code}
     assert {entry.cell.environment for entry in results.run.plan.unavailable} == {"there", nightly.name} - measured
     assert adhoc.load_saved(nightly.name) == read.read
 
