@@ -61,8 +61,9 @@ def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_repo
         assert re.search(
             r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\.", each.stderr
         )
-        # once: on stdout if it settles what is unclear
-        assert len(re.findall(r"harness matrix --resume \S+ --rounds \d+$", every, re.MULTILINE)) == 1
+        # once, if the verdict is unclear: both cells do the same work, and a quiet machine may settle that in 2 s
+        suggested = re.findall(r"harness matrix --resume \S+ --rounds \d+$", every, re.MULTILINE)
+        assert len(suggested) == bool(re.search(r"unclear|too few rounds", every)), every
     assert "The budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
 
 
