@@ -181,7 +181,7 @@ def report(
 
     With `--format md`, it prints the changes since an earlier run as Markdown.
     """
-    from harness.history import changes, page  # noqa: PLC0415 - `harness --help` needs none of it
+    from harness.history import page  # noqa: PLC0415 - `harness --help` needs none of it
     from harness.history.change_cache import ChangeCache  # noqa: PLC0415
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.states import judge_all  # noqa: PLC0415
@@ -210,6 +210,8 @@ def report(
         text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
         output = output or Path("history.html")
     else:
+        from harness.history import changes  # noqa: PLC0415 - the page needs none of it
+
         last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
         earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
         earlier_series = (

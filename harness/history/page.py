@@ -15,7 +15,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from harness import __version__
+from harness.analysis.distributions import Floats
 from harness.catalog.lines import parse_line
 from harness.history import chart, phrases
 from harness.history.detection import ChangePoint
@@ -241,7 +244,14 @@ def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[
     key, all_points, finding = judged.series.key, judged.series.points, phrases.find_last(judged)
     skipped = max(0, len(all_points) - length)
     points = all_points[skipped:]
-    intervals = [(point.log_ratio or 0.0, point.low, point.high) for point in points]
+    ratios, lows, highs = (
+        np.array(column, np.float64)  # None becomes NaN
+        for column in (
+            [point.log_ratio for point in points],
+            [point.low for point in points],
+            [point.high for point in points],
+        )
+    )
     breaks = [boundary for boundary in judged.breaks if boundary.index > skipped]
     changes = [change for change in judged.changes if change.index > skipped]
     return SeriesData(
@@ -249,9 +259,11 @@ def _make_series_data(judged: JudgedSeries, names: SeriesNames, places: Mapping[
         name=escape_terminal(names.texts[key]),
         parts=[escape_terminal(part) for part in names.parts[key]],
         runs=[places[point.run] for point in points],
-        ratio=[None if point.log_ratio is None else _round_log(point.log_ratio) for point in points],
-        down=[0 if low is None else max(0, _round_log(value - low)) for value, low, _ in intervals],
-        up=[0 if high is None else max(0, _round_log(high - value)) for value, _, high in intervals],
+        ratio=[
+            None if point.log_ratio is None else log for point, log in zip(points, _round_logs(ratios), strict=True)
+        ],
+        down=_round_logs(np.maximum(ratios - lows, 0.0)),
+        up=_round_logs(np.maximum(highs - ratios, 0.0)),
         seconds=[None if point.seconds is None else float(f"{point.seconds:.4g}") for point in points],
         breaks=[
             (index - skipped, kind, _escape_words(words))
@@ -309,6 +321,12 @@ def _list_levels(
 
 def _round_log(value: float) -> int:
     return round(value * LOG)
+
+
+def _round_logs(values: Floats) -> list[int]:
+    """Return `_round_log` of each value, and 0 for NaN."""
+    rounded: list[int] = np.rint(np.nan_to_num(values) * LOG).astype(np.int64).tolist()
+    return rounded
 
 
 def _convert_to_seconds(timestamp: str) -> int:

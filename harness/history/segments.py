@@ -43,18 +43,27 @@ class SegmentBoundary:
     is_version: bool = False
 
 
-def find_boundaries(series: Series) -> list[SegmentBoundary]:
+def find_boundaries(series: Series) -> Sequence[SegmentBoundary]:
     """Return the segment boundaries and annotations of a series, in order. A point can have several."""
     key = series.key
+    origins = tuple(point.origin for point in series.points)
+    return _compare_origins(origins, key.scenario, key.environment, key.reference)
+
+
+# most series of a scenario have the same origins
+@lru_cache(maxsize=1_000)
+def _compare_origins(
+    origins: Sequence[Origin], scenario: str, environment: str, reference: str
+) -> Sequence[SegmentBoundary]:
     return [
         SegmentBoundary(index, is_cut, words, is_version)
-        for index, (one, other) in enumerate(pairwise(point.origin for point in series.points), start=1)
+        for index, (one, other) in enumerate(pairwise(origins), start=1)
         if one is not other  # in an index, points with equal origins share one object
-        for is_cut, words, is_version in _describe_changes(one, other, key.scenario, key.environment, key.reference)
+        for is_cut, words, is_version in _describe_changes(one, other, scenario, environment, reference)
     ]
 
 
-# the series of a scenario that differ in their axes have the same origins
+# other series have most of their origins in common
 @lru_cache(maxsize=50_000)
 def _describe_changes(
     one: Origin, other: Origin, scenario: str, environment: str, reference: str
