@@ -7,11 +7,12 @@ otherwise confirmed. Without the verdict `slower`, the claim is "not seen" if th
 bound is the middle between the margin and the smallest claimed value, on the log scale, because a small difference
 doesn't support a claim of a large one.
 
-An absolute value (seconds, or bytes per call) isn't compared with another cell. So "not seen" needs a bound: 10 % of
-the smallest claimed value. The effect is seen if the whole interval is above this bound, and not seen if it is below.
-The claim is unclear if the interval starts within or below the claimed range and ends above ten times the largest
-claimed value. A reporter's machine differs from this one by a small factor, and an allocator may return some memory;
-neither reduces a value to 10 %. The reporter noticed the claimed value, and would not have noticed 10 % of it.
+An absolute value (seconds, or bytes per call) isn't compared with another cell. The effect is seen if the whole
+interval is above 10 % of the smallest claimed value, unless the interval starts within or below the claimed range and
+ends above ten times the largest claimed value. Otherwise, the claim is "not seen" if the whole interval is below half
+of the smallest claimed value. A reporter's machine differs from this one by a small factor, and an allocator may return
+some memory; neither reduces a value to 10 %. The reporter noticed the claimed value, and would not have noticed 10 % of
+it.
 """
 
 import math
@@ -19,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import takewhile
+from statistics import fmean
 
 import numpy as np
 
@@ -39,8 +41,10 @@ from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 from harness.model.texts import counted, format_exact
 
-#: A value below this share of the smallest claimed value would not have been reported, so it counts as not seen.
-SHARE = 0.1
+#: A value below the share NOTICED of the smallest claimed value would not have been reported, so it doesn't count as
+#: seen. If the value isn't seen, and the interval is below the share ABSENT, the effect is absent. A run of claims
+#: measures memory growth until half the width of the interval is at most this share.
+NOTICED, ABSENT = 0.1, 0.5
 
 Pair = tuple[Cell, Cell | None]
 
@@ -153,11 +157,10 @@ def judge_ratio(
 
 def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
     """Return the outcome of an absolute value, in seconds or in bytes per call."""
-    lower_bound, upper_bound = SHARE * claimed[0], claimed[1] / SHARE
-    if interval.high < lower_bound:
-        return ClaimOutcome.NOT_SEEN
-    is_vague = interval.low <= claimed[1] and interval.high > upper_bound
-    return _judge_size(interval, claimed) if interval.low > lower_bound and not is_vague else ClaimOutcome.UNCLEAR
+    is_vague = interval.low <= claimed[1] and interval.high > claimed[1] / NOTICED
+    if interval.low > NOTICED * claimed[0] and not is_vague:
+        return _judge_size(interval, claimed)
+    return ClaimOutcome.NOT_SEEN if interval.high < ABSENT * claimed[0] else ClaimOutcome.UNCLEAR
 
 
 def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
@@ -354,6 +357,10 @@ class _Family:
 
     def _judge_absolute(self, claim: Claim, worse: Cell) -> ClaimPlace:
         """Judge an absolute claim: seconds on the log scale, and bytes on a linear scale, because they may be zero."""
+        convert = float if claim.bytes else math.log
+        noticed, absent, largest = (
+            convert(bound) for bound in (NOTICED * claim.range[0], ABSENT * claim.range[0], claim.range[1] / NOTICED)
+        )
         if claim.bytes:
             values = list(growths(self._found.numbers[worse]).values())
             launches = [launch for launch in self._found.numbers[worse] if launch.memory]
@@ -363,10 +370,9 @@ class _Family:
                 return ClaimPlace(
                     worse, None, ClaimOutcome.CANNOT_RUN, why=f"the memory size was not recorded in {worse.environment}"
                 )
-            lower_bound = SHARE * claim.range[0]
         else:
             values = [math.log(seconds) for seconds in self._found.series[worse].values()]
-            calls, detectable, lower_bound = 0, math.inf, math.log(SHARE * claim.range[0])
+            calls, detectable = 0, math.inf
         rounds, alpha = len(values), self._alpha * self._found.look(worse).share
         if rounds < FEWEST_ROUNDS and (cut_reason := self._explain_cut(worse, rounds)):
             return ClaimPlace(worse, None, ClaimOutcome.NOT_MEASURED, why=cut_reason)
@@ -375,15 +381,13 @@ class _Family:
             return ClaimPlace(
                 worse, None, ClaimOutcome.UNCLEAR, _estimate(claim, values[0], rounds), level, describe_too_few(rounds)
             )
-        # the distances above the bound, whose sign decides
-        distances = means([[value - lower_bound for value in values]])
-        half_width = float(half_widths(distances, alpha)[0])
-        estimate = _estimate(claim, float(distances.mean[0]) + lower_bound, rounds, half_width)
+        mean, half_width = fmean(values), float(half_widths(means([values]), alpha)[0])
+        estimate = _estimate(claim, mean, rounds, half_width)
         assert estimate.interval
         outcome, reason = judge_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
             outcome, reason = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
-        elif claim.bytes and (control := control_of_growth(worse, self._found)) and is_beyond(control, lower_bound):
+        elif claim.bytes and (control := control_of_growth(worse, self._found)) and is_beyond(control, noticed):
             outcome, reason = (
                 ClaimOutcome.UNCLEAR,
                 f"of two identical cells, one retained {abs(control.value):,.0f} bytes more per call than the other",
@@ -395,9 +399,11 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        if estimate.interval.low > SHARE * claim.range[0]:  # only the upper bound is still unclear
-            upper_limit = claim.range[1] / SHARE
-            distances = means([[value - (upper_limit if claim.bytes else math.log(upper_limit)) for value in values]])
+        # the bound that the fewest rounds exclude; if the effect is seen, only the upper bound is still unclear
+        bound = max(noticed, absent, key=lambda bound: abs(mean - bound))
+        if estimate.interval.low > NOTICED * claim.range[0]:
+            bound = largest
+        distances = means([[value - bound for value in values]])
         rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None

@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.cell_index import Lookup, lookup
+from harness.analysis.claims import ABSENT
 from harness.analysis.comparisons import half_widths_of, open_widths
 from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
 from harness.analysis.quantities import growths, launches_of
@@ -296,7 +297,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
-                needed_width = claim.bytes[0] / 2.0 if claim.bytes else claim.needed(run.plan.margin)
+                needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(run.plan.margin)
                 for place in places:
                     half_width, rounds = halves.get(place, (0.0, 0))
                     if rounds:

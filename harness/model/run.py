@@ -28,7 +28,8 @@ SCHEMA = 1
 #:    common steps of non-stationary cells. The control cell didn't correct such cells in different blocks. Intervals of
 #:    effects from two rounds didn't include the bias. With `--precision`, effects used the whole level even if a clear
 #:    verdict had ended their group.
-RULES = 6
+#: 6. A claim about seconds or memory growth was *not seen* only if the whole interval was below 10 % of the claim.
+RULES = 7
 
 
 @dataclass(frozen=True, slots=True)
