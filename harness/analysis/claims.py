@@ -387,11 +387,14 @@ class _Family:
         outcome, reason = judge_value(estimate.interval, claim.range), ""
         if rounds < FEWEST_ROUNDS:
             outcome, reason = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
-        elif claim.bytes and (control := control_of_growth(worse, self._found)) and is_beyond(control, noticed):
-            outcome, reason = (
-                ClaimOutcome.UNCLEAR,
-                f"of two identical cells, one retained {abs(control.value):,.0f} bytes more per call than the other",
-            )
+        elif claim.bytes and (difference := self._find_control_difference(worse, noticed)):
+            # if one cell can retain that much more than an identical one, the interval may be off by as much
+            interval = Interval(estimate.interval.low - difference, estimate.interval.high + difference)
+            if judge_value(interval, claim.range) is not outcome:
+                outcome, reason = (
+                    ClaimOutcome.UNCLEAR,
+                    f"of two identical cells, one retained {difference:,.0f} bytes more per call than the other",
+                )
         elif outcome is ClaimOutcome.NOT_SEEN and detectable < PIECE:
             outcome, reason = (
                 ClaimOutcome.UNCLEAR,
@@ -408,6 +411,11 @@ class _Family:
         is_usable = not reason or rounds < FEWEST_ROUNDS
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
         return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
+
+    def _find_control_difference(self, cell: Cell, margin: float) -> float:
+        """Return the difference between two identical cells in bytes per call; 0 if it isn't beyond `margin`."""
+        control = control_of_growth(cell, self._found)
+        return abs(control.value) if control and is_beyond(control, margin) else 0.0
 
     def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the further rounds that would show on which side of a bound an absolute value is.

@@ -343,17 +343,23 @@ def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
     assert (result.at.estimate.value, result.at.estimate.interval) == (0.0, Interval(0.0, 0.0))
 
 
-def test_what_grows_unlike_itself_is_no_claim_confirmed() -> None:
-    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5000.0, 5000.0]), [LEAK])
-    assert result.at.outcome is ClaimOutcome.CONFIRMED
-    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0]), [LEAK])
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.UNCLEAR,
-        "of two identical cells, one retained 510 bytes more per call than the other",
-    )
-    # less than a tenth of what is claimed takes nothing away
-    (result,) = results(controlled([5000.0, 5100.0, 4900.0], [5050.0, 5150.0, 4950.0]), [LEAK])
-    assert result.at.outcome is ClaimOutcome.CONFIRMED
+@pytest.mark.parametrize(
+    ("growths", "again", "outcome"),
+    [
+        # the control's difference is 500 bytes, half of the smallest claimed value
+        ([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0], ClaimOutcome.CONFIRMED),
+        ([600.0, 610.0, 590.0], [1100.0, 1120.0, 1090.0], ClaimOutcome.UNCLEAR),
+        ([10.0, 10.0, 11.0], [510.0, 520.0, 500.0], ClaimOutcome.UNCLEAR),
+        # less than a tenth of the claim has no effect
+        ([940.0, 941.0, 939.0], [990.0, 991.0, 989.0], ClaimOutcome.SMALLER),
+    ],
+)
+def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells(
+    growths: list[float], again: list[float], outcome: ClaimOutcome
+) -> None:
+    (result,) = results(controlled(growths, again), [LEAK])
+    assert result.at.outcome is outcome
+    assert ("of two identical cells" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
 
 
 def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
