@@ -53,7 +53,7 @@ _PENALTY = 20.0
 _LEVELS_PER_DEVIATION, _MOST_LEVELS = 4.0, 1500
 
 #: The largest number of losses in a batch of series, which limits its memory to some megabytes.
-_MOST_LOSSES = 500_000
+_MOST_LOSSES = 1_000_000
 
 #: The largest number of start values from which a level is fitted.
 _MOST_STARTS = 200

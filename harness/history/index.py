@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from fnmatch import fnmatchcase
-from functools import cache
+from functools import cache, partial
 from typing import Any, TypeVar
 
 from harness.history.database import Database, Row, connect, find_location
@@ -268,26 +268,21 @@ class History:
         condition = "" if len(selected_keys) == len(keys) else "WHERE series IN (SELECT unnest(%s::bigint[]))"
         values = [list(selected_keys)] if condition else []
         texts = {number: row for number, *row in self._database.rows(_TEXT_QUERY.format(where=condition), values)}
-        origins: dict[Row, dict[int, Origin]] = {}
+        # the status, the origin and the reason of points, by the facts of their runs and the number of their texts
+        shared_facts: dict[Row, dict[int, Row]] = {}
         runs = {
-            number: (run, started, tuple(facts), origins.setdefault(tuple(facts), {}))
+            number: (run, started, tuple(facts), shared_facts.setdefault(tuple(facts), {}))
             for number, run, started, *facts in self._database.rows(_RUN_QUERY)
         }
         points: dict[int, list[SeriesPoint]] = {number: [] for number in selected_keys}
+        make_point = partial(tuple.__new__, SeriesPoint)  # `_make` also checks the length, which takes twice as long
         with pause_garbage_collection():
             point_rows = self._database.rows(_POINT_QUERY.format(where=condition), values * 2)
             for number, run_number, text_number, *numbers in point_rows:
                 run, started, run_facts, by_text = runs[run_number]
-                status, *text_facts, reason = texts[text_number]
-                origin = by_text.get(text_number)
-                if origin is None:
-                    (machine, driver, file, lock, image, reference_lock, *versions), (kit, harness, commit) = (
-                        text_facts,
-                        run_facts,
-                    )
-                    origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
-                    by_text[text_number] = origin
-                points[number].append(SeriesPoint._make((run, started, *numbers, status, origin, reason)))
+                if text_number not in by_text:
+                    by_text[text_number] = _make_point_facts(texts[text_number], run_facts)
+                points[number].append(make_point((run, started, *numbers, *by_text[text_number])))
         return [Series(key, points[number]) for number, key in sorted(selected_keys.items(), key=lambda item: item[1])]
 
     def notes(self) -> list[Note]:
@@ -378,6 +373,16 @@ def _dump_summary(summary: Summary) -> str:
 
 def _make_run_row(summary: Summary) -> Row:
     return summary.run, convert_to_utc(summary.started), summary.harness, summary.commit, summary.kit
+
+
+def _make_point_facts(texts: Sequence[Any], run_facts: Row) -> Row:
+    """Return the status, the origin and the reason of a point, from its texts and the facts of its run."""
+    (status, machine, driver, file, lock, image, reference_lock, *versions, reason), (kit, harness, commit) = (
+        texts,
+        run_facts,
+    )
+    origin = Origin(driver, kit, file, lock, image, reference_lock, machine, harness, commit, *versions)
+    return status, origin, reason
 
 
 def _load_summary(text: str) -> Summary:

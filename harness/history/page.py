@@ -336,7 +336,9 @@ def _convert_to_seconds(timestamp: str) -> int:
 
 def _dump_data(data: Mapping[str, Any]) -> str:
     """Return the data as JSON without `<`, for a script element."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
+    from pydantic_core import to_json  # takes a third of the time of json.dumps
+
+    return to_json(data, inf_nan_mode="null").decode().replace("<", "\\u003c")
 
 
 def _escape_text(text: str) -> str:
