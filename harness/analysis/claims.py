@@ -395,7 +395,7 @@ class _Family:
                     ClaimOutcome.UNCLEAR,
                     f"of two identical cells, one retained {difference:,.0f} bytes more per call than the other",
                 )
-        elif outcome is ClaimOutcome.NOT_SEEN and detectable < PIECE:
+        if outcome is ClaimOutcome.NOT_SEEN and detectable < PIECE:
             outcome, reason = (
                 ClaimOutcome.UNCLEAR,
                 f"{int(calls):,} calls are too few to show {format_exact(claim.range[0])} bytes per call",
