@@ -41,9 +41,9 @@ from harness.model.run import Run
 from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 from harness.model.texts import counted, format_exact
 
-#: A value below the share NOTICED of the smallest claimed value would not have been reported, so it doesn't count as
-#: seen. If the value isn't seen, and the interval is below the share ABSENT, the effect is absent. A run of claims
-#: measures memory growth until half the width of the interval is at most this share.
+#: Shares of the smallest claimed value. An effect is seen if the whole interval is above NOTICED, because nobody would
+#: have reported less. If it isn't seen, it is absent if the whole interval is below ABSENT. A run of claims measures
+#: memory growth until half the width of the interval is at most ABSENT.
 NOTICED, ABSENT = 0.1, 0.5
 
 Pair = tuple[Cell, Cell | None]
@@ -402,10 +402,9 @@ class _Family:
             )
         if outcome is not ClaimOutcome.UNCLEAR:
             return ClaimPlace(worse, None, outcome, estimate, level)
-        # the bound that the fewest rounds exclude; if the effect is seen, only the upper bound is still unclear
-        bound = max(noticed, absent, key=lambda bound: abs(mean - bound))
-        if estimate.interval.low > NOTICED * claim.range[0]:
-            bound = largest
+        # the fewest rounds are needed to exclude the farther bound. If the effect is seen, only its size is unclear
+        is_seen = estimate.interval.low > NOTICED * claim.range[0]
+        bound = largest if is_seen else max(noticed, absent, key=lambda bound: abs(mean - bound))
         distances = means([[value - bound for value in values]])
         rounds_needed = None if reason else self._compute_settling(worse, distances, alpha)
         is_usable = not reason or rounds < FEWEST_ROUNDS

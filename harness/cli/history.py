@@ -186,6 +186,7 @@ def report(
     from harness.history.index import History  # noqa: PLC0415
     from harness.history.states import judge_all  # noqa: PLC0415
     from harness.report.html import assets  # noqa: PLC0415
+    from harness.store.folder import pause_garbage_collection  # noqa: PLC0415
 
     kind = format or ("md" if since or (output and output.suffix == ".md") else "html")
     if kind not in ("html", "md"):
@@ -196,28 +197,29 @@ def report(
     if kind == "html":
         # another process bundles this script, which takes one or two seconds unless the script is cached
         pool.submit(assets.make_vega_script, get_cache_dir())
-    with History.open(told=say) as history:
-        runs, notes, decisions = history.runs(), history.notes(), history.decisions()
-        # the site has a page before the first nightly run too
-        is_empty = kind == "html" and not runs and request == SeriesRequest()
-        selection = [] if is_empty else _find_series(history, request)
-        if is_empty:
-            say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
-    cache = ChangeCache.load_user_cache()
-    current_series = judge_all(selection, decisions, known=cache)
-    pool.shutdown()
-    if kind == "html":
-        text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
-        output = output or Path("history.html")
-    else:
-        from harness.history import changes  # noqa: PLC0415 - the page needs none of it
+    with pause_garbage_collection():  # a year has hundreds of thousands of points, and all stay in use
+        with History.open(told=say) as history:
+            runs, notes, decisions = history.runs(), history.notes(), history.decisions()
+            # the site has a page before the first nightly run too
+            is_empty = kind == "html" and not runs and request == SeriesRequest()
+            selection = [] if is_empty else _find_series(history, request)
+            if is_empty:
+                say(f"The history {history.name} is empty. To add the runs in results/: harness history add --all")
+        cache = ChangeCache.load_user_cache()
+        current_series = judge_all(selection, decisions, known=cache)
+        pool.shutdown()
+        if kind == "html":
+            text = page.render(current_series, runs, notes, MARGIN, cache=get_cache_dir())
+            output = output or Path("history.html")
+        else:
+            from harness.history import changes  # noqa: PLC0415 - the page needs none of it
 
-        last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
-        earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
-        earlier_series = (
-            judge_all(changes.cut_series(selection, last_run), earlier_decisions, known=cache) if last_run else []
-        )
-        text = changes.render(earlier_series, current_series, last_run, runs, notes)
+            last_run = changes.find_start(runs, since or "", _read_earlier_report(output))
+            earlier_decisions = changes.cut_decisions(decisions, last_run) if last_run else []
+            earlier_series = (
+                judge_all(changes.cut_series(selection, last_run), earlier_decisions, known=cache) if last_run else []
+            )
+            text = changes.render(earlier_series, current_series, last_run, runs, notes)
     cache.save()
     if output:
         save(output, text.encode())

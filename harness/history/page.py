@@ -336,7 +336,7 @@ def _convert_to_seconds(timestamp: str) -> int:
 
 def _dump_data(data: Mapping[str, Any]) -> str:
     """Return the data as JSON without `<`, for a script element."""
-    from pydantic_core import to_json  # takes a third of the time of json.dumps
+    from pydantic_core import to_json  # four times as fast as json.dumps
 
     return to_json(data, inf_nan_mode="null").decode().replace("<", "\\u003c")
 

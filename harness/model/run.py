@@ -29,7 +29,8 @@ SCHEMA = 1
 #:    effects from two rounds didn't include the bias. With `--precision`, effects used the whole level even if a clear
 #:    verdict had ended their group.
 #: 6. A claim about seconds or memory growth was *not seen* only if the whole interval was below 10 % of the claim.
-#:    Memory growth had no outcome if two identical cells differed by more, even if the outcome didn't depend on it.
+#:    Memory growth was *unclear* if two identical cells differed by more than that, even if the difference couldn't
+#:    change the outcome.
 RULES = 7
 
 
