@@ -13,6 +13,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime
@@ -389,6 +390,9 @@ class _Fleet:
                 # repeat, because a failed shard may return to the queue after other places found it empty
                 while queue and (remaining := [worker for worker in workers if id(worker) not in self.failed_places]):
                     for future in [pool.submit(self._measure_shards, place, queue) for place in remaining]:
+                        # a signal that arrives just before a wait is handled after it, so no wait is long
+                        while not wait_for([future], timeout=1).done:
+                            pass
                         future.result()
             except BaseException as error:
                 self.is_stopped = True

@@ -200,6 +200,7 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
 
 
 #: Runs a command, which gets SIGINT while it starts its first shard, `before` or `after` the shard's process exists.
+#: The signal goes to a thread that isn't the main one, so it doesn't end the main thread's wait: the worst of all cases.
 INTERRUPTED = """
 import os, signal, subprocess, sys, threading
 from harness.__main__ import main
@@ -209,11 +210,13 @@ class Process(subprocess.Popen):
     def __init__(self, command, **options):
         if when == "after":
             super().__init__(command, **options)
+            os.killpg(self.pid, signal.SIGSTOP)
         if not stopped.is_set():
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.pthread_kill(threading.get_ident(), signal.SIGINT)
             stopped.wait()
         if when == "before":
             super().__init__(command, **options)
+        os.killpg(self.pid, signal.SIGCONT)
 
 def stop(self):
     plain_stop(self)
