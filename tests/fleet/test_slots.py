@@ -45,10 +45,15 @@ def is_whole(folder: Path, rounds: int = 3) -> bool:
 
 def shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """The harnesses that measure a shard each."""
+    family = set(psutil.Process(process.pid).children(recursive=True))
+    # `process_iter` leaves out processes that end meanwhile: a scenario's processes are short
     return [
         each
-        for each in psutil.Process(process.pid).children(recursive=True)
-        if "harness" in each.cmdline() and {"--shard", "--resume"} & set(each.cmdline()) and "-m" in each.cmdline()[1:2]
+        for each in psutil.process_iter(["cmdline"])
+        if each in family
+        and "harness" in (words := each.info["cmdline"] or [])
+        and {"--shard", "--resume"} & set(words)
+        and "-m" in words[1:2]
     ]
 
 
@@ -200,7 +205,7 @@ def test_a_run_goes_on_in_the_slot_that_it_was_begun_in(tmp_path: Path) -> None:
 
 
 #: Runs a command, which gets SIGINT while it starts its first shard, `before` or `after` the shard's process exists.
-#: The signal goes to a thread that isn't the main one, so it doesn't end the main thread's wait: the worst of all cases.
+#: The signal goes to another thread than the main one, so it doesn't end the main thread's wait: the worst case.
 INTERRUPTED = """
 import os, signal, subprocess, sys, threading
 from harness.__main__ import main
