@@ -169,9 +169,11 @@ def read_size(text: str, option: str) -> int:
 
 
 def _parse_quantity(text: str, option: str, units: dict[str, float], what: str, example: str) -> float:
-    """Parse a number with a unit. The unit is required, because `--budget 10` could be seconds or minutes."""
+    """Parse a number with a unit. Only 0 needs no unit: `--budget 10` could be seconds or minutes."""
     match = re.fullmatch(rf"{_NUMBER}\s*([a-z]*)", text.strip().lower())
     if match and not match[2]:
+        if float(match[1]) == 0.0:
+            return 0.0
         raise UsageError(f"Invalid {option} {text!r}: the unit is missing.", f"Example: {example.format(match[1])}.")
     value = float(match[1]) * units.get(match[2], math.nan) if match else math.nan
     if not math.isfinite(value):

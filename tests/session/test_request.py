@@ -139,7 +139,7 @@ def test_what_is_no_length_of_time_gets_a_sentence(text: str) -> None:
         read_seconds(text, "--timeout")
 
 
-@pytest.mark.parametrize("text", ["0s", "0.0m"])
+@pytest.mark.parametrize("text", ["0", "0s", "0.0m"])
 def test_no_time_is_a_length_only_where_that_is_said(text: str) -> None:
     assert read_seconds(text, "--warmup", or_none=True) == 0.0
     with pytest.raises(UsageError, match=r"Invalid --measure .*: expected more than 0"):
