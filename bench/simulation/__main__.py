@@ -72,7 +72,7 @@ PARTS: dict[str, Part] = {
     "kinds": _make_table_part(print_kinds),
     "noises": _make_table_part(print_noises),
     "looks": _print_looks,
-    "claims": _make_table_part(print_claims),
+    "claims": print_claims,
     "power": _make_table_part(print_power),
     "mixtures": _make_table_part(print_mixtures),
     "nights": print_nights,

@@ -1,4 +1,4 @@
-"""Runs with repeated verdicts: continued after somebody read their reports, or ended by `--precision`."""
+"""Runs with repeated verdicts: continued after somebody read their reports, or ended by clear verdicts or claims."""
 
 import math
 from collections.abc import Sequence
@@ -8,8 +8,11 @@ import numpy as np
 
 from bench.simulation.harness_rules import MARGIN, Groups, end_run
 from bench.simulation.machine import Floats, Table, launches
-from harness.analysis.looks import compute_last_share
-from harness.analysis.verdicts import Verdict, judge
+from harness.analysis.claims import ClaimOutcome, judge_claim
+from harness.analysis.looks import compute_last_share, find_first_look, list_looks_at_claims
+from harness.analysis.statistics import half_widths
+from harness.analysis.verdicts import Verdict, compute_shown_alpha, judge
+from harness.model.scenario import Claim
 
 #: Twelve of the thirteen ratios in docs/examples/headline, by group.
 HEADLINE = np.log([[1.19, 1.15, 0.965, 3.37], [1.15, 3.34, 0.992, 0.342], [1.28, 1.12, 1.00, 0.876]])
@@ -67,6 +70,46 @@ def _report(groups: Groups, looks: Sequence[int]) -> _Report:
 
 def _settled(verdicts: Sequence[Verdict]) -> float:
     return float(np.mean([verdict is not Verdict.UNCLEAR for verdict in verdicts]))
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimRuns:
+    """The results of runs for one claim: the shares of runs with a wrong and with a clear outcome, and mean rounds."""
+
+    wrong: float
+    clear: float
+    rounds: float
+
+
+def simulate_claims(table: Table, claim: Claim, rounds: int, tables: int, effect: float, *, seed: int) -> ClaimRuns:
+    """Simulate runs of at most `rounds` rounds for a claim of a ratio, whose true log ratio is `effect`.
+
+    An outcome is wrong if it contradicts the true ratio: `not seen` or `opposite` from the bound of *not seen* on, and
+    `confirmed` within the margin. The size is wrong if the true ratio is in the claimed range, and the outcome isn't
+    `confirmed`.
+    """
+    assert claim.ratio
+    draw = np.random.default_rng(seed)
+    low, high = map(math.log, claim.ratio)
+    looks = list_looks_at_claims(find_first_look(claim), rounds)
+    rows = []
+    for _ in range(tables):
+        groups, number = Groups(table, *launches(table, rounds, draw), effect), 0
+        outcome, is_narrow = ClaimOutcome.UNCLEAR, False
+        while outcome is ClaimOutcome.UNCLEAR and not is_narrow and number < len(looks):
+            number += 1
+            groups.measure(np.arange(table.groups), looks[number - 1])
+            logs = groups.logs
+            half = float(half_widths(logs, compute_last_share(looks[:number]) * compute_shown_alpha(logs.mean.size))[0])
+            outcome = judge_claim(claim, float(logs.mean[0]), half, looks[number - 1], math.expm1(MARGIN))
+            is_narrow = half <= claim.needed(math.expm1(MARGIN))
+        is_wrong = (
+            (outcome.is_gone and effect >= (low + MARGIN) / 2.0)
+            or (outcome.holds and effect <= MARGIN)
+            or (outcome is not ClaimOutcome.CONFIRMED and outcome.holds and low <= effect <= high)
+        )
+        rows.append((is_wrong, outcome is not ClaimOutcome.UNCLEAR, looks[number - 1]))
+    return ClaimRuns(*np.mean(rows, axis=0).tolist())
 
 
 def simulate_looks(

@@ -1,5 +1,6 @@
 """Tables for runs that look at their results more than once: `--precision`, continued runs, and upstream claims."""
 
+import math
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -7,11 +8,11 @@ from itertools import product
 
 from bench.simulation.cases import WORST, Case, Simulate, find_worst, list_spreads
 from bench.simulation.harness_rules import MARGIN
-from bench.simulation.looks import HEADLINE, at, simulate_continued, simulate_looks
+from bench.simulation.looks import HEADLINE, at, simulate_claims, simulate_continued, simulate_looks
 from bench.simulation.machine import Against, Drift, Spread, Table, table
 from bench.simulation.markdown import format_percent, print_table
-from harness.analysis.sizing import FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE
-from harness.model.defaults import CLAIM_PRECISION
+from harness.model.issues import parse
+from harness.model.scenario import Claim, ClaimSide
 
 
 def print_stopping(simulate: Simulate) -> None:
@@ -99,24 +100,40 @@ def _format_continued(tables: int, seed: int, kind: tuple[Sequence[int], tuple[i
     ]
 
 
-def print_claims(simulate: Simulate) -> None:
-    """Print the rounds and the coverage of runs for upstream claims."""
+#: The smallest ratios of simulated claims. The largest is twice as large.
+CLAIMED = (1.1, 1.5, 2.9, 3.0)
+
+
+def print_claims(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
+    """Print the wrong outcomes and the rounds of runs for upstream claims."""
     print("\n## Stopping of claims\n")
-    looks = (
-        (FIRST_LOOK_AT_LARGE, CLAIM_PRECISION[1]),
-        *((FIRST_LOOK_AT_CLAIMS, precision) for precision in (0.25, 0.1, 0.03)),
-    )
-    rows = [_format_claims(simulate, *look, sigma) for look, sigma in product(looks, (0.01, 0.03, 0.06, 0.10))]
-    print_table(["precision", "first look", "standard deviation of launches", "rounds", "coverage"], rows)
+    kinds = list(product(CLAIMED, (0.01, 0.03, 0.06, 0.10)))
+    rows = pool.map(partial(_format_claims, 2 * tables, seed), kinds)
+    truths = ("1.03×", "at the bound", "the smallest claimed ratio")
+    heads = [f"{truth}: {what}" for truth in truths for what in ("wrong", "clear", "rounds")]
+    print_table(["claimed", "standard deviation of launches", *heads], rows)
 
 
-def _format_claims(simulate: Simulate, first: int, precision: float, sigma: float) -> list[str]:
+def _format_claims(tables: int, seed: int, kind: tuple[float, float]) -> list[str]:
     """Return a row for at most thirty rounds of four launches each, one of which is compared with another."""
-    cases = [
-        Case(Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True), 30, (0.0,), precision, first)
-        for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
-    ]
-    outcomes = simulate(cases, share=2.0)
-    rounds, covered = sorted(figures.rounds for figures in outcomes), sorted(figures.coverage for figures in outcomes)
-    ends = [f"{rounds[0]:.1f} to {rounds[-1]:.1f}", f"{format_percent(covered[0])} to {format_percent(covered[-1])}"]
-    return [f"± {format_percent(precision)}", str(first), format_percent(sigma), *ends]
+    low, sigma = kind
+    claim = Claim(
+        issue=parse("T#1"), reported="", worse=ClaimSide("tf2.1"), better=ClaimSide("tf2.0"), ratio=(low, 2 * low)
+    )
+    shown = [f"{low}×", format_percent(sigma)]
+    for effect in (MARGIN, (math.log(low) + MARGIN) / 2.0, math.log(low)):
+        runs = [
+            simulate_claims(
+                Table(1, 2, sigma, spread, drift, against=Against.ANOTHER, turns=True),
+                claim,
+                30,
+                tables,
+                effect,
+                seed=seed,
+            )
+            for spread, drift in product((Spread.EQUAL, Spread.UNEQUAL), (Drift.NONE, Drift.PERIODIC))
+        ]
+        rounds, clear = sorted(run.rounds for run in runs), min(run.clear for run in runs)
+        shown += [format_percent(max(run.wrong for run in runs)), format_percent(clear)]
+        shown.append(f"{rounds[0]:.1f} to {rounds[-1]:.1f}")
+    return shown

@@ -28,12 +28,14 @@ from harness.analysis.cell_index import Lookup
 from harness.analysis.cells import explain_unavailable
 from harness.analysis.comparisons import Compared, RoundsNeeded, compare, control_of_growth, is_beyond, settlings
 from harness.analysis.quantities import PIECE, calls_looked_at, growths
-from harness.analysis.statistics import Difference, Estimate, Interval, Logs, half_widths, means
+from harness.analysis.statistics import Difference, Estimate, Interval, Logs, exp_limited, half_widths, means
 from harness.analysis.verdicts import (
     Verdict,
     Withheld,
     compute_shown_alpha,
     describe_too_few,
+    judge_interval,
+    margins,
 )
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Status
@@ -161,6 +163,21 @@ def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcom
     if interval.low > NOTICED * claimed[0] and not is_vague:
         return _judge_size(interval, claimed)
     return ClaimOutcome.NOT_SEEN if interval.high < ABSENT * claimed[0] else ClaimOutcome.UNCLEAR
+
+
+def judge_claim(claim: Claim, mean: float, half_width: float, rounds: int, margin: float) -> ClaimOutcome:
+    """Return the outcome of a claim if nothing withholds it, and the measurement method has no bias.
+
+    `mean` and `half_width` of the interval are on the log scale, or in bytes per call for a claim about memory growth.
+    `margin` is a share.
+    """
+    low, high = mean - half_width, mean + half_width
+    interval = Interval(low, high) if claim.bytes else Interval(exp_limited(low), exp_limited(high))
+    if claim.ratio is None:
+        return judge_value(interval, claim.range) if rounds >= FEWEST_ROUNDS else ClaimOutcome.UNCLEAR
+    verdict = judge_interval(low, high, float(margins(np.float64(rounds), math.log1p(margin))))
+    is_certain = rounds >= FEWEST_ROUNDS or verdict in (Verdict.FASTER, Verdict.SLOWER)
+    return judge_ratio(verdict if is_certain else None, interval, claim.range, margin)
 
 
 def _judge_size(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:

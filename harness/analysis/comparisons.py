@@ -304,23 +304,29 @@ def _make_unjudged_growth(pair: _Pair, family_size: int, lookup: Lookup) -> Comp
     return _make_compared(pair, Judgement(Difference(mean, len(pair.logs)), level, verdict, withheld), lookup)
 
 
-def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0) -> list[float | None]:
-    """Return half the width of each pair's interval on the log scale, at 1 - 0.05 / m for m judged pairs.
+def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[float | None]:
+    """Return half the width of each pair's interval (see `log_intervals`), so that a run can stop at a width."""
+    return [measured and measured[1] for measured in log_intervals(pairs, lookup)]
 
-    m is at least `planned`, the number of pairs including those that aren't measured yet. The widths are the same as in
-    `compare`, and don't depend on verdicts, so a run that stops at a requested width doesn't use verdicts. The widths
-    don't include a bias, because more rounds don't remove it. The width is None for a pair that isn't judged, and
-    infinite for a pair with too few rounds.
+
+def log_intervals(
+    pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0
+) -> list[tuple[float, float] | None]:
+    """Return the mean log ratio of each pair, and half the width of its interval, at 1 - 0.05 / m for m judged pairs.
+
+    m is at least `planned`, the number of pairs including those that aren't measured yet. The intervals are the same as
+    in `compare`, without a bias, because more rounds don't remove it. A pair that isn't judged has None, and a pair
+    with too few rounds has an infinite width.
     """
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
-    widths = iter(half_widths(_moderate_logs(family, lookup), compute_shown_alpha(max(planned, len(family)))).tolist())
+    shares = np.array([lookup.look(pair.cell).share for pair in family], np.float64)
+    alpha = shares * compute_shown_alpha(max(planned, len(family)))
+    widths = iter(half_widths(_moderate_logs(family, lookup), alpha).tolist())
     return [
         None
         if pair is None or pair.work.differs or pair.lacks_common_steps
-        else next(widths)
-        if pair.judged
-        else math.inf
+        else (fmean(pair.logs), next(widths) if pair.judged else math.inf)
         for pair in candidates
     ]
 

@@ -1,13 +1,15 @@
 """Looks: the share of the significance level that a verdict may use if a run is judged more than once.
 
 A look is one check of a run's verdicts. A run that ends as planned is judged once, with the whole level. Verdicts are
-checked more than once in two cases:
+checked more than once in three cases:
 
 - in a run that is continued after its report was read (`--resume RUN --rounds 8`): after the rounds in `Run.looks`;
+- in a run of claims, which ends a group when the outcomes of its claims are clear: after the first rounds that allow an
+  outcome, and each time that the number of rounds has doubled;
 - with `--precision`, which ends a group when the verdicts of its comparisons are clear: after the rounds LOOKS.
 
-These looks share a separate level. In the first case, it is the level of a run that ends as planned. In the second
-case, it is half of this level. Let n be the number of rounds at the first look. After r rounds, the looks have used at
+These looks share a separate level. With `--precision`, it is half of the level of a run that ends as planned, and
+otherwise the same level. Let n be the number of rounds at the first look. After r rounds, the looks have used at
 most the share 1 - n/r of this level, and each look gets the part that earlier looks left. This is a spending function,
 as in K. K. G. Lan and D. L. DeMets, "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983. Every
 look judges all rounds so far, so the probability of a wrong verdict at any look is at most the sum of their levels
@@ -16,14 +18,17 @@ all other looks together show a wrong verdict in at most 5 % of runs.
 docs/dev/validation/simulation-stopping.md has the measured error rates.
 """
 
+import itertools
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from harness.analysis.distributions import Floats
+from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
-from harness.model.run import Run, StopReason
+from harness.model.run import Plan, Run, StopReason
+from harness.model.scenario import Cell, Claim, Scenario
 
 #: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
@@ -35,6 +40,17 @@ LOOKS_SHARE = 0.5
 #: The first look at which a run may stop because its intervals are narrow enough. Earlier looks would reduce the
 #: coverage (docs/dev/validation/simulation-stopping.md).
 FIRST_LOOK = 6
+
+#: The rounds after which the outcomes of claims are first checked. For claims of a factor of at least LARGE, two rounds
+#: are enough.
+FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
+LARGE = 3.0
+
+#: After a look at claims, the next look has at least this multiple of its rounds.
+WORTHWHILE = 1.5
+
+#: The first version of the rules (model/run.py) with looks at claims.
+RULES_WITH_LOOKS_AT_CLAIMS = 8
 
 #: The fewest rounds for a verdict.
 FEWEST_JUDGED = 2
@@ -81,15 +97,59 @@ def compute_settling_share(rounds: int) -> float:
     return LOOKS_SHARE * compute_last_share([FEWEST_JUDGED, *LOOKS[: LOOKS.index(rounds) + 1]])
 
 
+def find_first_looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
+    """Return, by group, the round after which the outcomes of its claims are first checked.
+
+    If the group's claims have different first rounds, the result is the latest of these rounds.
+    """
+    groups = {cell: group.name for group in plan.groups for cell in group.cells}
+    result: dict[str, int] = {}
+    for scenario in scenarios:
+        for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
+            for worse, _ in find_claim_cells(environments, scenario, claim):
+                if worse in groups:
+                    name = groups[worse]
+                    result[name] = max(result.get(name, 0), find_first_look(claim))
+    return result
+
+
+def find_first_look(claim: Claim) -> int:
+    """Return the first round after which the outcome of a claim is checked."""
+    return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
+
+
+def find_claim_cells(
+    environments: Iterable[Environment], scenario: Scenario, claim: Claim
+) -> set[tuple[Cell, Cell | None]]:
+    """Return a claim's cells in the claimed environment and in each of `environments`, on every kind of device."""
+    names = ["", *(environment.name for environment in environments)]
+    return {scenario.claimed(claim, device, name) for device in Device for name in names}
+
+
+def list_looks_at_claims(first: int, last: int) -> list[int]:
+    """Return the rounds after which a group's claims are checked: `first`, 2 · `first` and so on, and the `last` round.
+
+    Looks shortly before the last round are left out: the last look would have a small share of the level, so that its
+    intervals would be as wide as those of the look before.
+    """
+    doubled = (first * 2**power for power in itertools.count())
+    return [*itertools.takewhile(lambda look: WORTHWHILE * look < last, doubled), last]
+
+
 def divide_level(run: Run, counted: Sequence[Launch]) -> dict[str, Look]:
     """Return, by group, the share of the level that verdicts may use. `counted` contains the launches that count."""
     rounds: dict[str, set[int]] = defaultdict(set)
     for launch in counted:
         rounds[launch.group].add(launch.round)
+    has_looks_at_claims = run.rules >= RULES_WITH_LOOKS_AT_CLAIMS and run.plan.precision is None
+    first_looks = find_first_looks(run.plan, run.scenarios, run.environments) if has_looks_at_claims else {}
     by_group = {}
     for group in run.plan.groups:
         name, stop = group.name, run.stops.get(group.name)
         earlier_rounds = [look[name] for look in run.looks if name in look]
+        if name in first_looks:
+            looks = list_looks_at_claims(first_looks[name], run.plan.rounds)
+            earlier_rounds += [look for look in looks if look < len(rounds[name])]
         share = (
             compute_last_share([*earlier_rounds, max([len(rounds[name]), *earlier_rounds])]) if earlier_rounds else 1.0
         )

@@ -16,19 +16,26 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.cell_index import Lookup, lookup
-from harness.analysis.claims import ABSENT
-from harness.analysis.comparisons import half_widths_of, open_widths
-from harness.analysis.looks import FIRST_LOOK, LOOKS, compute_settling_share
+from harness.analysis.claims import ABSENT, ClaimOutcome, judge_claim
+from harness.analysis.comparisons import log_intervals, open_widths
+from harness.analysis.looks import (
+    FIRST_LOOK,
+    FIRST_LOOK_AT_LARGE,
+    LOOKS,
+    compute_settling_share,
+    find_claim_cells,
+    find_first_looks,
+    list_looks_at_claims,
+)
 from harness.analysis.quantities import growths, launches_of
 from harness.analysis.rounds import Series, apply_clock, compute_mean, find_granted_share, has_mean
 from harness.analysis.statistics import combine, half_widths, means
 from harness.analysis.tables import layouts
 from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.defaults import MEASURE, WARMUP
-from harness.model.environment import Device, Environment
 from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
-from harness.model.scenario import GROWTH, STEP, Cell, Claim, Scenario
+from harness.model.scenario import GROWTH, STEP, Cell
 
 #: ASSUMED_DEVIATION: the standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
 #: WEIGHT: the assumption has the weight of this number of launch pairs, and the pilots' pairs are added to it.
@@ -52,11 +59,6 @@ MULTIPLE = 0.05
 #: The number of single steps that a launch measures for percentiles, so that ten are above p99. Long steps are fewer,
 #: because the measurement time is at most the upper end of MEASURE.
 STEPS = 1000
-
-#: The rounds after which the interval widths of claims are first checked. For claims of a factor of at least LARGE, two
-#: rounds are enough.
-FIRST_LOOK_AT_CLAIMS, FIRST_LOOK_AT_LARGE = 3, 2
-LARGE = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,18 +223,14 @@ def first_look(plan: Plan) -> int:
     return FIRST_LOOK_AT_LARGE if plan.claims and plan.precision is None else LOOKS[0]
 
 
-def first_look_at(claim: Claim) -> int:
-    """Return the first round after which the intervals of a claim are checked."""
-    return FIRST_LOOK_AT_LARGE if claim.ratio and claim.ratio[0] >= LARGE else FIRST_LOOK_AT_CLAIMS
-
-
 def widths(run: Run, launches: Sequence[Launch]) -> dict[str, float]:
     """Return half the width of each group's widest interval, on the log scale; infinite before FIRST_LOOK.
 
     A comparison whose verdict is clear at one of the rounds in LOOKS counts as 0. A group without comparisons has the
     width of its cells' times instead. Groups without a result aren't included. Memory growth has no ratios, and isn't
     included. In a run of claims without a precision, only claims count. Their widths are divided by the width that each
-    claim needs, so a group is done at 1.
+    claim needs, so a group is done at 1. A claim with a clear outcome counts as 0, and between two looks
+    (analysis/looks.py), the width is infinite.
     """
     if run.plan.claims and run.plan.precision is None:
         return _compute_claim_widths(run, launches)
@@ -282,6 +280,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     """
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
+    first_looks = find_first_looks(run.plan, run.scenarios, run.environments)
     clock = run.plan.clock
     launched_scenarios = {launch.cell.scenario for launch in launches}
     for scenario in (candidate for candidate in run.scenarios if candidate.name in launched_scenarios):
@@ -289,50 +288,31 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
             own_launches = launches if quantity == GROWTH else launches_of(quantity, launches, clock)
             index = lookup(run, apply_clock(clock, launches) if quantity == STEP else own_launches)
             family = [
-                (claim, _find_cells(run.environments, scenario, claim))
+                (claim, find_claim_cells(run.environments, scenario, claim))
                 for claim in scenario.claims
                 if claim.of == quantity
             ]
-            halves = _compute_half_widths({place for _, places in family for place in places}, index, quantity, groups)
+            intervals = _compute_intervals({place for _, places in family for place in places}, index, quantity, groups)
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
                 needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(run.plan.margin)
-                for place in places:
-                    half_width, rounds = halves.get(place, (0.0, 0))
-                    if rounds:
-                        group = groups[place[0]]
-                        relative_width = half_width / needed_width if rounds >= first_look_at(claim) else math.inf
-                        result[group] = max(result[group], relative_width)
+                for place in (place for place in places if place in intervals):
+                    (mean, half_width, rounds), group = intervals[place], groups[place[0]]
+                    if index.rounds[group] not in list_looks_at_claims(first_looks[group], run.plan.rounds):
+                        relative_width = math.inf
+                    elif judge_claim(claim, mean, half_width, rounds, run.plan.margin) is not ClaimOutcome.UNCLEAR:
+                        relative_width = 0.0
+                    else:
+                        relative_width = half_width / needed_width
+                    result[group] = max(result[group], relative_width)
     return result
 
 
-def _find_cells(environments: Iterable[Environment], scenario: Scenario, claim: Claim) -> set[tuple[Cell, Cell | None]]:
-    """Return a claim's cells in the claimed environment and in each of `environments`, on every kind of device."""
-    names = ["", *(environment.name for environment in environments)]
-    return {scenario.claimed(claim, device, name) for device in Device for name in names}
-
-
-def looks(plan: Plan, scenarios: Iterable[Scenario], environments: Sequence[Environment]) -> dict[str, int]:
-    """Return, by group, the round after which intervals are first checked in a run of claims.
-
-    If the group's claims have different first rounds, the result is the latest of these rounds.
-    """
-    groups = {cell: group.name for group in plan.groups for cell in group.cells}
-    result: dict[str, int] = {}
-    for scenario in scenarios:
-        for claim in (candidate for candidate in scenario.claims if str(candidate.issue) in plan.claims):
-            for worse, _ in _find_cells(environments, scenario, claim):
-                if worse in groups:
-                    name = groups[worse]
-                    result[name] = max(result.get(name, 0), first_look_at(claim))
-    return result
-
-
-def _compute_half_widths(
+def _compute_intervals(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
-) -> dict[tuple[Cell, Cell | None], tuple[float, int]]:
-    """Return half the width of the interval of each place with a result, and its number of rounds.
+) -> dict[tuple[Cell, Cell | None], tuple[float, float, int]]:
+    """Return the mean of each place with a result, half the width of its interval, and its number of rounds.
 
     Ratios and seconds are on the log scale, and growth is in bytes per call. The width is infinite if there are too few
     rounds for an interval. The level is divided among all places with `planned` cells, so that the order of measurement
@@ -351,18 +331,15 @@ def _compute_half_widths(
             single_values[worse] = [math.log(value) for value in index.series[worse].values()]
         elif better in index.series:
             pairs.append((worse, better))
-    result: dict[tuple[Cell, Cell | None], tuple[float, int]] = {}
-    for (worse, better), half_width in zip(pairs, half_widths_of(pairs, index, pair_count), strict=True):
-        if half_width is not None:
-            result[worse, better] = half_width, len(index.series[worse].keys() & index.series[better].keys())
+    result: dict[tuple[Cell, Cell | None], tuple[float, float, int]] = {}
+    for (worse, better), measured in zip(pairs, log_intervals(pairs, index, pair_count), strict=True):
+        if measured:
+            result[worse, better] = *measured, len(index.series[worse].keys() & index.series[better].keys())
     for cell, values in single_values.items():
-        has_several = len(values) > 1
-        half_width = (
-            float(half_widths(means([values]), compute_shown_alpha(max(single_count, len(single_values))))[0])
-            if has_several
-            else math.inf
-        )
-        result[cell, None] = half_width, len(values)
+        if values:
+            alpha = index.look(cell).share * compute_shown_alpha(max(single_count, len(single_values)))
+            half_width = float(half_widths(means([values]), alpha)[0]) if len(values) > 1 else math.inf
+            result[cell, None] = statistics.fmean(values), half_width, len(values)
     return result
 
 

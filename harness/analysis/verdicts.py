@@ -144,7 +144,7 @@ def judge(logs: Logs, margin: float | Floats, bias: float | Floats = 0.0, shares
     deciding_widths, shown_widths = half_widths(logs, alpha) + bias, half_widths(logs, shown_alpha) + bias
     verdicts, shown_verdicts = (
         [
-            _judge_interval(*bounds)
+            judge_interval(*bounds)
             for bounds in zip((logs.mean - width).tolist(), (logs.mean + width).tolist(), margins.tolist(), strict=True)
         ]
         for width in (deciding_widths, shown_widths)
@@ -227,7 +227,8 @@ def make_unjudged(
     return Judgement(Estimate.from_log(mean, rounds, half), level, verdict, withheld)
 
 
-def _judge_interval(low: float, high: float, margin: float) -> Verdict:
+def judge_interval(low: float, high: float, margin: float) -> Verdict:
+    """Return the verdict of one interval. All arguments are on the log scale."""
     if low > margin:
         return Verdict.SLOWER
     if high < -margin:

@@ -31,7 +31,8 @@ SCHEMA = 1
 #: 6. A claim about seconds or memory growth was *not seen* only if the whole interval was below 10 % of the claim.
 #:    Memory growth was *unclear* if two identical cells differed by more than that, even if the difference couldn't
 #:    change the outcome.
-RULES = 7
+#: 7. A run of claims ended a group only when its intervals were narrow, and judged every claim with the whole level.
+RULES = 8
 
 
 @dataclass(frozen=True, slots=True)

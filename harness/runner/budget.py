@@ -2,8 +2,8 @@
 
 Cells of different groups aren't compared, so drift only matters within a group. First, each group gets the rounds that
 a verdict needs, starting with the group that needs the shortest time for them. Groups for which the remaining budget is
-too small aren't started. After that, groups whose intervals are still too wide for their claims continue, again
-starting with the group that needs the shortest time.
+too small aren't started. After that, groups with an unclear claim continue to their next look (analysis/looks.py),
+again starting with the group that needs the shortest time.
 """
 
 import math
@@ -11,12 +11,13 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from harness.analysis.looks import WORTHWHILE, list_looks_at_claims
 from harness.model.defaults import FEWEST_ROUNDS
 from harness.model.launch import Launch
 from harness.model.run import Group, Plan
 from harness.runner.rounds import RoundLog
 from harness.runner.schedule import RunEstimate
-from harness.runner.stop_rules import Widths, find_largest_width, is_precise
+from harness.runner.stop_rules import Widths, is_precise
 
 #: The assumed duration of a launch in seconds, if few launches have ended.
 USUAL_SECONDS = 4.0
@@ -37,8 +38,8 @@ class RoundRequest:
 class GroupBudget:
     """Decides which group of a run with claims continues, from the launches so far and the budget.
 
-    `widths` computes the widths of intervals. `looks` contains the round after which each group's intervals are first
-    checked (analysis/sizing.py).
+    `widths` computes the widths of intervals. `looks` contains the round after which each group's claims are first
+    checked (analysis/looks.py).
     """
 
     def __init__(self, plan: Plan, widths: Widths, looks: Mapping[str, int], launches: Iterable[Launch] = ()) -> None:
@@ -62,16 +63,15 @@ class GroupBudget:
         ):
             if request := self._request_first_rounds(group, unfinished):
                 return request
-        started = [
-            group
-            for group in open_groups
-            if group not in unfinished and self._get_last_seconds(group) <= self._remaining_seconds
-        ]
-        if not started:
-            return None
-        closest = min(started, key=self._estimate_seconds_to_go)  # if several are equal, the first one in the plan
-        rounds = self._count_rounds(closest) + self._estimate_rounds_to_go(closest)
-        return RoundRequest(closest, rounds, self._get_spent_seconds(closest) + self._remaining_seconds)
+        started = [group for group in open_groups if group not in unfinished]
+        # if several groups need the same time, the first one in the plan is continued
+        for group in sorted(started, key=self._estimate_cost):
+            made, target, seconds = self._count_rounds(group), self._find_target(group), self._get_last_seconds(group)
+            remaining = self._remaining_seconds
+            rounds = min(target, made + int(remaining / seconds)) if seconds else target
+            if rounds == target or rounds >= WORTHWHILE * made:
+                return RoundRequest(group, rounds, self._get_spent_seconds(group) + remaining)
+        return None
 
     def estimate(self) -> RunEstimate:
         """Estimate the duration of the first rounds of all groups, from the launches so far (at least one)."""
@@ -148,9 +148,11 @@ class GroupBudget:
         return self._remaining_seconds * len(group.slots) / sum(len(other.slots) for other in unfinished)
 
     def _find_target(self, group: Group) -> int:
-        """Return the round after which the group's intervals are next checked, or the first round with a verdict."""
-        first = self._looks.get(group.name, 0)
-        return min(first if self._count_rounds(group) < first else self._get_fewest_rounds(group), self._plan.rounds)
+        """Return the round after which the group's claims are next checked, or the first round with a verdict."""
+        made, fewest = self._count_rounds(group), self._get_fewest_rounds(group)
+        looks = list_looks_at_claims(self._looks.get(group.name, FEWEST_ROUNDS), self._plan.rounds)
+        target = next(look for look in looks if look > made)
+        return min(target, fewest) if made < fewest else target
 
     def _estimate_cost(self, group: Group) -> float:
         """Return the expected duration, in seconds, of the rounds up to the group's target round."""
@@ -168,17 +170,6 @@ class GroupBudget:
 
     def _count_round_launches(self, group: Group, rounds: int) -> int:
         return sum(len(self._plan.slots(group, number)) for number in range(rounds + 1))
-
-    def _estimate_seconds_to_go(self, group: Group) -> float:
-        return self._estimate_rounds_to_go(group) * self._get_last_seconds(group)
-
-    def _estimate_rounds_to_go(self, group: Group) -> int:
-        """Return the expected number of rounds (at least one) until the group's intervals are narrow enough."""
-        rounds, ledger = self._count_rounds(group), self.ledgers[group.name]
-        width = self._get_widths(ledger.launches).get(group.name, math.inf) / find_largest_width(self._plan)
-        # the width of an interval is inversely proportional to the square root of the number of rounds
-        needed_rounds = math.ceil(rounds * width**2 - 1e-9) if math.isfinite(width) else self._get_fewest_rounds(group)
-        return min(max(1, needed_rounds - rounds), self._plan.rounds - rounds)
 
     def _is_open(self, group: Group) -> bool:
         ledger, rounds = self.ledgers[group.name], self._count_rounds(group)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from harness import __version__
 from harness.analysis import sizing
+from harness.analysis.looks import find_first_looks
 from harness.analysis.results import Results
 from harness.backends import registry
 from harness.backends.protocol import RegisteredBackend
@@ -502,7 +503,7 @@ def _run_launches(
                 widths,
                 watch(None),
                 HELD_SHARE * free_memory / run_so_far.slots,
-                looks=sizing.looks(plan, run_so_far.scenarios, run_so_far.environments),
+                looks=find_first_looks(plan, run_so_far.scenarios, run_so_far.environments),
                 pairs=pairs,
                 starts=starts,
                 gpu_watch=watch(ready.watch),

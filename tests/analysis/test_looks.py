@@ -7,11 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.looks import FIRST_LOOK, LOOKS, Look, compute_last_share, compute_settling_share
+from harness.analysis.cell_index import lookup
+from harness.analysis.looks import (
+    FIRST_LOOK,
+    LOOKS,
+    Look,
+    compute_last_share,
+    compute_settling_share,
+    list_looks_at_claims,
+)
 from harness.analysis.results import Results
 from harness.analysis.sizing import widths
 from harness.analysis.verdicts import Verdict
+from harness.model.issues import parse
 from harness.model.run import Stop, StopReason
+from harness.model.scenario import Claim, ClaimSide
 from tests.analysis.paired import around, family
 
 
@@ -109,3 +119,36 @@ def test_what_a_look_did_not_end_has_all_of_the_level(reason, rounds):
     one = family(around(0.5, 0.001, rounds))
     (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
     assert found.level == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "looks"),
+    [
+        (3, 30, [3, 6, 12, 30]),
+        (2, 30, [2, 4, 8, 16, 30]),
+        (3, 5, [3, 5]),
+        (3, 4, [4]),  # with four rounds and the rest of the level, an interval is wider than with three rounds
+        (2, 2, [2]),
+        (3, 2, [2]),
+    ],
+)
+def test_each_look_at_claims_has_at_least_half_as_many_rounds_again(first, last, looks):
+    assert list_looks_at_claims(first, last) == looks
+
+
+@pytest.mark.parametrize(("rounds", "share"), [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)])
+def test_claims_that_were_unclear_before_have_the_rest_of_the_level(rounds, share):
+    one = family(around(0.3, 0.01, rounds))
+    claimed = Claim(
+        issue=parse("T#1"),
+        reported="",
+        worse=ClaimSide("tf1.14", {"call": "0"}),
+        better=ClaimSide("tf2.0", {"call": "0"}),
+        ratio=(1.1, 2.0),
+    )
+    (scenario,) = one.run.scenarios
+    scenario = replace(scenario, claims=[claimed], axes={**scenario.axes, "call": ["0"]})
+    run = replace(one.run, scenarios=[scenario], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
+    assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share])
+    # in older runs, outcomes didn't end a group
+    assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0]

@@ -12,6 +12,8 @@ from bench.simulation.harness_rules import MARGIN, edge, outcome, simulate_bias,
 from bench.simulation.machine import UNEXPECTED, Against, Drift, Mixture, Spread, Table, launches, table
 from bench.simulation.settling import settled_share, suggestions
 from harness.analysis.quantities import PIECE, slope
+from harness.model.issues import parse
+from harness.model.scenario import Claim, ClaimSide
 
 TABLES = 150
 #: Three standard errors of a share of 5 % in so many tables.
@@ -105,6 +107,18 @@ def test_runs_that_are_continued_while_anything_is_unclear_are_seldom_wrong(afte
     assert equal.different <= 0.05 + SLACK
     assert max(edge_.different, edge_.same) <= 0.05 + SLACK
     assert edge_.together >= 0.93 - SLACK
+
+
+@pytest.mark.parametrize(("low", "sigma"), [(1.1, 0.01), (1.5, 0.06), (3.0, 0.03)])
+def test_runs_of_claims_that_end_when_the_outcome_is_clear_are_seldom_wrong(low, sigma):
+    claim = Claim(
+        issue=parse("T#1"), reported="", worse=ClaimSide("tf2.1"), better=ClaimSide("tf2.0"), ratio=(low, 2.0 * low)
+    )
+    machine = Table(1, 2, sigma, Spread.EQUAL, Drift.PERIODIC, against=Against.ANOTHER, turns=True)
+    for effect in (MARGIN, (MARGIN + math.log(low)) / 2.0, math.log(low)):
+        runs = looks.simulate_claims(machine, claim, 30, TABLES, effect, seed=12)
+        assert runs.wrong <= 0.05 + SLACK
+        assert runs.clear > 0.5
 
 
 def test_a_run_that_is_continued_settles_nearly_what_a_new_one_of_its_length_does():

@@ -36,6 +36,7 @@ from harness.model.launch import (
     Sampling,
     Status,
 )
+from harness.model.run import RULES
 from harness.model.scenario import Claim, ClaimSide
 from tests.analysis.paired import around, family
 from tests.factories import broken, cell, cells, launch, rounds, run
@@ -449,10 +450,11 @@ def claim(low, of="step", **changes):
     return replace(made, **changes)
 
 
-def claiming(one, *claims, asked=("T#1",)):
+def claiming(one, *claims, asked=("T#1",), rules=RULES):
     """The family as a run of the claims that were asked for."""
     whole = replace(one.run.scenarios[0], claims=claims, axes={**one.run.scenarios[0].axes, "call": ["0"]})
-    return replace(one, run=replace(one.run, scenarios=[whole], plan=replace(one.run.plan, claims=asked)))
+    plan = replace(one.run.plan, claims=asked, rounds=30)
+    return replace(one, run=replace(one.run, scenarios=[whole], plan=plan, rules=rules))
 
 
 @pytest.mark.parametrize(
@@ -467,19 +469,58 @@ def test_a_claim_of_seconds_needs_a_quarter():
     assert alone.needed(0.03) == pytest.approx(math.log(1.25))
 
 
-def test_a_run_of_claims_is_as_wide_as_they_need_from_round_three_on():
-    logs = around(1.0, 0.05, 9)
-    one = family(logs)
-    assert only(claiming(one, claim(10.0))) == pytest.approx(only(one) / math.log(1.25))
-    assert only(claiming(one, claim(10.0), claim(1.1))) == pytest.approx(only(one) / claim(1.1).needed(0.03))
-    assert only(claiming(family(logs[:2]), claim(2.9))) == math.inf
-    assert only(claiming(family(logs[:3]), claim(2.9))) < math.inf
+def test_a_run_of_claims_is_as_wide_as_they_need():
+    one = family(around(0.8, 1.0, 6))
+    assert only(claiming(one, claim(2.9), rules=7)) == pytest.approx(only(one) / math.log(1.25))
+    assert only(claiming(one, claim(2.9), claim(1.1), rules=7)) == pytest.approx(only(one) / claim(1.1).needed(0.03))
 
 
-def test_a_claim_of_three_times_or_more_is_looked_at_from_round_two_on():
-    logs = around(1.0, 0.05, 9)
-    assert only(claiming(family(logs[:1]), claim(3.0))) == math.inf
-    assert only(claiming(family(logs[:2]), claim(3.0))) < math.inf
+def test_a_second_look_at_claims_has_half_of_the_level():
+    one = family(around(0.8, 1.0, 6))
+    whole, half = (only(claiming(one, claim(2.9), rules=rules)) for rules in (7, 8))
+    assert half > 1.2 * whole
+    first = family(around(0.8, 1.0, 3))
+    assert only(claiming(first, claim(2.9), rules=7)) == only(claiming(first, claim(2.9), rules=8))
+
+
+@pytest.mark.parametrize(("low", "looks"), [(2.9, [3, 6, 12]), (3.0, [2, 4, 8])])
+def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_twice_as_many(low, looks):
+    logs = around(0.2, 3.0, 12)
+    widths_after = {count: only(claiming(family(logs[:count]), claim(low))) for count in range(1, 13)}
+    assert [count for count, width in widths_after.items() if width < math.inf] == looks
+
+
+@pytest.mark.parametrize(
+    ("log", "low", "ends"),
+    [
+        (1.0, 1.1, True),  # confirmed, or of another size
+        (-1.0, 1.1, True),  # opposite
+        (0.0, 1.1, True),  # the same
+        (0.2, 2.9, True),  # far below the claim
+        (0.04, 1.05, False),
+    ],
+)
+def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear(log, low, ends):
+    assert (only(claiming(family(around(log, 0.01, 3)), claim(low))) == 0.0) is ends
+
+
+def test_an_outcome_of_two_rounds_is_clear_only_far_from_one():
+    assert only(claiming(family(around(1.0, 0.01, 2)), claim(3.0))) == 0.0
+    assert only(claiming(family(around(0.35, 0.0001, 2)), claim(3.0))) == 0.0  # below the claim
+    assert only(claiming(family(around(0.3, 0.1, 2)), claim(3.0))) > 0.0
+
+
+def test_a_claim_of_seconds_or_growth_ends_its_group_when_it_is_clear():
+    one = family(around(1.0, 0.001, 3))
+    launches = [
+        replace(each, phases={"import": 1.5}, memory=[(at, at * 1000) for at in range(9)]) for each in one.launches
+    ]
+    one = replace(one, launches=launches)
+    for alone in (
+        claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 2.0)),
+        claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
+    ):
+        assert only(claiming(one, alone)) == 0.0
 
 
 def test_what_is_not_asked_or_not_measured_keeps_nobody_waiting():
@@ -496,28 +537,29 @@ def test_with_a_precision_claims_are_as_wide_as_any_comparison():
 
 
 def test_a_claim_of_a_phase_is_as_wide_as_its_values():
-    one = family(around(1.0, 0.001, 9))
+    one = family(around(1.0, 0.001, 6))
     launches = [replace(each, phases={"import": math.exp(each.round)}) for each in one.launches]
-    asked = claiming(replace(one, launches=launches), claim(10.0, "import"))
+    asked = claiming(replace(one, launches=launches), claim(2.9, "import"))
     # both sides of a round take as long, so the ratio is 1 throughout
     assert only(asked) < 1e-6
     alone = claiming(
-        replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 2.0))
+        replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 20.0)), rules=7
     )
-    logs = [float(number) for number in range(1, 10)]
-    spread = math.sqrt(sum((each - 5.0) ** 2 for each in logs) / 8.0)
-    assert only(alone) == pytest.approx(student(8, 0.975) * spread / 3.0 / math.log(1.25))
+    logs = [float(number) for number in range(1, 7)]
+    spread = math.sqrt(sum((each - 3.5) ** 2 for each in logs) / 5.0)
+    assert only(alone) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
 
 
-def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
-    one = family(around(1.0, 0.001, 9))
+@pytest.mark.parametrize(("rules", "level"), [(7, 0.975), (8, 0.9875)])
+def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes(rules, level):
+    one = family(around(1.0, 0.001, 6))
     launches = [
-        replace(each, memory=[(at, at * (1000 + 100 * (-1) ** each.round)) for at in range(9)]) for each in one.launches
+        replace(each, memory=[(at, at * (200 + 400 * (-1) ** each.round)) for at in range(9)]) for each in one.launches
     ]
     asked = claiming(
-        replace(one, launches=launches), claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
+        replace(one, launches=launches),
+        claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
+        rules=rules,
     )
-    grown = [1000.0 + 100.0 * (-1) ** number for number in range(1, 10)]
-    mean = sum(grown) / 9.0
-    spread = math.sqrt(sum((each - mean) ** 2 for each in grown) / 8.0)
-    assert only(asked) == pytest.approx(student(8, 0.975) * spread / 3.0 / 250.0)
+    spread = math.sqrt(6 * 400.0**2 / 5.0)
+    assert only(asked) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0)

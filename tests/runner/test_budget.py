@@ -68,16 +68,17 @@ ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
 
 def test_each_group_has_the_fewest_rounds_of_a_verdict_before_any_has_more() -> None:
     bench = Bench(plan(1000.0), ALIKE, {"step 0": 4, "step 1": 2, "step 2": 20})
-    assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 20}
-    # a look after round 2 ends the second; the others go to three, and the nearest goes on first
+    assert bench.run() == {"step 0": 4, "step 1": 2, "step 2": 30}
+    # a look after round 2 ends the second; the others go to three, and then to their next look
     firsts = [("step 0", 2), ("step 0", 3), ("step 1", 2), ("step 2", 2), ("step 2", 3)]
-    assert bench.errands == [*firsts, ("step 0", 4), ("step 2", 20)]
+    looks = [("step 0", 4), *(("step 2", number) for number in (4, 8, 16, 30))]
+    assert bench.errands == [*firsts, *looks]
 
 
 def test_the_end_of_a_budget_leaves_whole_groups_and_the_rest_unbegun() -> None:
     # a round of a group takes 2 s; the guess of 4 s a launch is corrected by the first group
-    bench = Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 3))
-    assert bench.run() == {"step 0": 3, "step 1": 3, "step 2": 0}
+    bench = Bench(plan(14.0), ALIKE, dict.fromkeys(ALIKE, 4))
+    assert bench.run() == {"step 0": 4, "step 1": 3, "step 2": 0}
     assert sum(ledger.seconds() for ledger in bench.spending.ledgers.values()) <= 14.0
 
 
@@ -88,12 +89,19 @@ def test_a_group_that_is_much_dearer_than_its_share_waits_for_the_others() -> No
     assert bench.errands == [("step 0", 2), *others, ("step 0", 3)]
 
 
-def test_what_is_left_goes_to_the_group_that_needs_the_least_seconds() -> None:
+def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None:
     seconds = {"step 0": 1.0, "step 1": 4.0, "step 2": 1.0}
-    bench = Bench(plan(1000.0), seconds, {"step 0": 30, "step 1": 6, "step 2": 10})
+    bench = Bench(plan(1000.0), seconds, {"step 0": 30, "step 1": 8, "step 2": 16})
     bench.run()
-    # 27 rounds of 2 s, three of 8 s, and seven of 2 s
-    assert bench.errands[-3:] == [("step 2", 10), ("step 1", 6), ("step 0", 30)]
+    # from eight rounds to sixteen: 16 s each; from sixteen to thirty: 28 s; from four to eight: 32 s
+    assert bench.errands[-4:] == [("step 0", 16), ("step 2", 16), ("step 0", 30), ("step 1", 8)]
+
+
+@pytest.mark.parametrize(("budget", "rounds"), [(8.0, 4), (10.0, 4), (12.0, 6), (15.0, 7), (16.0, 8)])
+def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again(budget: float, rounds: int) -> None:
+    # a round takes 2 s. With five rounds, the intervals would be wider than at the look after four
+    bench = Bench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
+    assert bench.run() == {"step 0": rounds}
 
 
 @pytest.mark.parametrize(("budget", "rounds"), [(100.0, [2, 0]), (140.0, [2, 2]), (60.0, [0, 0])])

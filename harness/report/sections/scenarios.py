@@ -286,12 +286,22 @@ def _describe_looks(results: Results, compared: Sequence[ComparisonLine]) -> Ite
     run, looks = results.run, [results.found.look(line.compared.cell) for line in compared]
     previous = [describe_after(sorted(set(look.values()))) for look in run.looks]
     shares = sorted({look.share for look in looks})
-    if previous and shares[0] < 1.0:
-        levels = " to ".join(dict.fromkeys(format.share(ALPHA * share) for share in (shares[0], shares[-1])))
+    reduced = [format.share(ALPHA * share) for share in shares if share < 1.0]
+    if previous and reduced:
+        levels = " to ".join(dict.fromkeys((reduced[0], format.share(ALPHA * shares[-1]))))
         yield Text(
             f"This run was reported {joined(previous)}, and then continued. Its verdicts now use a level of {levels} "
             f"instead of {format.share(ALPHA)}, so that all of its reports together have a wrong verdict in at most "
             f"{format.share(ALPHA)} of runs.",
+            True,
+            where=FILES,
+        )
+    elif reduced:
+        levels = " to ".join(dict.fromkeys((reduced[0], reduced[-1])))
+        yield Text(
+            "A group ended when the outcomes of its claims were clear. After the first check of a group, its verdicts "
+            f"use a level of {levels} instead of {format.share(ALPHA)}, so that all checks together show a wrong "
+            f"outcome in at most {format.share(ALPHA)} of runs.",
             True,
             where=FILES,
         )

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from harness.analysis.interference import NoisyRound, RunInterference
+from harness.analysis.looks import RULES_WITH_LOOKS_AT_CLAIMS
 from harness.analysis.printed import is_printed
 from harness.analysis.results import Results
 from harness.analysis.timeline import Endings, Stopped
@@ -143,12 +144,16 @@ def _describe_ending(stop: Stopped, groups: int, run: Run) -> str:
         if plan.claims
         else ""
     )
+    if plan.precision:
+        clear = "with clear verdicts or at "
+    else:
+        clear = "with clear outcomes or at " if run.rules >= RULES_WITH_LOOKS_AT_CLAIMS else "at "
     budget = f" of {format.duration(plan.budget_seconds)}" if plan.budget_seconds else ""
     budget = f"budget{budget} set by the suite" if plan.budget_is_wish and run.suite else f"budget{budget}"
     early_note = f": no interval is checked before round {stop.early}" if stop.early else ""
     reasons = {
         StopReason.ROUNDS: f"{after}, the requested maximum{f', with intervals wider than {width}' if width else ''}",
-        StopReason.PRECISION: f"{after}, {'with clear verdicts or ' if plan.precision else ''}at {width}",
+        StopReason.PRECISION: f"{after}, {clear}{width}",
         StopReason.BUDGET: f"when the {budget} ended, {after}{early_note}",
         StopReason.OBSERVED: f"{after}, because no cell has anything to time, only observations",
         StopReason.NO_NUMBERS: f"{after}, because no cell had a result",

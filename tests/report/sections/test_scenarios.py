@@ -16,6 +16,7 @@ from harness.report.blocks import Table, Text, Where
 from harness.report.phrases import capitalize
 from harness.report.sections import scenarios
 from harness.report.sections.scenarios import AS_THE_SOURCE
+from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
 from tests.factories import COMPARE, ENVIRONMENTS, broken, cell, cells, growing, launch, rounds, run, scenario
 from tests.quantified import quantified, quantified_run
 
@@ -140,6 +141,15 @@ def test_a_run_that_was_continued_says_what_that_costs():
     )
     (told,) = [each for each in words if "of these 10 intervals" in each]
     assert told.startswith("Each of these 10 intervals has 99.95 % confidence, so that all of them together have 99.5")
+
+
+def test_a_run_of_claims_says_which_level_later_checks_have():
+    asked = run([WORSE, BETTER], scenarios=[claimed_scenario()], asked={"claims": [str(CLAIM.issue)], "rounds": 30})
+    seconds = {WORSE: 0.02, BETTER: 0.01}
+    _, words = made(asked, rounds(seconds, count=6))
+    (told,) = [each for each in words if "outcomes of its claims" in each]
+    assert "its verdicts use a level of 2.5 % instead of 5 %" in told
+    assert not any("outcomes of its claims" in each for each in made(asked, rounds(seconds, count=3))[1])
 
 
 def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():

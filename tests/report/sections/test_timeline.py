@@ -64,6 +64,11 @@ def test_a_run_without_stops_says_what_was_planned():
             "1 group stopped after the pilot, because no cell has anything to time, only observations",
         ),
         (
+            [Stop(StopReason.PRECISION, 3), Stop(StopReason.PRECISION, 6)],
+            {"claims": ["tensorflow/tensorflow#33487"]},
+            "every group stopped after 3 and 6 rounds, with clear outcomes or at the width that the claims need",
+        ),
+        (
             [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 4), Stop(StopReason.BUDGET, 5)],
             {"budget_seconds": 90.0},
             "every group stopped when the budget of 90 s ended, after 3 to 5 rounds",
