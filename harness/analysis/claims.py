@@ -175,7 +175,7 @@ def judge_claim(claim: Claim, mean: float, half_width: float, rounds: int, margi
     interval = Interval(low, high) if claim.bytes else Interval(exp_limited(low), exp_limited(high))
     if claim.ratio is None:
         return judge_value(interval, claim.range) if rounds >= FEWEST_ROUNDS else ClaimOutcome.UNCLEAR
-    verdict = judge_interval(low, high, float(margins(np.float64(rounds), math.log1p(margin))))
+    verdict = judge_interval(low, high, float(margins(np.array([rounds]), math.log1p(margin))[0]))
     is_certain = rounds >= FEWEST_ROUNDS or verdict in (Verdict.FASTER, Verdict.SLOWER)
     return judge_ratio(verdict if is_certain else None, interval, claim.range, margin)
 

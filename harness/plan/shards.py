@@ -6,7 +6,9 @@ other.
 
 import hashlib
 import json
+import math
 import statistics
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -28,22 +30,34 @@ def assign_shards(groups: Sequence[str], of: int) -> dict[str, int]:
     return {group: max(range(1, of + 1), key=lambda number: weight(group, number)) for group in groups}
 
 
-def balance_shards(seconds: Mapping[str, float | None], of: int) -> dict[str, int]:
+def balance_shards(
+    seconds: Mapping[str, float | None], of: int, together: Mapping[str, str] | None = None
+) -> dict[str, int]:
     """Return the shard of each group, so that all shards take about the same time. `seconds` has each group's duration.
 
-    Groups are assigned in descending order of duration, each to the shard with the least time so far. For a group
-    without a duration (None), the median of the other groups is used. The longest shard takes at most 4/3 of the best
-    possible time (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on Applied Mathematics 17,
-    1969).
+    Groups with the same text in `together` are in one shard, unless they take longer than an average shard. Otherwise,
+    each group is assigned alone. Groups are assigned in descending order of duration to the shard with the least time
+    so far. For a group without a duration (None), the median of the other groups is used. The longest shard takes at
+    most 4/3 of the best possible time (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on
+    Applied Mathematics 17, 1969); with `together`, this is the best possible time that keeps these groups together.
     """
     measured = [duration for duration in seconds.values() if duration is not None]
     median = statistics.median(measured) if measured else 1.0
+    durations = {group: median if duration is None else duration for group, duration in seconds.items()}
+    average = math.fsum(durations.values()) / of
+    by_text = defaultdict[str, list[str]](list)
+    for group in durations:
+        by_text[(together or {}).get(group, "")].append(group)
+    units = [(math.fsum(durations[group] for group in groups), groups) for text, groups in by_text.items() if text]
+    units = [(duration, groups) for duration, groups in units if duration <= average]
+    kept = {group for _, groups in units for group in groups}
+    units += [(duration, [group]) for group, duration in durations.items() if group not in kept]
     loads = dict.fromkeys(range(1, of + 1), 0.0)
     shards = {}
-    durations = {group: median if duration is None else duration for group, duration in seconds.items()}
-    for group, duration in sorted(durations.items(), key=lambda pair: (-pair[1], pair[0])):
-        shards[group] = min(loads, key=lambda number: (loads[number], number))
-        loads[shards[group]] += duration
+    for duration, groups in sorted(units, key=lambda unit: (-unit[0], min(unit[1]))):
+        number = min(loads, key=lambda number: (loads[number], number))
+        shards.update(dict.fromkeys(groups, number))
+        loads[number] += duration
     return shards
 
 

@@ -567,14 +567,19 @@ def _select_shard(planned: Planned, request: Request, shard: Shard) -> Planned:
         raise UsageError("--on and --spread divide a run into shards themselves.", "Omit --shard.")
     plan, aspects = planned.plan, planned.aspects
     cells = [cell for cell in (*plan.cells, *(entry.cell for entry in plan.unavailable)) if planned.group_of(cell)]
-    all_groups = shards.cells_of(group(cells, planned.scenarios, planned.reference))
+    whole = group(cells, planned.scenarios, planned.reference)
+    all_groups = shards.cells_of(whole)
     if request.seed is None:
         plan = replace(plan, seed=int(shards.plan_digest(aspects, all_groups, without="the seed")[:8], 16))
         planned = replace(planned, plan=plan)
         aspects = planned.aspects
     names = [planned_group.name for planned_group in plan.groups]
     if request.balance == EVENLY:  # all groups count, because other machines may be able to run other groups
-        shard_numbers = shards.balance_shards({name: len(members) for name, members in all_groups.items()}, shard.of)
+        sizes = {name: len(members) for name, members in all_groups.items()}
+        # a claim's outcome depends on the number of claims of its scenario in the run, so in a run of claims, a shard
+        # has all groups of a scenario if the shards stay balanced
+        scenarios = {planned_group.name: planned_group.scenario for planned_group in whole} if plan.claims else {}
+        shard_numbers = shards.balance_shards(sizes, shard.of, scenarios)
         shard_numbers = {name: shard_numbers[name] for name in names}
     elif request.balance:
         shard_numbers = shards.balance_shards(_read_round_seconds(request.balance, plan.groups), shard.of)

@@ -44,6 +44,23 @@ def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
         assert max(loads) <= sum(lengths.values()) / of + max(lengths.values(), default=0.0) + 1e-9
 
 
+@given(st.dictionaries(st.sampled_from(GROUPS), st.floats(0.0, 1e3), max_size=20), st.integers(1, 6))
+def test_groups_stay_together_unless_they_take_longer_than_an_average_shard(seconds: dict[str, float], of: int) -> None:
+    together = {group: "even" if index % 2 else "odd" for index, group in enumerate(sorted(seconds))}
+    places = balance_shards(seconds, of, together)
+    assert places.keys() == seconds.keys()
+    assert places == balance_shards(dict(reversed(seconds.items())), of, together)
+    for text in ("even", "odd"):
+        groups = [group for group in seconds if together[group] == text]
+        if sum(seconds[group] for group in groups) < 0.999 * sum(seconds.values()) / of:
+            assert len({places[group] for group in groups}) <= 1
+
+
+def test_groups_that_take_longer_than_an_average_shard_are_divided() -> None:
+    places = balance_shards(dict.fromkeys("abcd", 1.0), 2, dict.fromkeys("abc", "one"))
+    assert Counter(places.values()) == {1: 2, 2: 2}
+
+
 def test_a_group_of_unknown_length_takes_as_long_as_the_others() -> None:
     places = balance_shards({"a": 10.0, "b": 10.0, "new": None, "other": None}, 2)
     assert Counter(places.values()) == {1: 2, 2: 2}
