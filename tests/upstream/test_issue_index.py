@@ -9,9 +9,10 @@ from harness.analysis.results import Results
 from harness.model.defaults import CLAIM_MEASURE, CLAIM_WARMUP, ISSUE_BUDGET, MOST_ISSUES_BUDGET
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.issues import parse
+from harness.model.run import Shard
 from harness.session.planning import plan
 from harness.session.reporting import Gate
-from harness.session.request import Request
+from harness.session.request import EVENLY, Request
 from harness.upstream import repro
 from harness.upstream.issue_index import KnownIssue, load_library
 from tests.claims import BETTER, CLAIM, WORSE, claimed_scenario
@@ -95,6 +96,19 @@ def test_claims_about_a_leak_have_a_control_of_growth() -> None:
     # of the catalogue's own: 40 % and more of what is claimed is enough to tell, so that no other claim has one
     planned = plan(repro.request(Request(backend="local"), load_library().select(["T#33009"]), ""))
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
+
+
+def test_a_shard_of_many_claims_has_all_groups_of_a_scenario() -> None:
+    # of the catalogue's own: the claims of a scenario are judged together
+    issues = load_library().select([], "memory")
+    parts = [
+        plan(repro.request(Request(backend="local", shard=Shard(number, 2), balance=EVENLY), issues, "")).plan
+        for number in (1, 2)
+    ]
+    scenarios = [{group.scenario for group in part.groups} for part in parts]
+    assert all(scenarios)
+    assert not scenarios[0] & scenarios[1]
+    assert len(parts[0].groups) + len(parts[1].groups) > len(scenarios[0] | scenarios[1])
 
 
 @pytest.mark.usefixtures("claiming")
