@@ -190,7 +190,7 @@ class Plan:
     - `lock_clocks`: the locked clock of the GPUs: MHz, or BASE_CLOCK; empty if the run doesn't lock clocks.
     - `piloted`: the plan has a pilot round (round 0). A small run with fixed lengths may omit it.
     - `claims`: the issues, such as T#40261, whose claims are the only ones that the run measures. Without a
-      `precision`, a group ends when the intervals of these claims are narrow enough (analysis/sizing.py).
+      `precision`, a group ends when the outcomes of these claims are clear (analysis/looks.py).
     - `shard`: the part of a larger plan; None for a whole plan.
     """
 
