@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from packaging.version import Version
+
 from harness import session
 from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
 from harness.analysis.results import Results
@@ -85,6 +87,8 @@ def read_rows() -> list[Row]:
 
 def _row(results: Results, result: ClaimResult) -> Row:
     claim, run = result.claim, results.run
+    versions = {environment.name: Version(environment.tensorflow) for environment in run.environments}
+    releases = [place for place in result.elsewhere if not versions[place.environment].is_devrelease]
     return {
         "issue": claim.issue.short,
         "url": claim.issue.url,
@@ -92,7 +96,7 @@ def _row(results: Results, result: ClaimResult) -> Row:
         "reported": claim.reported,
         "claimed": format_claimed(claim),
         "at": _place(result.at),
-        "elsewhere": [_place(place) for place in result.elsewhere],
+        "elsewhere": [_place(place) for place in sorted(releases, key=lambda place: versions[place.environment])],
         "fixed": result.fixed.environment if result.fixed else "",
         "last_seen": result.last_seen.environment if result.last_seen else "",
         "seconds": round(sum(launch.seconds for launch in results.launches if launch.cell in _cells(result))),

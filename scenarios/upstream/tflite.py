@@ -46,8 +46,8 @@
 # [[tool.harness.claim]]
 # issue    = "T#40183"
 # reported = "a ResNet takes 548 ms with dynamic range quantization, and 89 ms without"
-# worse    = { environment = "tf2.3", format = "dynamic" }
-# better   = { environment = "tf2.3", format = "float" }
+# worse    = { environment = "tf2.3+tensorflow==2.3.1", format = "dynamic" }
+# better   = { environment = "tf2.3+tensorflow==2.3.1", format = "float" }
 # when     = { model = "residual" }
 # ratio    = [4.9, 7.7]
 # hardware = "Intel Core i7"
@@ -65,7 +65,7 @@
 # issue    = "T#52105"
 # reported = "a quantized convolution that 2.4 or later converts is 27 times as slow on x86-64 as one that 2.3 converts"
 # worse    = { environment = "tf2.6", format = "dynamic" }
-# better   = { environment = "tf2.3", format = "dynamic" }
+# better   = { environment = "tf2.3+tensorflow==2.3.1", format = "dynamic" }
 # when     = { model = "residual" }
 # ratio    = [21, 34]
 # hardware = "Colab CPU"
@@ -136,8 +136,8 @@
 # [[tool.harness.claim]]
 # issue    = "https://github.com/tensorflow/tflite-micro/issues/1617"
 # reported = "VGGFace takes 1.18 s with dynamic range quantization in 2.3.1, and 0.28 s with Keras"
-# worse    = { environment = "tf2.3", format = "dynamic" }
-# better   = { environment = "tf2.3", format = "keras" }
+# worse    = { environment = "tf2.3+tensorflow==2.3.1", format = "dynamic" }
+# better   = { environment = "tf2.3+tensorflow==2.3.1", format = "keras" }
 # when     = { model = "residual" }
 # ratio    = [3.4, 5.3]
 # hardware = "Intel Core i9-11900K"
@@ -228,9 +228,9 @@
 model   residual: 6 convolutions of 32 and 64 filters with additions, on 64 × 64 pixels; separable: the same with
         depthwise separable convolutions; digits: a convolution, a pooling and a dense layer on 28 × 28 pixels; dense: 4
         blocks of two dense layers and an addition on 16 × 128 numbers, as in a transformer
-format  float: converted without quantization; dynamic: with dynamic range quantization; int8: with full integer
-        quantization; float16: with weights of 16 bits; float_plain: like float, without XNNPACK; keras: the Keras model
-        in a tf.function, without TensorFlow Lite
+format  float: converted without quantization; dynamic: with dynamic range quantization (with convolutions, it fails in
+        2.1.4, 2.2.3 and 2.3.4, but not in 2.3.1); int8: with full integer quantization; float16: with weights of 16
+        bits; float_plain: like float, without XNNPACK; keras: the Keras model in a tf.function, without TensorFlow Lite
 """
 
 import os
