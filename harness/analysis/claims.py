@@ -166,10 +166,10 @@ def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcom
 
 
 def judge_claim(claim: Claim, mean: float, half_width: float, rounds: int, margin: float) -> ClaimOutcome:
-    """Return the outcome of a claim if nothing withholds it, and the measurement method has no bias.
+    """Return the outcome of a claim if nothing withholds it.
 
-    `mean` and `half_width` of the interval are on the log scale, or in bytes per call for a claim about memory growth.
-    `margin` is a share.
+    The interval is the one in the report, so it includes a bias. `mean` and `half_width` are on the log scale, or in
+    bytes per call for a claim about memory growth. `margin` is a share.
     """
     low, high = mean - half_width, mean + half_width
     interval = Interval(low, high) if claim.bytes else Interval(exp_limited(low), exp_limited(high))

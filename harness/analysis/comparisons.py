@@ -311,22 +311,24 @@ def half_widths_of(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup) -> list[f
 
 def log_intervals(
     pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, planned: int = 0
-) -> list[tuple[float, float] | None]:
-    """Return the mean log ratio of each pair, and half the width of its interval, at 1 - 0.05 / m for m judged pairs.
+) -> list[tuple[float, float, float] | None]:
+    """Return the mean log ratio of each pair, half the width of its interval at 1 - 0.05 / m, and the bias.
 
-    m is at least `planned`, the number of pairs including those that aren't measured yet. The intervals are the same as
-    in `compare`, without a bias, because more rounds don't remove it. A pair that isn't judged has None, and a pair
-    with too few rounds has an infinite width.
+    m is the number of judged pairs, and at least `planned`, the number of pairs including those that aren't measured
+    yet. In `compare`, the bias makes the same interval wider. More rounds don't remove it. A pair that isn't judged has
+    None, and a pair with too few rounds has an infinite width.
     """
     candidates = [_make_pair(cell, other, lookup) for cell, other in pairs]
     family = [pair for pair in candidates if pair and pair.judged]
     shares = np.array([lookup.look(pair.cell).share for pair in family], np.float64)
     alpha = shares * compute_shown_alpha(max(planned, len(family)))
-    widths = iter(half_widths(_moderate_logs(family, lookup), alpha).tolist())
+    widths = half_widths(_moderate_logs(family, lookup), alpha).tolist()
+    bias = _find_contention_errors(family, lookup) + _compute_bias(_compute_sequential_ratios(family, lookup))
+    judged = iter(zip(widths, bias.tolist(), strict=True))
     return [
         None
         if pair is None or pair.work.differs or pair.lacks_common_steps
-        else (fmean(pair.logs), next(widths) if pair.judged else math.inf)
+        else (fmean(pair.logs), *(next(judged) if pair.judged else (math.inf, 0.0)))
         for pair in candidates
     ]
 

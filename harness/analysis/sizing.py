@@ -281,7 +281,7 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     result = {group.name: 0.0 for group in run.plan.groups}
     groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     first_looks = find_first_looks(run.plan, run.scenarios, run.environments)
-    clock = run.plan.clock
+    clock, margin = run.plan.clock, run.plan.margin
     launched_scenarios = {launch.cell.scenario for launch in launches}
     for scenario in (candidate for candidate in run.scenarios if candidate.name in launched_scenarios):
         for quantity in dict.fromkeys(claim.of for claim in scenario.claims):
@@ -296,12 +296,12 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
-                needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(run.plan.margin)
+                needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(margin)
                 for place in (place for place in places if place in intervals):
-                    (mean, half_width, rounds), group = intervals[place], groups[place[0]]
+                    (mean, half_width, bias, rounds), group = intervals[place], groups[place[0]]
                     if index.rounds[group] not in list_looks_at_claims(first_looks[group], run.plan.rounds):
                         relative_width = math.inf
-                    elif judge_claim(claim, mean, half_width, rounds, run.plan.margin) is not ClaimOutcome.UNCLEAR:
+                    elif judge_claim(claim, mean, half_width + bias, rounds, margin) is not ClaimOutcome.UNCLEAR:
                         relative_width = 0.0
                     else:
                         relative_width = half_width / needed_width
@@ -311,8 +311,8 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
 
 def _compute_intervals(
     places: Collection[tuple[Cell, Cell | None]], index: Lookup, quantity: str, planned: Collection[Cell]
-) -> dict[tuple[Cell, Cell | None], tuple[float, float, int]]:
-    """Return the mean of each place with a result, half the width of its interval, and its number of rounds.
+) -> dict[tuple[Cell, Cell | None], tuple[float, float, float, int]]:
+    """Return the mean of each place with a result, half the width of its interval, its bias, and its number of rounds.
 
     Ratios and seconds are on the log scale, and growth is in bytes per call. The width is infinite if there are too few
     rounds for an interval. The level is divided among all places with `planned` cells, so that the order of measurement
@@ -331,7 +331,7 @@ def _compute_intervals(
             single_values[worse] = [math.log(value) for value in index.series[worse].values()]
         elif better in index.series:
             pairs.append((worse, better))
-    result: dict[tuple[Cell, Cell | None], tuple[float, float, int]] = {}
+    result: dict[tuple[Cell, Cell | None], tuple[float, float, float, int]] = {}
     for (worse, better), measured in zip(pairs, log_intervals(pairs, index, pair_count), strict=True):
         if measured:
             result[worse, better] = *measured, len(index.series[worse].keys() & index.series[better].keys())
@@ -339,7 +339,7 @@ def _compute_intervals(
         if values:
             alpha = index.look(cell).share * compute_shown_alpha(max(single_count, len(single_values)))
             half_width = float(half_widths(means([values]), alpha)[0]) if len(values) > 1 else math.inf
-            result[cell, None] = statistics.fmean(values), half_width, len(values)
+            result[cell, None] = statistics.fmean(values), half_width, 0.0, len(values)
     return result
 
 

@@ -4,10 +4,12 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analysis import comparisons
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
@@ -502,6 +504,13 @@ def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_t
 )
 def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear(log, low, ends):
     assert (only(claiming(family(around(log, 0.01, 3)), claim(low))) == 0.0) is ends
+
+
+def test_an_outcome_that_the_correction_for_contention_may_change_is_not_clear(monkeypatch):
+    asked = claiming(family(around(0.4, 0.01, 3)), claim(1.1))
+    assert only(asked) == 0.0
+    monkeypatch.setattr(comparisons, "_find_contention_errors", lambda pairs, _: np.full(len(pairs), 0.5))
+    assert 0.0 < only(asked) < math.inf
 
 
 def test_an_outcome_of_two_rounds_is_clear_only_far_from_one():
