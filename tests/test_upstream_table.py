@@ -9,7 +9,7 @@ from bench import upstream
 from harness.analysis.results import Results
 from harness.model.scenario import Claim
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
-from tests.factories import rounds, run
+from tests.factories import cell, rounds, run
 
 
 def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z") -> Results:
@@ -54,3 +54,13 @@ def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
     assert line.startswith(f"| [{CLAIM.issue.short}]({CLAIM.issue.url}) | ")
     assert "A \\| CPU" in line
     assert upstream.table([]).startswith("0 claims of 0 issues: none measured yet.")
+
+
+def test_the_newest_release_is_no_nightly_wheel_and_no_older_patch_release() -> None:
+    versions = {"tf-nightly": "2.22.0.dev20260905", "tf2.21": "2.21.0", "tf2.0.1": "2.0.1"}
+    sides = {cell(name, mode=mode): 0.01 for name in ("tf2.0", *versions) for mode in ("eager", "graph")}
+    asked = run(sides, scenarios=[claimed_scenario(CLAIM)], asked={"claims": [CLAIM.issue.short]})
+    (known,) = asked.environments
+    others = [replace(known, name=name, tensorflow=version) for name, version in versions.items()]
+    (row,) = upstream.rows(Results(replace(asked, environments=[known, *others]), rounds(sides)))
+    assert [place["environment"] for place in row["elsewhere"]] == ["tf2.0.1", "tf2.21"]

@@ -9,7 +9,7 @@ import json
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -35,29 +35,32 @@ def balance_shards(
 ) -> dict[str, int]:
     """Return the shard of each group, so that all shards take about the same time. `seconds` has each group's duration.
 
-    Groups with the same text in `together` are in one shard, unless they take longer than an average shard. Otherwise,
-    each group is assigned alone. Groups are assigned in descending order of duration to the shard with the least time
-    so far. For a group without a duration (None), the median of the other groups is used. The longest shard takes at
-    most 4/3 of the best possible time (R. L. Graham, "Bounds on multiprocessing timing anomalies", SIAM Journal on
-    Applied Mathematics 17, 1969); with `together`, this is the best possible time that keeps these groups together.
+    Groups with the same text in `together` stay in one shard, unless they take longer than an average shard. The units
+    (groups that stay together, and other groups alone) are assigned in descending order of duration, each to the shard
+    with the least time so far. For a group without a duration (None), the median of the other groups is used. The
+    longest shard takes at most 4/3 of the best possible time for these units (R. L. Graham, "Bounds on multiprocessing
+    timing anomalies", SIAM Journal on Applied Mathematics 17, 1969).
     """
     measured = [duration for duration in seconds.values() if duration is not None]
     median = statistics.median(measured) if measured else 1.0
-    durations = {group: median if duration is None else duration for group, duration in seconds.items()}
-    average = math.fsum(durations.values()) / of
-    by_text = defaultdict[str, list[str]](list)
-    for group in durations:
-        by_text[(together or {}).get(group, "")].append(group)
-    units = [(math.fsum(durations[group] for group in groups), groups) for text, groups in by_text.items() if text]
-    units = [(duration, groups) for duration, groups in units if duration <= average]
-    kept = {group for _, groups in units for group in groups}
-    units += [(duration, [group]) for group, duration in durations.items() if group not in kept]
+
+    def total(groups: Iterable[str]) -> float:
+        durations = (seconds[group] for group in groups)
+        return math.fsum(median if duration is None else duration for duration in durations)
+
+    candidates = defaultdict[str, list[str]](list)
+    for group in seconds:
+        candidates[(together or {}).get(group, group)].append(group)
+    average = total(seconds) / of
+    units: list[list[str]] = []
+    for groups in candidates.values():
+        units += [groups] if total(groups) <= average else [[group] for group in groups]
     loads = dict.fromkeys(range(1, of + 1), 0.0)
     shards = {}
-    for duration, groups in sorted(units, key=lambda unit: (-unit[0], min(unit[1]))):
+    for unit in sorted(units, key=lambda unit: (-total(unit), min(unit))):
         number = min(loads, key=lambda number: (loads[number], number))
-        shards.update(dict.fromkeys(groups, number))
-        loads[number] += duration
+        shards.update(dict.fromkeys(unit, number))
+        loads[number] += total(unit)
     return shards
 
 
