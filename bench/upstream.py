@@ -14,7 +14,8 @@ from typing import Any
 from packaging.version import Version
 
 from harness import session
-from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
+from harness.analysis.claim_rules import ClaimOutcome
+from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.results import Results
 from harness.model.scenario import Cell
 from harness.model.texts import counted

@@ -297,7 +297,8 @@ def end_run(
         logs = groups.logs
         half = half_widths(logs, compute_shown_alpha(table.comparisons)).reshape(shares.shape)
         wide = (half > math.log1p(precision)) | (number < first)
-        settled = (p_values(logs, MARGIN, 0.0) <= share * compute_shown_alpha(table.comparisons)).reshape(shares.shape)
+        p = p_values(logs, MARGIN, 0.0).reshape(shares.shape)
+        settled = (share > 0.0) & (p <= share * compute_shown_alpha(table.comparisons))
         ended = ~(wide & ~settled).any(axis=1)
         shares[going] = np.where((ended[:, None] & wide & settled)[going], share, 1.0)
         going = going[~ended[going]]

@@ -8,7 +8,7 @@ import numpy as np
 
 from bench.simulation.harness_rules import MARGIN, Groups, end_run
 from bench.simulation.machine import Floats, Table, launches
-from harness.analysis.claims import ClaimOutcome, judge_claim
+from harness.analysis.claim_rules import ClaimOutcome, judge_claim
 from harness.analysis.looks import compute_last_share, find_first_look, list_looks_at_claims
 from harness.analysis.statistics import half_widths
 from harness.analysis.verdicts import Verdict, compute_shown_alpha, judge

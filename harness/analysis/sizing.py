@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.cell_index import Lookup, lookup
-from harness.analysis.claims import ABSENT, ClaimOutcome, judge_claim
+from harness.analysis.claim_rules import ABSENT, ClaimOutcome, judge_claim
 from harness.analysis.comparisons import log_intervals, open_widths
 from harness.analysis.looks import (
     FIRST_LOOK,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from harness.analysis.answers import Finding
 from harness.analysis.cell_index import Lookup
-from harness.analysis.claims import ClaimOutcome
+from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import Compared, RoundsNeeded
 from harness.analysis.statistics import Estimate
 from harness.analysis.tables import Row, ScenarioTable

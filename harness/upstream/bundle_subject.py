@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
+from harness.analysis.claim_rules import ClaimOutcome
+from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.distribution import Quantity
 from harness.analysis.environments import pins
 from harness.analysis.quantities import growth_difference, growth_estimate, growths, kind, launches_of

@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 
-from harness.analysis.claims import ClaimOutcome
+from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.environments import pins
 from harness.analysis.results import Results
 from harness.backends import registry

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis.claims import ClaimOutcome, ClaimResult, judge_ratio, judge_value
+from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
+from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict

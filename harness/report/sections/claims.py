@@ -5,7 +5,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.analysis.claims import ClaimOutcome, ClaimPlace, ClaimResult
+from harness.analysis.claim_rules import ClaimOutcome
+from harness.analysis.claims import ClaimPlace, ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Verdict

@@ -8,7 +8,7 @@ from dataclasses import replace
 from harness.analysis.answers import Answer, Finding
 from harness.analysis.cell_index import Lookup
 from harness.analysis.cell_set_names import Box, cover_with_boxes
-from harness.analysis.claims import ClaimOutcome
+from harness.analysis.claim_rules import ClaimOutcome
 from harness.analysis.comparisons import RoundsNeeded
 from harness.analysis.quantities import PIECE, is_time
 from harness.analysis.results import Results
