@@ -260,6 +260,18 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
     return pool_control(pairs, residuals) if pairs else None
 
 
+def _compute_means(values: Floats, axis: int) -> tuple[Floats, npt.NDArray[np.int64]]:
+    """Return the means and numbers of the values that aren't NaN; the mean of no value is NaN.
+
+    Unlike `np.nanmean`, this doesn't warn if there is no value. With masked arrays, `Groups.measure` takes four times as
+    long.
+    """
+    is_present = ~np.isnan(values)
+    counts = is_present.sum(axis=axis)
+    sums = np.where(is_present, values, 0.0).sum(axis=axis)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan), counts
+
+
 def _make_scatter(labels: npt.NDArray[np.int64], logs: Floats, within: Floats) -> Scatter:
     """Return the variances of a group's launches that didn't fail. `labels` has the cell of each row of `logs`."""
     rows, numbers = np.nonzero(~np.isnan(logs))
@@ -320,21 +332,23 @@ class Groups:
 
     def measure(self, groups: npt.NDArray[np.int64], rounds: int) -> None:
         """Compute the results of these `groups` after this number of rounds."""
-        centres = np.ma.masked_invalid(self.centres[groups, :, :rounds])
-        weights: Floats = np.full(centres[:, :1].shape, 2.0)
+        centres = self.centres[groups, :, :rounds]
         if self.table.against is Against.REFERENCE:
             # the baseline's value is the mean of the logs of its two launches
-            baselines = centres[:, -2:]
-            ratios = baselines.mean(axis=1, keepdims=True) - centres[:, :-2]
-            weights = 1.0 + 1.0 / np.maximum(baselines.count(axis=1, keepdims=True), 1)
+            baselines, counts = _compute_means(centres[:, -2:], axis=1)
+            ratios = baselines[:, None] - centres[:, :-2]
+            weights = np.broadcast_to((1.0 + 1.0 / np.maximum(counts, 1))[:, None], ratios.shape)
         else:
             ratios = centres[:, 0:-2:2] - centres[:, 1:-2:2]
-        is_missing = np.ma.getmaskarray(ratios)
-        self.means[groups] = ratios.mean(axis=2).filled(0.0) + self.effect[groups]
-        self.variances[groups] = ratios.var(axis=2, ddof=1).filled(np.inf)
-        self.rounds[groups] = ratios.count(axis=2)
-        weights = np.ma.masked_array(np.broadcast_to(weights, is_missing.shape), is_missing)
-        self.weights[groups] = weights.mean(axis=2).filled(1.0)
+            weights = np.full(ratios.shape, 2.0)
+        means, counts = _compute_means(ratios, axis=2)
+        squares, _ = _compute_means((ratios - means[:, :, None]) ** 2, axis=2)
+        is_judged = counts > 0
+        self.means[groups] = np.where(is_judged, means, 0.0) + self.effect[groups]
+        self.variances[groups] = np.where(counts > 1, squares * counts / np.maximum(counts - 1, 1), np.inf)
+        self.rounds[groups] = counts
+        weights, _ = _compute_means(np.where(np.isnan(ratios), np.nan, weights), axis=2)
+        self.weights[groups] = np.where(is_judged, weights, 1.0)
         self.counts[groups] = rounds
         # the last two launches of a round are of the reference
         labels = np.minimum(np.arange(centres.shape[1]), self.table.others)
