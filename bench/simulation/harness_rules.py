@@ -263,8 +263,7 @@ def _control(centres: Floats, within: Floats, counts: Sequence[int] | None = Non
 def _compute_means(values: Floats, axis: int) -> tuple[Floats, npt.NDArray[np.int64]]:
     """Return the means and numbers of the values that aren't NaN; the mean of no value is NaN.
 
-    Unlike `np.nanmean`, this doesn't warn if there is no value. With masked arrays, `Groups.measure` takes four times as
-    long.
+    Unlike `np.nanmean`, this doesn't warn if there is no value. Masked arrays would take four times as long.
     """
     is_present = ~np.isnan(values)
     counts = is_present.sum(axis=axis)

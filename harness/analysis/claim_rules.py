@@ -75,24 +75,35 @@ def judge_ratio(
     return ClaimOutcome.NOT_SEEN if interval and interval.high < bound else ClaimOutcome.UNCLEAR
 
 
-def judge_value(interval: Interval, claimed: tuple[float, float]) -> ClaimOutcome:
-    """Return the outcome of an absolute value, in seconds or in bytes per call."""
+def judge_value(interval: Interval, claimed: tuple[float, float], bias: float = 0.0) -> ClaimOutcome:
+    """Return the outcome of an absolute value, in seconds or in bytes per call.
+
+    If an interval that is wider by `bias` on both sides has another outcome, the claim is unclear.
+    """
+    if bias:
+        outcome = judge_value(interval, claimed)
+        wider_interval = Interval(interval.low - bias, interval.high + bias)
+        return outcome if judge_value(wider_interval, claimed) is outcome else ClaimOutcome.UNCLEAR
     is_vague = interval.low <= claimed[1] and interval.high > claimed[1] / NOTICED
     if interval.low > NOTICED * claimed[0] and not is_vague:
         return _judge_size(interval, claimed)
     return ClaimOutcome.NOT_SEEN if interval.high < ABSENT * claimed[0] else ClaimOutcome.UNCLEAR
 
 
-def judge_claim(claim: Claim, mean: float, half_width: float, rounds: int, margin: float) -> ClaimOutcome:
+def judge_claim(
+    claim: Claim, mean: float, half_width: float, rounds: int, margin: float, *, bias: float = 0.0
+) -> ClaimOutcome:
     """Return the outcome of a claim if nothing withholds it.
 
-    The interval is the one in the report, so it includes a bias. `mean` and `half_width` are on the log scale, or in
-    bytes per call for a claim about memory growth. `margin` is a share.
+    `mean`, `half_width` and `bias` are on the log scale, or in bytes per call for a claim about memory growth. The bias
+    makes the interval of a ratio wider. `margin` is a share.
     """
-    low, high = mean - half_width, mean + half_width
-    interval = Interval(low, high) if claim.bytes else Interval(exp_limited(low), exp_limited(high))
     if claim.ratio is None:
-        return judge_value(interval, claim.range) if rounds >= FEWEST_ROUNDS else ClaimOutcome.UNCLEAR
+        low, high = mean - half_width, mean + half_width
+        interval = Interval(low, high) if claim.bytes else Interval(exp_limited(low), exp_limited(high))
+        return judge_value(interval, claim.range, bias) if rounds >= FEWEST_ROUNDS else ClaimOutcome.UNCLEAR
+    low, high = mean - half_width - bias, mean + half_width + bias
+    interval = Interval(exp_limited(low), exp_limited(high))
     verdict = judge_interval(low, high, float(margins(np.array([rounds]), math.log1p(margin))[0]))
     is_certain = rounds >= FEWEST_ROUNDS or verdict in (Verdict.FASTER, Verdict.SLOWER)
     return judge_ratio(verdict if is_certain else None, interval, claim.range, margin)

@@ -104,13 +104,8 @@ def claims(run: Run, get_lookup: Callable[[str], Lookup]) -> list[ClaimResult]:
         replace(result, machine=machine)
         for scenario in run.scenarios
         for machine in scenario.axes.get(MACHINE, [""])
-        for result in _judge_scenario(run, _restrict_to_machine(scenario, machine), get_lookup)
+        for result in _judge_scenario(run, scenario.on_machine(machine) if machine else scenario, get_lookup)
     ]
-
-
-def _restrict_to_machine(scenario: Scenario, machine: str) -> Scenario:
-    """Return the scenario restricted to the cells of one machine."""
-    return replace(scenario, axes={**scenario.axes, MACHINE: [machine]}) if machine else scenario
 
 
 def _judge_scenario(run: Run, scenario: Scenario, get_lookup: Callable[[str], Lookup]) -> Iterator[ClaimResult]:
@@ -308,17 +303,13 @@ class _Family:
         mean, half_width = fmean(values), float(half_widths(means([values]), alpha)[0])
         estimate = _estimate(claim, mean, rounds, half_width)
         assert estimate.interval
-        outcome, reason = judge_value(estimate.interval, claim.range), ""
+        # if one cell can retain that much more than an identical one, the interval may be off by as much
+        difference = compute_growth_bias(worse, claim, self._found)
+        outcome, reason = judge_value(estimate.interval, claim.range, difference), ""
         if rounds < FEWEST_ROUNDS:
             outcome, reason = ClaimOutcome.UNCLEAR, describe_too_few(rounds)
-        elif claim.bytes and (difference := self._find_control_difference(worse, noticed)):
-            # if one cell can retain that much more than an identical one, the interval may be off by as much
-            interval = Interval(estimate.interval.low - difference, estimate.interval.high + difference)
-            if judge_value(interval, claim.range) is not outcome:
-                outcome, reason = (
-                    ClaimOutcome.UNCLEAR,
-                    f"of two identical cells, one retained {difference:,.0f} bytes more per call than the other",
-                )
+        elif outcome is ClaimOutcome.UNCLEAR and judge_value(estimate.interval, claim.range) is not outcome:
+            reason = f"of two identical cells, one retained {difference:,.0f} bytes more per call than the other"
         if outcome is ClaimOutcome.NOT_SEEN and detectable < PIECE:
             outcome, reason = (
                 ClaimOutcome.UNCLEAR,
@@ -335,11 +326,6 @@ class _Family:
         upper_bound = _compute_upper_bound(estimate.interval, claim) if is_usable else None
         return ClaimPlace(worse, None, outcome, estimate, level, reason, rounds_needed, upper_bound)
 
-    def _find_control_difference(self, cell: Cell, margin: float) -> float:
-        """Return the difference between two identical cells in bytes per call; 0 if it isn't beyond `margin`."""
-        control = control_of_growth(cell, self._found)
-        return abs(control.value) if control and is_beyond(control, margin) else 0.0
-
     def _compute_settling(self, cell: Cell, distances: Logs, alpha: float) -> RoundsNeeded | None:
         """Return the further rounds that would show on which side of a bound an absolute value is.
 
@@ -348,6 +334,15 @@ class _Family:
         levels = np.full_like(distances.mean, alpha)
         (rounds_needed,) = settlings(distances, levels, 0.0, [cell], self._found, shown=alpha)
         return rounds_needed
+
+
+def compute_growth_bias(cell: Cell, claim: Claim, lookup: Lookup) -> float:
+    """Return the difference in memory growth between two identical cells, in bytes per call.
+
+    The result is 0 if nobody would notice the difference beside the claimed growth, and for a claim about seconds.
+    """
+    control = control_of_growth(cell, lookup) if claim.bytes else None
+    return abs(control.value) if control and is_beyond(control, NOTICED * claim.range[0]) else 0.0
 
 
 def _estimate(claim: Claim, value: float, rounds: int, half_width: float | None = None) -> Estimate:

@@ -135,7 +135,7 @@ def compare(pairs: Sequence[tuple[Cell, Cell]], lookup: Lookup, margin: float) -
     bias = contention + _compute_bias(sequential_ratios)
     is_withheld = [lookup.is_lost(pair.cell, log_margin) for pair in family]
     log_margins = margins(logs.rounds, log_margin)
-    judged_family = judge(logs, log_margins, bias, _compute_shares(family, logs, log_margins, bias, lookup))
+    judged_family = judge(logs, log_margins, bias, _compute_shares(family, logs, lookup))
     outcomes = judgements(logs, judged_family, [len(pair.logs) for pair in family], is_withheld)
     within_error = (contention >= log_margin) & (np.abs(logs.mean) <= log_margin + contention)
     outcomes = [
@@ -408,19 +408,18 @@ def _find_conclusive(logs: Logs, log_margins: Floats, bias: Floats, shares: Floa
     )
 
 
-def _compute_shares(family: Sequence[_Pair], logs: Logs, log_margins: Floats, bias: Floats, lookup: Lookup) -> Floats:
+def _compute_shares(family: Sequence[_Pair], logs: Logs, lookup: Lookup) -> Floats:
     """Return the share of the level for each comparison.
 
-    The share is lower for a comparison whose verdict became clear before its interval was narrow.
+    The share is lower for a comparison whose verdict became clear before its interval was narrow. It stays lower if
+    other comparisons were added later (in a merged run), so that the verdict may be unclear again.
     """
     looks = [lookup.look(pair.cell) for pair in family]
     share, settled_shares, widths = (
         np.array([getattr(look, name) for look in looks], np.float64) for name in ("share", "settled", "narrow")
     )
-    early_shares = share * settled_shares
     is_wide = half_widths(logs, share * compute_shown_alpha(len(family))) > widths
-    is_early = is_wide & _find_conclusive(logs, log_margins, bias, early_shares)
-    return np.where(is_early, early_shares, share)
+    return np.where(is_wide & (settled_shares > 0.0), share * settled_shares, share)
 
 
 def _make_pair(cell: Cell, other: Cell, lookup: Lookup) -> _Pair | None:

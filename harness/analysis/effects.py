@@ -114,7 +114,7 @@ def effects(
     block_size = np.concatenate([np.full(len(block.changes), block.size) for block in blocks])
     changes = [change for block in blocks for change in block.changes]
     bias = (
-        np.concatenate([_compute_possible_errors(*contention, axes, axis_numbers) for axis_numbers in pairs])
+        np.concatenate([_compute_possible_errors(*contention, axis_numbers) for axis_numbers in pairs])
         if contention
         else 0.0
     )
@@ -151,34 +151,47 @@ class _Block:
 
 
 def _make_block(logs: Floats, axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]) -> _Block:
-    averaged_axes = tuple(axis for axis in range(1, logs.ndim) if axis - 1 not in axis_numbers)
-    means = logs.mean(axis=averaged_axes)
-    values = means
-    for axis in range(1, means.ndim):
-        values = values - values.take([0], axis=axis)
-    changed_levels = (slice(None), *[slice(1, None)] * len(axis_numbers))
     chosen_axes = [list(axes.items())[axis_number] for axis_number in axis_numbers]
+    averaged_cells = logs[0].size // math.prod(len(levels) for _, levels in chosen_axes)
     return _Block(
         changes=list(
             product(*([LevelChange(axis, level, base) for level in levels] for axis, (base, *levels) in chosen_axes))
         ),
-        values=values[changed_levels].reshape(len(logs), -1),
-        size=2 ** len(axis_numbers) * means[0].size / logs[0].size,
+        values=_combine_cells(logs, axis_numbers, -1.0),
+        size=2 ** len(axis_numbers) / averaged_cells,
     )
 
 
-def _compute_possible_errors(
-    losses: Floats, unchecked: float, axes: Mapping[str, Sequence[str]], axis_numbers: tuple[int, ...]
-) -> Floats:
-    """Return the possible error of each effect of a block, if CPU contention was subtracted."""
-    block = _make_block(losses.mean(axis=0, keepdims=True), axes, axis_numbers)
-    return _add_errors(losses, unchecked, block.values[0], block.size)
+def _combine_cells(values: Floats, axis_numbers: tuple[int, ...], sign: float) -> Floats:
+    """Return the mean of each level plus `sign` times the mean of the base, for each of these axes in turn.
+
+    The other axes are averaged. The shape is (rounds, effects). With the sign -1 and logs, these are the effects.
+    """
+    means = values.mean(axis=tuple(axis for axis in range(1, values.ndim) if axis - 1 not in axis_numbers))
+    for axis in range(1, means.ndim):
+        means = means + sign * means.take([0], axis=axis)
+    return np.asarray(means[(slice(None), *[slice(1, None)] * len(axis_numbers))].reshape(len(values), -1))
 
 
-def _add_errors(losses: Floats, unchecked: float, differences: Floats, size: Floats | float) -> Floats:
-    """Return the possible error of each effect. `differences` contains the difference in losses for each effect."""
-    loss = float((losses.mean(axis=0) ** 2).mean())
-    return np.asarray(unchecked * np.abs(differences) + ERROR * np.sqrt(size * loss))
+def _compute_possible_errors(losses: Floats, unchecked: float, axis_numbers: tuple[int, ...]) -> Floats:
+    """Return the possible error of each effect of a block, if CPU contention was subtracted.
+
+    The errors of cells are independent, except for the unchecked part (analysis/interference.py). So the variance of an
+    effect's error is the sum of the squared losses of its cells, multiplied by their squared weights.
+    """
+    means = losses.mean(axis=0, keepdims=True)
+    differences, squares = _combine_cells(means, axis_numbers, -1.0)[0], _combine_cells(means**2, axis_numbers, 1.0)[0]
+    averaged_cells = means.size // math.prod(means.shape[axis_number + 1] for axis_number in axis_numbers)
+    return _add_errors(unchecked, differences, squares / averaged_cells)
+
+
+def _add_errors(unchecked: float, differences: Floats, squares: Floats) -> Floats:
+    """Return the possible error of each effect.
+
+    For each effect, `differences` contains the difference in losses, and `squares` the sum of the squared losses of its
+    cells, each multiplied by its squared weight.
+    """
+    return np.asarray(unchecked * np.abs(differences) + ERROR * np.sqrt(squares))
 
 
 def _estimate_parts(
@@ -197,8 +210,11 @@ def _estimate_parts(
         widths = half_widths(moderate(measured, size, [group_residual] * means.size), 1.0 - level)
         if contention:
             losses, unchecked = contention
-            differences, _ = _compute_part_logs(losses)
-            widths = widths + _add_errors(losses, unchecked, differences.mean(axis=0), size)
+            mean_losses = losses.mean(axis=0, keepdims=True)
+            differences, _ = _compute_part_logs(mean_losses)
+            squares, _ = _compute_part_logs(mean_losses**2, 1.0)
+            # a part is the difference between two means of 2 / size cells each
+            widths = widths + _add_errors(unchecked, differences[0], squares[0] * size / 2.0)
         halves = widths.tolist()
     estimates = [Estimate.from_log(mean, rounds, half) for mean, half in zip(means.tolist(), halves, strict=True)]
     return [
@@ -217,10 +233,10 @@ def _estimate_parts(
     ]
 
 
-def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
+def _compute_part_logs(logs: Floats, sign: float = -1.0) -> tuple[Floats, Floats]:
     """Return the log factors of all parts, of shape (rounds, parts), and their sizes as in `_Block`.
 
-    Each interaction has three parts.
+    Each interaction has three parts. Each part is a mean plus `sign` times another mean.
     """
     values, sizes = [], []
     for first_axis, second_axis in combinations(range(1, logs.ndim), 2):
@@ -228,7 +244,10 @@ def _compute_part_logs(logs: Floats) -> tuple[Floats, Floats]:
         without_both, with_first = means[:, :1, :1], means[:, 1:, :1]
         with_second, with_both = means[:, :1, 1:], means[:, 1:, 1:]
         factors = np.stack(
-            np.broadcast_arrays(with_first - without_both, with_both - with_second, with_both - without_both), axis=-1
+            np.broadcast_arrays(
+                with_first + sign * without_both, with_both + sign * with_second, with_both + sign * without_both
+            ),
+            axis=-1,
         )
         values.append(factors.reshape(len(logs), -1))
         sizes.append(np.full(values[-1].shape[1], 2.0 * means[0].size / logs[0].size))

@@ -28,7 +28,7 @@ from harness.analysis.distributions import Floats
 from harness.model.environment import Device, Environment
 from harness.model.launch import Launch
 from harness.model.run import Plan, Run, StopReason
-from harness.model.scenario import Cell, Claim, Scenario
+from harness.model.scenario import MACHINE, Cell, Claim, Scenario
 
 #: With `--precision`, the rounds after which verdicts are checked.
 LOOKS = (3, 4, 5, 6, 8, 10, 13, 17, 22, 29, 38, 50, 65, 85)
@@ -121,9 +121,10 @@ def find_first_look(claim: Claim) -> int:
 def find_claim_cells(
     environments: Iterable[Environment], scenario: Scenario, claim: Claim
 ) -> set[tuple[Cell, Cell | None]]:
-    """Return a claim's cells in the claimed environment and in each of `environments`, on every kind of device."""
+    """Return a claim's cells in the claimed environment and in each of `environments`, on every device and machine."""
     names = ["", *(environment.name for environment in environments)]
-    return {scenario.claimed(claim, device, name) for device in Device for name in names}
+    by_machine = [scenario.on_machine(label) for label in scenario.axes.get(MACHINE, [])] or [scenario]
+    return {own.claimed(claim, device, name) for own in by_machine for device in Device for name in names}
 
 
 def list_looks_at_claims(first: int, last: int) -> list[int]:

@@ -82,9 +82,9 @@ def pilots(launches: Sequence[Launch]) -> dict[Cell, Launch]:
 def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
     """Return the launches that count: those of one attempt at each round of each group, without pilots.
 
-    The attempt that counts is the latest complete one, or the latest one if none is complete. An attempt is complete if
-    it has a launch of every measured cell of the group, and of the control. A cell isn't measured if its pilot failed,
-    or if the cell only makes observations. Launches of groups that aren't in the plan don't count.
+    The attempt that counts is the latest of those with the most finished launches of measured cells and the control. A
+    cell isn't measured if its pilot failed, or if the cell only makes observations. Launches of groups that aren't in
+    the plan don't count.
     """
     pilot_by_cell = pilots(launches)
     # by group, round and attempt
@@ -101,12 +101,13 @@ def select_counted(plan: Plan, launches: Sequence[Launch]) -> list[Launch]:
         }
         for number in sorted(rounds[group.name]):
             attempts = rounds[group.name][number]
-            complete = [
-                attempt
+            finished = {
+                attempt: {
+                    (launch.cell, launch.role) for launch in attempt_launches if launch.status is not Status.INTERRUPTED
+                }
                 for attempt, attempt_launches in attempts.items()
-                if slots <= {(launch.cell, launch.role) for launch in attempt_launches}
-            ]
-            counted += attempts[max(complete or attempts)]
+            }
+            counted += attempts[max(attempts, key=lambda attempt: (len(slots & finished[attempt]), attempt))]
     return counted
 
 

@@ -11,12 +11,13 @@ T. Kalibera and R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013,
 import itertools
 import math
 import statistics
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.analysis.cell_index import Lookup, lookup
 from harness.analysis.claim_rules import ABSENT, ClaimOutcome, judge_claim
+from harness.analysis.claims import compute_growth_bias
 from harness.analysis.comparisons import log_intervals, open_widths
 from harness.analysis.looks import (
     FIRST_LOOK,
@@ -276,11 +277,16 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
     """Return the largest ratio in each group's claims: half the width of an interval over the width that a claim needs.
 
     A scenario's claims of one quantity are judged together (claims.py), so the width of an interval depends on their
-    number.
+    number. From a group's first round to its first look, its width is infinite. After that, it is 0 if none of its
+    claims has an interval, because their cells have failed.
     """
-    result = {group.name: 0.0 for group in run.plan.groups}
-    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     first_looks = find_first_looks(run.plan, run.scenarios, run.environments)
+    rounds = Counter(name for name, _ in {(launch.group, launch.round) for launch in launches if launch.round})
+    result = {
+        group.name: math.inf if 0 < rounds[group.name] < first_looks.get(group.name, 0) else 0.0
+        for group in run.plan.groups
+    }
+    groups = {cell: group.name for group in run.plan.groups for cell in group.cells}
     clock, margin = run.plan.clock, run.plan.margin
     launched_scenarios = {launch.cell.scenario for launch in launches}
     for scenario in (candidate for candidate in run.scenarios if candidate.name in launched_scenarios):
@@ -298,10 +304,15 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
                     continue
                 needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(margin)
                 for place in (place for place in places if place in intervals):
-                    (mean, half_width, bias, rounds), group = intervals[place], groups[place[0]]
-                    if index.rounds[group] not in list_looks_at_claims(first_looks[group], run.plan.rounds):
+                    (mean, half_width, bias, count), (cell, _) = intervals[place], place
+                    group = groups[cell]
+                    is_withheld = claim.ratio is not None and index.is_lost(cell, math.log1p(margin))
+                    bias += math.inf if is_withheld else compute_growth_bias(cell, claim, index)
+                    # `run.looks` has the round at which the group ended, if a resumed run has another last round
+                    looks = [look.get(group) for look in run.looks]
+                    if index.rounds[group] not in (*looks, *list_looks_at_claims(first_looks[group], run.plan.rounds)):
                         relative_width = math.inf
-                    elif judge_claim(claim, mean, half_width + bias, rounds, margin) is not ClaimOutcome.UNCLEAR:
+                    elif judge_claim(claim, mean, half_width, count, margin, bias=bias) is not ClaimOutcome.UNCLEAR:
                         relative_width = 0.0
                     else:
                         relative_width = half_width / needed_width

@@ -252,18 +252,20 @@ def _is_beyond(values: Sequence[float], margin: float) -> bool:
 def _count_falling_pairs(launches: Sequence[Floats]) -> tuple[Floats, Floats, float]:
     """Return each launch's number of falling pairs of parts, its number of pairs, and a probability.
 
-    The probability is for a total number of falling pairs that is at least as extreme by chance alone (two-sided).
+    A pair of equal parts is half a falling pair. The probability is for a total number of falling pairs that is at
+    least as extreme by chance alone (two-sided).
     """
     falling_pairs, pairs = np.empty(len(launches)), np.empty(len(launches))
     by_size = _group_by_size(launches)
     for size, indexes in by_size.items():
         earlier_parts, later_parts = _list_pairs(size)
         logs = np.array([launches[place] for place in indexes])
-        falling_pairs[indexes] = np.count_nonzero(logs[:, later_parts] <= logs[:, earlier_parts], axis=1)
+        rises = np.sign(logs[:, later_parts] - logs[:, earlier_parts])
+        falling_pairs[indexes] = (1.0 - rises).sum(axis=1) / 2.0
         pairs[indexes] = earlier_parts.size
     probabilities = _sum_inversions(tuple((size, len(indexes)) for size, indexes in by_size.items()))
-    count = int(falling_pairs.sum())
-    tail = min(count, probabilities.size - 1 - count)
+    count = float(falling_pairs.sum())
+    tail = math.ceil(min(count, probabilities.size - 1 - count))
     return falling_pairs, pairs, 2.0 * float(probabilities[: tail + 1].sum())
 
 

@@ -260,6 +260,10 @@ class Scenario:
 
         return cell(worse_environment, worse), cell(better_environment, better) if better else None
 
+    def on_machine(self, label: str) -> "Scenario":
+        """Return the scenario of a merged run with the cells of one machine only."""
+        return replace(self, axes={**self.axes, MACHINE: [label]})
+
     def claimed_axes(self, claim: Claim, side: ClaimSide) -> dict[str, str]:
         """Return all axis values of a claim's side: the stated value, the default, or otherwise the first value."""
         stated = {**self.default, **claim.when, **side.axes}

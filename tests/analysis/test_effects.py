@@ -259,6 +259,13 @@ def test_effects_are_no_more_certain_than_what_was_subtracted_for_cpu_contention
     assert same["tf2.0", "eager"] - quiet["tf2.0", "eager"] == pytest.approx(2.0 * 0.12 * math.log(2.0))
     assert different["eager",] - quiet["eager",] == pytest.approx((1.0 + 0.12 / math.sqrt(2.0)) * math.log(2.0))
     assert different["tf2.0",] < same["tf2.0",]
+    # of three levels, only one lost CPU time, so the effect of another has no such error
+    axes = {"mode": ["graph", "eager", "jit"], "dtype": ["float32", "float64"]}
+    modes = repeated(np.zeros((3, 2)))
+    losses = np.full_like(modes, math.log(2.0)) * np.array([[0.0], [1.0], [0.0]])
+    quiet, lost = (widths(named(effects(modes, axes, MARGIN, contention=of))) for of in (None, (losses, 0.0)))
+    assert lost["eager",] - quiet["eager",] == pytest.approx(0.12 / math.sqrt(2.0) * math.log(2.0))
+    assert lost["jit",] == quiet["jit",]
     # a part is a difference between two single cells
     ends = [math.log(found["tf2.0", "eager"].parts.alone_interval.high) for found in (plain, others[0])]
     assert ends[1] - ends[0] == pytest.approx(math.sqrt(2.0) * 0.12 * math.log(2.0))

@@ -14,6 +14,7 @@ from harness.analysis.looks import (
     Look,
     compute_last_share,
     compute_settling_share,
+    find_claim_cells,
     list_looks_at_claims,
 )
 from harness.analysis.results import Results
@@ -21,8 +22,9 @@ from harness.analysis.sizing import widths
 from harness.analysis.verdicts import Verdict
 from harness.model.issues import parse
 from harness.model.run import Stop, StopReason
-from harness.model.scenario import Claim, ClaimSide
+from harness.model.scenario import MACHINE, Claim, ClaimSide
 from tests.analysis.paired import around, family
+from tests.factories import scenario
 
 
 @pytest.mark.parametrize(
@@ -136,6 +138,20 @@ def test_each_look_at_claims_has_at_least_half_as_many_rounds_again(first, last,
     assert list_looks_at_claims(first, last) == looks
 
 
+def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
+    claimed = Claim(issue=parse("T#1"), reported="", worse=ClaimSide("tf1.14", {}), better=None, ratio=None)
+    merged = scenario(axes={"call": ["0"], MACHINE: ["m-a", "m-b"]})
+    assert {worse.axes[MACHINE] for worse, _ in find_claim_cells([], merged, claimed)} == {"m-a", "m-b"}
+
+
+def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
+    logs = around(0.1, 0.012, LOOKS[0])
+    for others in range(4):
+        one = family(logs, *([around(0.0, 0.0001, LOOKS[0])] * others))
+        found = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
+        assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * compute_settling_share(LOOKS[0]))
+
+
 @pytest.mark.parametrize(("rounds", "share"), [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)])
 def test_claims_that_were_unclear_before_have_the_rest_of_the_level(rounds, share):
     one = family(around(0.3, 0.01, rounds))
@@ -146,9 +162,9 @@ def test_claims_that_were_unclear_before_have_the_rest_of_the_level(rounds, shar
         better=ClaimSide("tf2.0", {"call": "0"}),
         ratio=(1.1, 2.0),
     )
-    (scenario,) = one.run.scenarios
-    scenario = replace(scenario, claims=[claimed], axes={**scenario.axes, "call": ["0"]})
-    run = replace(one.run, scenarios=[scenario], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
+    (own,) = one.run.scenarios
+    own = replace(own, claims=[claimed], axes={**own.axes, "call": ["0"]})
+    run = replace(one.run, scenarios=[own], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
     assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share])
     # in older runs, outcomes didn't end a group
     assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0]

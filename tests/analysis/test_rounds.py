@@ -52,6 +52,11 @@ def test_where_no_attempt_is_complete_the_latest_counts():
     assert select_counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
 
 
+def test_an_interrupted_repeat_replaces_no_round_with_a_cell_that_was_given_up():
+    whole, torn = [launch(GRAPH)], [broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)]
+    assert select_counted(PLAN, [*whole, *torn]) == whole
+
+
 def test_an_attempt_is_complete_without_the_cells_that_the_pilot_broke():
     torn = launch(GRAPH, 0.02, attempt=1)
     assert select_counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]

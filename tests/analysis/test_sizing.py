@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.analysis import comparisons
+from harness.analysis import claims, comparisons
 from harness.analysis.comparisons import half_widths_of
 from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.sizing import (
@@ -23,7 +23,7 @@ from harness.analysis.sizing import (
     suggest_lengths,
     widths,
 )
-from harness.analysis.statistics import student
+from harness.analysis.statistics import Difference, Interval, student
 from harness.model.defaults import MEASURE, WARMUP
 from harness.model.issues import parse
 from harness.model.launch import (
@@ -511,6 +511,44 @@ def test_an_outcome_that_the_correction_for_contention_may_change_is_not_clear(m
     assert only(asked) == 0.0
     monkeypatch.setattr(comparisons, "_find_contention_errors", lambda pairs, _: np.full(len(pairs), 0.5))
     assert 0.0 < only(asked) < math.inf
+
+
+def test_an_outcome_that_the_control_withholds_is_not_clear():
+    logs = around(0.4, 0.01, 3)
+    assert only(claiming(family(logs), claim(1.1))) == 0.0
+    lost = claiming(family(logs, control=around(0.1, 0.001, 3)), claim(1.1))
+    (width,) = (width for name, width in found(lost).items() if "control" not in name)
+    assert width > 0.0
+
+
+def test_growth_that_an_identical_cell_may_have_too_is_not_clear(monkeypatch):
+    one = family(around(1.0, 0.001, 3))
+    launches = [
+        replace(each, memory=[(at, at * (2680 + 160 * each.round)) for at in range(9)]) for each in one.launches
+    ]
+    asked = claiming(
+        replace(one, launches=launches), claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
+    )
+    assert only(asked) == 0.0
+    control = Difference(2500.0, 3, Interval(2400.0, 2600.0))
+    monkeypatch.setattr(claims, "control_of_growth", lambda cell, lookup: control)
+    assert only(asked) > 1.0
+
+
+def test_a_group_that_was_clear_stays_so_if_the_run_continues_with_fewer_rounds():
+    asked = claiming(family(around(0.4, 0.04, 6)), claim(1.1))
+    assert only(asked) == 0.0
+    (name,) = found(asked)
+    shorter = replace(asked.run, plan=replace(asked.run.plan, rounds=8))
+    assert only(replace(asked, run=shorter)) == math.inf
+    assert only(replace(asked, run=replace(shorter, looks=[{name: 6}]))) == 0.0
+
+
+def test_a_launch_that_fails_once_before_the_first_look_ends_no_group():
+    asked = claiming(family(around(0.4, 0.01, 2)), claim(1.1))
+    worse = asked.pairs[0][1]
+    launches = [broken(worse, Status.FAILED, 1) if each.cell == worse else each for each in asked.launches]
+    assert only(replace(asked, launches=launches)) == math.inf
 
 
 def test_an_outcome_of_two_rounds_is_clear_only_far_from_one():

@@ -16,6 +16,7 @@ from harness.analysis.results import Results
 from harness.analysis.rounds import compute_mean
 from harness.analysis.statistics import Interval
 from harness.analysis.trends import (
+    _count_falling_pairs,
     change,
     changes,
     compute_within,
@@ -50,6 +51,14 @@ def launches(of, rates, rounds=5, warmup=50, **changes_):
 
 def found(*made):
     return trends({of: [each for each in made if each.cell == of] for of in {each.cell for each in made}}, MARGIN)
+
+
+def test_equal_parts_are_neither_faster_nor_slower():
+    slower, faster = [[0.0, 0.0, 1.0]] * 4, [[1.0, 0.0, 0.0]] * 4
+    falls = [_count_falling_pairs([np.array(logs) for logs in launch_logs]) for launch_logs in (slower, faster)]
+    (rising, pairs, chance), (falling, _, same_chance) = falls
+    assert (pairs - falling).tolist() == rising.tolist()
+    assert chance == same_chance
 
 
 def test_a_step_that_grows_has_a_trend_and_one_beside_it_has_none():

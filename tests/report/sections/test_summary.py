@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from harness.analysis.answers import Finding
+from harness.analysis.looks import FIRST_LOOK
 from harness.analysis.results import Results
 from harness.analysis.statistics import Difference, Interval
 from harness.analysis.verdicts import Deciding
@@ -181,8 +182,9 @@ def ended(found, stops, **asked):
 
 
 def test_where_a_precision_ended_the_group_a_new_run_is_advised_because_this_one_gets_no_more_rounds():
-    precise = {FIT: Stop(StopReason.PRECISION, 5), OTHER: Stop(StopReason.PRECISION, 5)}
-    found = ended(unsettled(0.0112, 0.03), precise, precision=0.2, rounds=100)
+    narrow = Stop(StopReason.PRECISION, FIRST_LOOK)
+    stops = {FIT: narrow, OTHER: narrow}
+    found = ended(unsettled(0.0112, 0.03), stops, precision=0.2, rounds=100)
     (told,) = summary.suggest_rounds(found)
     assert told.words == (
         f"1 of 2 comparisons is unclear ({NAME}). --resume adds no rounds for this comparison: start a new run with a "
@@ -190,7 +192,7 @@ def test_where_a_precision_ended_the_group_a_new_run_is_advised_because_this_one
     )
     assert summary.find_rounds_to_settle(found) is None
     assert summary.command_to_continue(found) == ""
-    (told,) = summary.suggest_rounds(ended(found, precise, precision=None, claims=["tensorflow/tensorflow#1"]))
+    (told,) = summary.suggest_rounds(ended(found, stops, precision=None, claims=["tensorflow/tensorflow#1"]))
     assert told.words.endswith(": start a new run with harness matrix --claim ISSUE --precision 2%.")
 
 
