@@ -241,7 +241,7 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
 
     The estimate assumes that a launch starts as fast as a pilot in the same environment, preferably of its own group.
     After the start, it warms up and measures for the planned times, or for the smallest number of calls if that takes
-    longer.
+    longer. A launch that doesn't warm up, such as a plain script, takes as long as its pilot.
     """
     pilots = [launch for launch in ledger.launches if launch.round == 0 and launch.samples]
     if not pilots:
@@ -253,6 +253,8 @@ def round_seconds(plan: Plan, ledger: RoundLog, group: Group) -> float:
     def seconds(cell: Cell) -> float:
         own_pilots = [pilot for pilot in pilots if pilot.group == group.name] or pilots
         similar_pilots = [pilot for pilot in own_pilots if pilot.cell.environment == cell.environment] or own_pilots
+        if all("warm up" not in pilot.phases for pilot in similar_pilots):
+            return max(pilot.seconds for pilot in similar_pilots)
         startup = max(_estimate_startup(pilot) for pilot in similar_pilots)
         call = max(statistics.fmean(sample.seconds for sample in pilot.samples) for pilot in similar_pilots)
         return startup + max(sampling.warmup_seconds or 0.0, call) + max(planned, FEWEST_CALLS * call)

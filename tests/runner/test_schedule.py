@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Sample, Status
+from harness.model.launch import CPU_QUOTA, Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Group, Plan, Stop, StopReason
 from harness.model.scenario import Cell
 from harness.runner.rounds import RoundLog
-from harness.runner.schedule import limit_to_budget
+from harness.runner.schedule import limit_to_budget, round_seconds
 from harness.runner.stop_rules import find_stops
 from harness.store.folder import RunFolder
 from tests import runs
@@ -259,3 +259,14 @@ def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any(fo
     ended = Machine(MACHINES["very slow"], ONE_DEAR).run(folder, plan(None, is_wish=False, rounds=4))
     assert [number for _, number in ended.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
     assert ended.listener.estimates[-1].rounds == 4
+
+
+def test_a_launch_without_a_warm_up_takes_as_long_as_its_pilot() -> None:
+    """A plain script runs once per launch, however long it takes."""
+    planned = plan(None, is_wish=False, groups=1)
+    (group,) = planned.groups
+    pilots = [
+        runs.launch(cell=cell, group=group.name, round=0, role=Role.PILOT, seconds=3.5, samples=[Sample(3.0, 1)])
+        for cell in group.cells
+    ]
+    assert round_seconds(planned, RoundLog(planned, pilots), group) == pytest.approx(3.5 * len(group.slots))
