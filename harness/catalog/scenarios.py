@@ -12,7 +12,7 @@ from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, TomlDocument
 from harness.files import get_cache_dir, hash_files, read, write_atomically
-from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
+from harness.model.errors import FileError, Problem, UsageError, explain_unwritable
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
 if TYPE_CHECKING:
@@ -109,11 +109,9 @@ def write_cached(kind: str, files: Mapping[str, bytes]) -> Path:
     The same files have the same path, `KIND/HASH`. Raises CannotRunHereError if the cache can't be written.
     """
     folder = get_cache_dir() / kind / hash_files(files)[:16]
-    try:
+    with explain_unwritable(folder):
         for name, data in files.items():
             write_atomically(folder / name, data)
-    except OSError as error:
-        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
     return folder
 
 

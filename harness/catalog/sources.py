@@ -33,7 +33,7 @@ from harness.machine import git
 from harness.machine.uv import get_last_lines
 from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import counted, joined
 
 #: A package and a place. A day after the `@` isn't a place: it selects the version of that day.
@@ -233,12 +233,13 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
         wheel = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
         if not wheel.path.is_file():
             file.seek(0)
-            try:
-                with create_file(wheel.path) as part, part.open("wb") as copy:
-                    while chunk := file.read(1024**2):
-                        copy.write(chunk)
-            except OSError as error:
-                raise CannotRunHereError(f"The wheel {wheel.path} cannot be written: {error.strerror}.") from None
+            with (
+                explain_unwritable(f"The wheel {wheel.path}"),
+                create_file(wheel.path) as part,
+                part.open("wb") as copy,
+            ):
+                while chunk := file.read(1024**2):
+                    copy.write(chunk)
     return wheel
 
 
