@@ -12,6 +12,7 @@ The user's cache stores the wheels by hash. A lock has the hash of the wheel ins
 
 import hashlib
 import re
+import shutil
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -226,11 +227,8 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
     }
     if not tags & supported:
         raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(1024**2):
-            digest.update(chunk)
-        wheel = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
+        wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
         if not wheel.path.is_file():
             file.seek(0)
             with (
@@ -238,8 +236,7 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
                 create_file(wheel.path) as part,
                 part.open("wb") as copy,
             ):
-                while chunk := file.read(1024**2):
-                    copy.write(chunk)
+                shutil.copyfileobj(file, copy)
     return wheel
 
 
