@@ -4,12 +4,13 @@ This module imports no other module of harness.
 """
 
 import errno
+import hashlib
 import json
 import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -95,6 +96,15 @@ def parse_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def hash_files(files: Mapping[str, bytes]) -> str:
+    """Return a SHA-256 hash of the names and contents of files."""
+    digest = hashlib.sha256()
+    for name, data in sorted(files.items()):
+        digest.update(f"{name}\0{len(data)}\0".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
 #: The names of unfinished files of `replace_file`.

@@ -6,11 +6,11 @@ a cache, because a scenario could change code that another scenario would run. A
 runs only the kit, fills one more cache per environment and GPU model. The worker copies it into scenarios' new caches.
 """
 
-import hashlib
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from harness.files import hash_files
 from harness.model.environment import Requirement
 from harness.model.gpu import Gpu, GpuCode
 from harness.model.launch import Limits
@@ -33,13 +33,9 @@ def name_cache(made_from: str, files: Mapping[str, bytes], cards: Sequence[Gpu])
     `files` contains all files of a launch. The kit's files have no effect, because the kit is trusted. Without other
     files, the result is the name of the first start's cache.
     """
-    file_hash = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        if not name.startswith("kit/"):
-            file_hash.update(f"{name}\0{len(data)}\0".encode())
-            file_hash.update(data)
+    file_hash = hash_files({name: data for name, data in files.items() if not name.startswith("kit/")})
     slugs = [re.sub(r"[^a-z0-9]+", "-", card.name.lower()).strip("-") for card in cards]
-    parts = ["harness-ptx", made_from.rpartition(":")[2][:12], file_hash.hexdigest()[:12]]
+    parts = ["harness-ptx", made_from.rpartition(":")[2][:12], file_hash[:12]]
     return "-".join([*parts, *dict.fromkeys(slugs or ["gpu"])])[:200]
 
 

@@ -13,19 +13,20 @@ from typing import Any
 
 from harness.bisect.request import BisectRequest
 from harness.files import append, parse_json, read, write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import UsageError, explain_unwritable
 from harness.session.running import make_run_id
 from harness.store.signature import is_from_here, sign
+
+#: The advice if the folder of a search cannot be written.
+_ADVICE = "Choose another folder with --results."
 
 
 def create_folder(request: BisectRequest) -> Path:
     """Create the folder of a new search, with its request. Raises CannotRunHereError if it can't be written."""
     folder = request.results / f"bisect-{make_run_id(datetime.now(UTC))}"
-    try:
+    with explain_unwritable(f"The results folder {folder}", _ADVICE):
         document = json.dumps({"schema": 1, **asdict(request)}, indent=2, default=str) + "\n"
         write_atomically(folder / "bisect.json", sign(document.encode()))
-    except OSError as error:
-        raise _make_write_error(folder, error) from None
     return folder
 
 
@@ -80,16 +81,8 @@ class StepLog:
 
     def append(self, key: Sequence[Any], **fields: Any) -> None:
         """Store a step. Raises CannotRunHereError if the folder can't be written."""
-        try:
+        with explain_unwritable(f"The results folder {self._path.parent}", _ADVICE):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             line = json.dumps({"key": json.dumps(key), **fields}).encode()
             append(self._path, b"\n" + line if self._is_torn else line)
             self._is_torn = False
-        except OSError as error:
-            raise _make_write_error(self._path.parent, error) from None
-
-
-def _make_write_error(folder: Path, error: OSError) -> CannotRunHereError:
-    return CannotRunHereError(
-        f"The results folder {folder} cannot be written: {error.strerror}.", "Choose another folder with --results."
-    )

@@ -27,7 +27,7 @@ from harness.files import read, write_atomically
 from harness.machine.interpreters import find_python
 from harness.machine.uv import get_last_lines
 from harness.model.environment import TENSORFLOW, Device, Environment, Lock, Requirement, differences, pins
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import joined
 
 #: The lines of a lock: an exact version, with an optional marker, and its hashes. Other lines that pip accepts, such as
@@ -129,10 +129,8 @@ def write_lock(project: Project, environment: Environment, device: Device) -> bo
             f"The lock file of {environment.name} would change, but it is part of the installed harness.",
             "Create lock files in a clone of the project, or set HARNESS_PROJECT to a clone.",
         )
-    try:
+    with explain_unwritable(f"The lock {path}"):
         write_atomically(path, text)
-    except OSError as error:
-        raise CannotRunHereError(f"The lock {path} cannot be written: {error.strerror}.") from None
     return True
 
 

@@ -22,7 +22,7 @@ from harness.files import open_regular_file, parse_json, remove_unfinished, repl
 from harness.files import read as file_bytes
 from harness.model.backend import ImageStore
 from harness.model.environment import Requirement
-from harness.model.errors import CannotRunHereError, DamagedError, UsageError
+from harness.model.errors import CannotRunHereError, DamagedError, UsageError, explain_unwritable
 
 FILE = "MANIFEST.json"
 SCHEMA = 1
@@ -85,10 +85,8 @@ def read(folder: Path) -> Manifest:
 
 def write(folder: Path, manifest: Manifest) -> None:
     """Write the manifest. All files that it lists must be complete. Raises CannotRunHereError."""
-    try:
+    with explain_unwritable(folder):
         write_atomically(folder / FILE, json.dumps(asdict(manifest), indent=2, sort_keys=True) + "\n")
-    except OSError as error:
-        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
 
 
 def check(folder: Path, manifest: Manifest) -> None:

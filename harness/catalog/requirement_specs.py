@@ -59,11 +59,7 @@ class RequirementSpec:
     @property
     def pins(self) -> dict[str, str]:
         """The other packages with one requested version, and this version."""
-        return {
-            requirement.name: version
-            for requirement in map(Requirement, self.others)
-            if (version := parse_exact(requirement))
-        }
+        return _find_pins(self.others)
 
     @property
     def name(self) -> str:
@@ -94,11 +90,7 @@ class LockOverride:
     @property
     def pins(self) -> dict[str, str]:
         """The packages with one requested version, and this version."""
-        return {
-            requirement.name: version
-            for requirement in map(Requirement, self.packages)
-            if (version := parse_exact(requirement))
-        }
+        return _find_pins(self.packages)
 
     @property
     def name(self) -> str:
@@ -107,6 +99,13 @@ class LockOverride:
         # two dashes in a row.
         base = f"{parse(self.base).name}-" if has_requirements(self.base) else self.base
         return _make_name([base, *self.packages], str(self), base)
+
+
+def _find_pins(texts: Sequence[str]) -> dict[str, str]:
+    """Return the packages with one requested version, and this version."""
+    return {
+        requirement.name: version for requirement in map(Requirement, texts) if (version := parse_exact(requirement))
+    }
 
 
 def _make_name(parts: Sequence[str], text: str, start: str) -> str:

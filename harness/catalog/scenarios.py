@@ -1,6 +1,8 @@
-"""Finds the project's scenarios, the files of their launches, and the suites (scenarios/suites.toml)."""
+"""Finds the project's scenarios, the files of their launches, and the suites (scenarios/suites.toml).
 
-import hashlib
+Also writes scenarios that harness generates into the user's cache.
+"""
+
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -9,8 +11,8 @@ from typing import TYPE_CHECKING
 from harness.catalog import header, toml
 from harness.catalog.project import Project
 from harness.catalog.toml import Findings, TomlDocument
-from harness.files import read
-from harness.model.errors import FileError, Problem, UsageError
+from harness.files import get_cache_dir, hash_files, read, write_atomically
+from harness.model.errors import FileError, Problem, UsageError, explain_unwritable
 from harness.model.scenario import ENVIRONMENT, Scenario, Suite, SuitePart
 
 if TYPE_CHECKING:
@@ -101,13 +103,16 @@ def _read(path: Path) -> bytes:
         raise UsageError(f"The scenario {path} cannot be read: {error.strerror}.") from None
 
 
-def hash_files(files: dict[str, bytes]) -> str:
-    """Return a SHA-256 hash of the names and contents of files. It shows whether they change during a run."""
-    digest = hashlib.sha256()
-    for name, data in sorted(files.items()):
-        digest.update(f"{name}\0{len(data)}\0".encode())
-        digest.update(data)
-    return digest.hexdigest()
+def write_cached(kind: str, files: Mapping[str, bytes]) -> Path:
+    """Write a generated scenario and its files, in their order, into a folder of the user's cache. Return its path.
+
+    The same files have the same path, `KIND/HASH`. Raises CannotRunHereError if the cache can't be written.
+    """
+    folder = get_cache_dir() / kind / hash_files(files)[:16]
+    with explain_unwritable(folder):
+        for name, data in files.items():
+            write_atomically(folder / name, data)
+    return folder
 
 
 def load_suites(project: Project) -> dict[str, Suite]:

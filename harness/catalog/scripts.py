@@ -3,7 +3,6 @@
 Before the first launch, the kit finds the code that comments `# harness: step` mark, and the functions of --function.
 """
 
-import hashlib
 import importlib.util
 import json
 import re
@@ -16,10 +15,10 @@ from types import ModuleType
 
 from harness.catalog import notebooks
 from harness.catalog.project import Project
+from harness.catalog.scenarios import write_cached
 from harness.catalog.script_files import TAKEN, map_files
-from harness.files import get_cache_dir, write_atomically
 from harness.files import read as read_bytes
-from harness.model.errors import CannotRunHereError, FileError, Problem, UsageError
+from harness.model.errors import FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
 from harness.model.texts import joined
 
@@ -283,18 +282,8 @@ def write(script: Script, project: Project, taken: Sequence[str] = ()) -> Path:
     is_taken = script.scenario in taken or f"{script.scenario}.py" in copied_files
     name = f"{script.scenario}_script" if is_taken else script.scenario
     text = _format_scenario(script, name, has_steps=has_steps, files=list(copied_files), stdin=stdin)
-    digest = hashlib.sha256(text.encode("utf-8", "surrogateescape"))
-    for file, data in sorted(copied_files.items()):
-        digest.update(f"\0{file}\0{len(data)}\0".encode())
-        digest.update(data)
-    folder = get_cache_dir() / "scripts" / digest.hexdigest()[:16]
-    try:
-        for file, data in copied_files.items():
-            write_atomically(folder / file, data)
-        write_atomically(folder / f"{name}.py", text.encode("utf-8", "surrogateescape"))
-    except OSError as error:
-        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
-    return folder / f"{name}.py"
+    scenario_file = {f"{name}.py": text.encode("utf-8", "surrogateescape")}
+    return write_cached("scripts", copied_files | scenario_file) / f"{name}.py"
 
 
 def _read_bytes(path: Path) -> bytes:

@@ -12,6 +12,7 @@ The user's cache stores the wheels by hash. A lock has the hash of the wheel ins
 
 import hashlib
 import re
+import shutil
 import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ from harness.machine import git
 from harness.machine.uv import get_last_lines
 from harness.model.environment import KERAS, LINES, TENSORFLOW, Environment, find_unmet, pins
 from harness.model.environment import Requirement as Locked
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import counted, joined
 
 #: A package and a place. A day after the `@` isn't a place: it selects the version of that day.
@@ -226,19 +227,16 @@ def keep_wheel(path: Path, package: str, python: str) -> Wheel:
     }
     if not tags & supported:
         raise UsageError(f"{path.name} can't be installed: the environment has Python {python} on 64-bit x86 Linux.")
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while chunk := file.read(1024**2):
-            digest.update(chunk)
-        wheel = Wheel(f"{digest.hexdigest()}/{path.name}", str(version))
+        wheel = Wheel(f"{hashlib.file_digest(file, 'sha256').hexdigest()}/{path.name}", str(version))
         if not wheel.path.is_file():
             file.seek(0)
-            try:
-                with create_file(wheel.path) as part, part.open("wb") as copy:
-                    while chunk := file.read(1024**2):
-                        copy.write(chunk)
-            except OSError as error:
-                raise CannotRunHereError(f"The wheel {wheel.path} cannot be written: {error.strerror}.") from None
+            with (
+                explain_unwritable(f"The wheel {wheel.path}"),
+                create_file(wheel.path) as part,
+                part.open("wb") as copy,
+            ):
+                shutil.copyfileobj(file, copy)
     return wheel
 
 

@@ -1,6 +1,5 @@
 """Generates a scenario that compares two versions of a scenario's file, with an axis for the version."""
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -8,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.catalog import header, toml
-from harness.files import get_cache_dir, write_atomically
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.catalog.scenarios import write_cached
+from harness.model.errors import UsageError
 from harness.model.scenario import BEFORE_AND_AFTER, SIDE, STEP, Scenario
 
 #: Keys of a header that describe the scenario itself, rather than its comparisons.
@@ -34,18 +33,7 @@ def write_side_by_side(name: str, before: Mapping[str, bytes], after: Mapping[st
     stem = f"{name}_{SIDE}_by_{SIDE}"
     files = {f"{side}/{file}": data for side, contents in sides.items() for file, data in contents.items()}
     text = _format_scenario(name, parsed, _make_header(name, parsed, documents, list(files)))
-    digest = hashlib.sha256(text.encode())
-    for file, data in sorted(files.items()):
-        digest.update(f"\0{file}\0{len(data)}\0".encode())
-        digest.update(data)
-    folder = get_cache_dir() / "versions" / digest.hexdigest()[:16]
-    try:
-        for file, data in files.items():
-            write_atomically(folder / file, data)
-        write_atomically(folder / f"{stem}.py", text.encode())
-    except OSError as error:
-        raise CannotRunHereError(f"{folder} cannot be written: {error.strerror}.") from None
-    return folder / f"{stem}.py"
+    return write_cached("versions", files | {f"{stem}.py": text.encode()}) / f"{stem}.py"
 
 
 def _decode(data: bytes) -> str:

@@ -15,7 +15,7 @@ from harness.cli import completion
 from harness.cli.messages import format_columns, handle_signals, say
 from harness.files import write_atomically
 from harness.model.environment import Device
-from harness.model.errors import CannotRunHereError, Exit
+from harness.model.errors import Exit, explain_unwritable
 from harness.model.texts import counted
 from harness.session.request import read_whole
 
@@ -134,11 +134,9 @@ def verify(
 
 def _write_file(path: Path, text: str) -> None:
     """Write a file, and create its folder if necessary. Raises CannotRunHereError."""
-    try:
+    with explain_unwritable(path, "Choose another folder."):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, text)
-    except OSError as error:
-        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.", "Choose another folder.") from None
 
 
 @app.command()

@@ -11,7 +11,7 @@ from harness import session
 from harness.cli import completion
 from harness.cli.messages import say, say_torn
 from harness.files import write_atomically
-from harness.model.errors import CannotRunHereError, Exit, UsageError
+from harness.model.errors import CannotRunHereError, Exit, UsageError, explain_unwritable
 from harness.report.formats import list_formats
 
 if TYPE_CHECKING:
@@ -110,9 +110,5 @@ def save(path: Path, data: bytes) -> None:
         raise CannotRunHereError(
             f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create the folder first."
         )
-    try:
+    with explain_unwritable(path, "Choose another file with --output."):
         write_atomically(path, data)
-    except OSError as error:
-        raise CannotRunHereError(
-            f"{path} cannot be written: {error.strerror}.", "Choose another file with --output."
-        ) from None

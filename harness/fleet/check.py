@@ -23,7 +23,7 @@ from harness.files import get_data_dir, parse_json, write_atomically
 from harness.machine.lock import hold_machine
 from harness.machine.slots import Slot
 from harness.model.defaults import MARGIN
-from harness.model.errors import CannotRunHereError, DamagedError
+from harness.model.errors import CannotRunHereError, DamagedError, explain_unwritable
 from harness.model.launch import Launch, Role
 from harness.model.texts import counted, format_plain
 from harness.session.planning import Planned
@@ -202,10 +202,8 @@ def load_stored(kind: str) -> SlotCheck | None:
 
 def _save_check(kind: str, slot_check: SlotCheck) -> None:
     path = _get_path()
-    try:
+    with explain_unwritable(path):
         write_atomically(path, json.dumps({**_read(), kind: asdict(slot_check)}, indent=2) + "\n")
-    except OSError as error:
-        raise CannotRunHereError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def _get_path() -> Path:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from shlex import quote
-from typing import Any, Protocol
+from typing import Protocol
 
 from harness.backends import registry
 from harness.catalog.sources import is_on_this_machine, parse_source
@@ -32,7 +32,6 @@ from harness.fleet.shell import ShellRunner, make_script
 from harness.machine.lock import hold_machine, is_held
 from harness.machine.slots import Slot
 from harness.model.errors import CannotRunHereError, DamagedError, Exit, FileError, UnavailableError, UsageError
-from harness.model.run import StopReason
 from harness.model.texts import has_password
 from harness.session.planning import Planned, replace_fallbacks
 from harness.session.request import AUTO, EVENLY, LaunchRequest, Request, format_seconds
@@ -464,8 +463,4 @@ def _parse_place(path: Path) -> tuple[int, int]:
 
 def _has_ended(run: Path | None) -> bool:
     """Return whether all groups of a shard's run have ended."""
-    if run is None:
-        return False
-    record: Any = RunFolder(run).read_run()
-    stops = [record.stops.get(group.name) for group in record.plan.groups]
-    return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
+    return run is not None and not RunFolder(run).read_run().unfinished

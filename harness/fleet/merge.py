@@ -14,7 +14,7 @@ from harness.files import read
 from harness.machine.lock import is_held
 from harness.model.errors import UsageError
 from harness.model.launch import Launch
-from harness.model.run import Group, MachineFacts, Run, Shard, Stop, StopReason, Unavailable
+from harness.model.run import Group, MachineFacts, Run, Shard, Stop, Unavailable
 from harness.model.scenario import MACHINE, Cell, Scenario
 from harness.model.texts import counted, escape, format_cpu_list, joined
 from harness.plan import shards
@@ -231,15 +231,11 @@ def _find_missing(parts: Sequence[_MergedPart]) -> dict[str, list[str]]:
 
 def _describe_unfinished(parts: Sequence[_MergedPart]) -> list[str]:
     """Return sentences about runs with groups that were interrupted or haven't ended."""
-    sentences = []
-    for part in parts:
-        stops = [part.run.stops.get(group.name) for group in part.run.plan.groups]
-        unfinished = sum(stop is None or stop.reason is StopReason.INTERRUPTED for stop in stops)
-        if unfinished:
-            sentences.append(
-                f"{part.path} was interrupted: {counted(unfinished, 'group')} of this run may have fewer rounds."
-            )
-    return sentences
+    return [
+        f"{part.path} was interrupted: {counted(len(unfinished), 'group')} of this run may have fewer rounds."
+        for part in parts
+        if (unfinished := part.run.unfinished)
+    ]
 
 
 # The parts of the merged run.

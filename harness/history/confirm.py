@@ -24,8 +24,8 @@ from harness.catalog.lines import parse_line
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
 from harness.catalog.requirement_specs import get_environment_name
-from harness.catalog.scenarios import find_scenario_files, hash_files
-from harness.files import write_atomically
+from harness.catalog.scenarios import find_scenario_files
+from harness.files import hash_files, write_atomically
 from harness.history.request import ConfirmRequest
 from harness.history.states import SeriesFinding
 from harness.model.defaults import ALPHA

@@ -15,7 +15,7 @@ from harness.history import summary
 from harness.history.database import read_lines
 from harness.history.index import History, parse_decision, parse_note
 from harness.model.defaults import LEVEL
-from harness.model.errors import CannotRunHereError, NothingSelectedError, UsageError
+from harness.model.errors import NothingSelectedError, UsageError, explain_unwritable
 from harness.model.history import Series, SeriesPoint
 from harness.model.texts import escape, format_plain
 from harness.report.escape import dump_json
@@ -27,16 +27,12 @@ def write_folder(history: History, folder: Path) -> int:
 
     Raises CannotRunHereError if the folder can't be written.
     """
-    try:
+    with explain_unwritable(folder, "Choose another folder with --git."):
         written_count = sum(summary.write(run_summary, folder) for run_summary in history.summaries())
         for name, records in (("notes", history.notes()), ("decisions", history.decisions())):
             lines = "".join(json.dumps(asdict(entry)) + "\n" for entry in records)
             if lines:
                 write_atomically(folder / f"{name}.jsonl", lines)
-    except OSError as error:
-        raise CannotRunHereError(
-            f"{folder} cannot be written: {error.strerror}.", "Choose another folder with --git."
-        ) from None
     return written_count
 
 

@@ -202,40 +202,20 @@ class History:
 
     def summaries(self) -> Iterator[Summary]:
         """Yield the summary of every run as it was added, in the order of their starts."""
+        # in the order of the fields of CellPoint
         statement = (
-            "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, s.reference, s.against, s.quantity, "
-            "p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.status, p.reason "
+            "SELECT p.run, s.machine, s.scenario, s.device, s.axes, s.environment, p.status, s.reference, s.against, "
+            "s.quantity, p.ratio, p.low, p.high, p.rounds, p.seconds, p.seconds_low, p.seconds_high, p.reason "
             "FROM points p JOIN series s ON s.id = p.series ORDER BY p.run, p.place"
         )
         points: dict[str, list[CellPoint]] = {}
-        for (
-            run,
-            machine,
-            scenario,
-            device,
-            axes,
-            environment,
-            reference,
-            against,
-            quantity,
-            *numbers,
-            status,
-            reason,
-        ) in self._database.rows(statement):
-            points.setdefault(run, []).append(
-                CellPoint(
-                    machine,
-                    scenario,
-                    device,
-                    dict(json.loads(axes)),
-                    environment,
-                    Status(status),
-                    reference,
-                    dict(json.loads(against)),
-                    quantity,
-                    *[*numbers, reason],
-                )
+        rows = self._database.rows(statement)
+        for run, machine, scenario, device, axes, environment, status, reference, against, *rest in rows:
+            point = CellPoint(
+                *(machine, scenario, device, dict(json.loads(axes)), environment, Status(status)),
+                *(reference, dict(json.loads(against)), *rest),
             )
+            points.setdefault(run, []).append(point)
         for run, text in self._database.rows("SELECT run, summary FROM runs ORDER BY started, run"):
             yield replace(_load_summary(text), points=points.get(run, ()))
 

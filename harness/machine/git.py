@@ -20,7 +20,7 @@ from pathlib import Path
 from harness.files import get_cache_dir
 from harness.machine import child_process
 from harness.machine.lock import hold_lock
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import CannotRunHereError, UsageError, explain_unwritable
 from harness.model.texts import find_nearest, remove_password
 
 #: Time limits in seconds for a local git command, and for one that connects to a server.
@@ -277,10 +277,8 @@ def fetch_commit(address: str, revision: str, advice: str = "Check the network."
     """
     public_address = remove_password(address)
     folder = get_cache_dir() / "repositories" / hashlib.sha256(address.encode()).hexdigest()[:16]
-    try:
+    with explain_unwritable(f"The folder {folder}"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise CannotRunHereError(f"The folder {folder} cannot be written: {error.strerror}.") from None
     busy = f"Another process is fetching from {public_address}."
     with hold_lock(folder.with_suffix(".lock"), busy, waiting=lambda _: None):
         for stale_lock in [*folder.glob("*.lock"), *folder.glob("refs/harness/*.lock")]:  # a killed git left these

@@ -24,21 +24,20 @@ class _BusyError(CannotRunHereError):
     """Error for a lock that another process holds."""
 
 
+@contextlib.contextmanager
 def hold_lock(
-    path: Path, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
-) -> contextlib.AbstractContextManager[None]:
+    path: Path,
+    busy: str,
+    advice: str = "",
+    waiting: Callable[[str], object] | None = None,
+    *,
+    mode: int = fcntl.LOCK_EX,
+) -> Iterator[None]:
     """Hold the lock file `path`. If another process holds it, call `waiting` with a message that names it, and wait.
 
-    Without `waiting`, raises CannotRunHereError instead, with `busy` and a description of the holder.
+    Without `waiting`, raises CannotRunHereError instead, with `busy` and a description of the holder. With the mode
+    LOCK_SH, other processes with this mode can hold the lock at the same time.
     """
-    return _hold_lock(path, fcntl.LOCK_EX, busy, advice, waiting)
-
-
-@contextlib.contextmanager
-def _hold_lock(
-    path: Path, mode: int, busy: str, advice: str = "", waiting: Callable[[str], object] | None = None
-) -> Iterator[None]:
-    """Hold the lock file `path`, exclusively (LOCK_EX) or shared with other processes (LOCK_SH)."""
     handle = _lock(path, mode, busy, advice, waiting)
     # its holder may have removed the file after it was opened here, and then nobody else sees this lock
     while not _is_file_of(handle, path):
@@ -57,7 +56,7 @@ def _hold_lock(
 
 
 def _lock(path: Path, mode: int, busy: str, advice: str, waiting: Callable[[str], object] | None) -> int:
-    """Open and lock the lock file `path`, as `_hold_lock` does. Return its descriptor."""
+    """Open and lock the lock file `path`, as `hold_lock` does. Return its descriptor."""
     try:
         handle = _open_lock(path)
     except OSError as error:
@@ -189,7 +188,7 @@ def hold_slot(slots: Sequence[Sequence[str]], waiting: Callable[[str], object] |
     held at the same time, even if runs divide the machine differently. While a run holds the whole machine, no slot is
     free. If no slot is free, call `waiting` and wait; without `waiting`, raise CannotRunHereError.
     """
-    with _hold_lock(get_lock_path(), fcntl.LOCK_SH, _BUSY_MESSAGE, _ADVICE, waiting):
+    with hold_lock(get_lock_path(), _BUSY_MESSAGE, _ADVICE, waiting, mode=fcntl.LOCK_SH):
         was_reported = False
         while True:
             for index, names in enumerate(slots):

@@ -4,7 +4,8 @@ Every problem that a user can cause or see is raised as a `HarnessError`. The co
 with the exit code of the error. A traceback means a bug in harness.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -90,6 +91,15 @@ class CannotRunHereError(HarnessError):
     """Error for something that this machine doesn't have: Docker Engine, a base image or disk space."""
 
     exit = Exit.CANNOT_RUN_HERE
+
+
+@contextmanager
+def explain_unwritable(what: object, advice: str = "") -> Iterator[None]:
+    """Turn an OSError of the block into CannotRunHereError: `what` cannot be written, with the reason and advice."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotRunHereError(f"{what} cannot be written: {error.strerror}.", advice) from None
 
 
 class NothingPreparedError(CannotRunHereError):

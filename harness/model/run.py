@@ -404,6 +404,12 @@ class Run:
         )
 
     @property
+    def unfinished(self) -> list[str]:
+        """The names of the groups that were interrupted or haven't ended."""
+        stops = [(group.name, self.stops.get(group.name)) for group in self.plan.groups]
+        return [name for name, stop in stops if stop is None or stop.reason is StopReason.INTERRUPTED]
+
+    @property
     def shown_folder(self) -> str:
         """The run's folder, for use in commands. If it wasn't recorded, it is `results/` and the run's id."""
         return self.folder or f"results/{self.id}"

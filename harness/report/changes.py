@@ -78,7 +78,7 @@ def describe_shift(pair: Pair) -> str:
             f"run, but the runs share {usable_cells}. So the machine may have caused a change."
         )
     clause = "whose software is the same in both runs" if shift.unchanged else "that are judged"
-    sentence = f"Shift: {describe_ratio(shift.change)}, the median change of the {shift.cells} cells {clause}"
+    sentence = f"Shift: {format.ratio(shift.change.ratio)}, the median change of the {shift.cells} cells {clause}"
     return f"{sentence}{_explain_shift(shift, margin)}"
 
 
@@ -159,15 +159,10 @@ def make_columns(
     ]
 
 
-def describe_ratio(judgement: Judgement) -> str:
-    """Return the ratio of the second run to the first, as text."""
-    return format.ratio(judgement.ratio)
-
-
 def _make_ratio_entry(cell: CellChange, judgement: Judgement | None) -> Entry:
     if judgement is None or cell.change.verdict is Verdict.DIFFERENT_WORK:
         return Entry("")
-    return Entry(describe_ratio(judgement), order=judgement.ratio.value)
+    return Entry(format.ratio(judgement.ratio), order=judgement.ratio.value)
 
 
 def make_remark(changes: Changes, cell: CellChange) -> str:

@@ -6,7 +6,8 @@ from functools import cache
 from pathlib import Path
 
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_files_of, hash_files, read_kit_files
+from harness.catalog.scenarios import find_files_of, read_kit_files
+from harness.files import hash_files
 from harness.machine import cpus
 from harness.model.environment import Device
 from harness.model.launch import SHORT, Job, Limits, Sampling

@@ -20,11 +20,11 @@ from harness.catalog.scenarios import (
     find_files_of,
     find_scenario_files,
     find_scenarios,
-    hash_files,
     load_scenario,
     read_kit_files,
     read_suites,
 )
+from harness.files import hash_files
 from harness.machine import cpus, host
 from harness.machine.gpu import selection as gpus
 from harness.machine.lock import hold_machine

@@ -151,7 +151,7 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
     plan = replace(run.plan, rounds=rounds or default_rounds, budget_seconds=seconds, budget_is_wish=False)
     final_names = {name for name, stop in run.stops.items() if stop.reason.is_final}
     open_counts = [count for name, count in counts.items() if name not in final_names]
-    is_enough = _has_ended(run) and all(count >= plan.rounds for count in open_counts)
+    is_enough = not run.unfinished and all(count >= plan.rounds for count in open_counts)
     if plan == run.plan or is_enough:
         return run
     looks = [*run.looks, *([counts] if counts not in run.looks[-1:] else [])]
@@ -160,7 +160,7 @@ def _extend_plan(run: Run, ledger: RoundLog, path: Path, rounds: int | None, bud
 
 def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
     """Return a sentence if the run has nothing left to measure; otherwise an empty text."""
-    if not _has_ended(run) or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
+    if run.unfinished or any(ledger.rounds(group) < run.stops[group.name].rounds for group in run.plan.groups):
         return ""
     stops = list(run.stops.values())
     if all(stop.reason.is_final for stop in stops):
@@ -172,12 +172,6 @@ def _explain_end(run: Run, ledger: RoundLog, path: Path) -> str:
         f"{reason}: it has {counted(largest_count, 'round')}. To continue it: harness matrix --resume "
         f"{shlex.quote(str(path))} --rounds {run_info.suggest_rounds([stop.rounds for stop in stops])}"
     )
-
-
-def _has_ended(run: Run) -> bool:
-    """Return whether all groups of a run have ended without an interruption."""
-    stops = [run.stops.get(group.name) for group in run.plan.groups]
-    return all(stop and stop.reason is not StopReason.INTERRUPTED for stop in stops)
 
 
 def make_changed_error(path: Path, what: str) -> UsageError:

@@ -20,8 +20,7 @@ from harness.backends.protocol import RegisteredBackend
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
 from harness.catalog.project import Project
-from harness.catalog.scenarios import hash_files
-from harness.files import get_data_dir
+from harness.files import get_data_dir, hash_files
 from harness.machine import cpus, host
 from harness.machine.gpu import clocks
 from harness.machine.gpu import selection as gpus

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from harness.catalog import toml, versions
 from harness.catalog.project import Project
-from harness.catalog.scenarios import find_scenario_files, hash_files
+from harness.catalog.scenarios import find_scenario_files
+from harness.files import hash_files
 from harness.machine import git
 from harness.model.errors import HarnessError, NothingSelectedError, UsageError
 from harness.model.scenario import SIDE

@@ -20,7 +20,7 @@ from harness.catalog.project import Project
 from harness.files import write_atomically
 from harness.model.environment import Device, Environment
 from harness.model.environment import pins as parse_pins
-from harness.model.errors import CannotRunHereError, UsageError
+from harness.model.errors import UsageError, explain_unwritable
 from harness.model.run import Run
 from harness.model.scenario import DEVICE, PEAK, PERCENTILES, PRINTED, STEP
 from harness.session import read
@@ -70,13 +70,11 @@ def write(
         for name, text in texts.items():
             # all files have the same time stamp, so that the same run always gives the same zip file
             archive.writestr(zipfile.ZipInfo(f"bundle/{name}", (1980, 1, 1, 0, 0, 0)), text)
-    try:
+    with explain_unwritable(f"{folder}/bundle"):
         (folder / "bundle").mkdir(exist_ok=True)
         for name, text in texts.items():
             write_atomically(folder / "bundle" / name, text)
         write_atomically(folder / "bundle.zip", zip_data.getvalue())
-    except OSError as error:
-        raise CannotRunHereError(f"{folder}/bundle cannot be written: {error.strerror}.") from None
     return [folder / "bundle" / next(iter(texts)), folder / "bundle.zip"]
 
 

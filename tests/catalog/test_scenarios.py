@@ -9,11 +9,11 @@ from harness.catalog.scenarios import (
     find_files_of,
     find_scenario_files,
     find_scenarios,
-    hash_files,
     load_scenario,
     load_suites,
     read_kit_files,
 )
+from harness.files import hash_files
 from harness.model.environment import Device
 from harness.model.errors import FileError, UsageError
 from harness.model.scenario import SuitePart

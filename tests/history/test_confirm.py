@@ -10,7 +10,7 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.catalog.project import Project
-from harness.catalog.scenarios import hash_files
+from harness.files import hash_files
 from harness.history.confirm import (
     ConfirmationRun,
     _compute_changes,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from harness.analysis.results import Results
-from harness.catalog.scenarios import hash_files
+from harness.files import hash_files
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.issues import parse

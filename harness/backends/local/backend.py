@@ -38,7 +38,7 @@ from harness.model.backend import (
     WheelRecipe,
 )
 from harness.model.environment import Device, Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError, UsageError
+from harness.model.errors import CannotRunHereError, UnavailableError, UsageError, explain_unwritable
 from harness.model.gpu import GpuHost
 from harness.model.launch import Job, Outcome, Status
 from harness.model.texts import format_plain
@@ -259,15 +259,10 @@ class LocalBackend(RegisteredBackend):
     def _create_scratch_folder(self, files: Mapping[str, bytes]) -> Iterator[Path]:
         """Yield a new folder with the files of a launch."""
         parent = _get_scratch_folder(self._run)
-        try:
+        with explain_unwritable(f"The folder {parent}", "To use another folder, set HARNESS_CACHE_DIR."):
             parent.mkdir(parents=True, exist_ok=True)
             folder = Path(tempfile.mkdtemp(dir=parent))
             _write_files(folder, files)
-        except OSError as error:
-            raise CannotRunHereError(
-                f"The folder {parent} cannot be written: {error.strerror}.",
-                "To use another folder, set HARNESS_CACHE_DIR.",
-            ) from None
         try:
             yield folder
         finally:

@@ -18,7 +18,7 @@ from harness.machine.lock import hold_lock
 from harness.machine.uv import get_last_lines, make_environ
 from harness.model.backend import PreparationStep, Progress, Stage, WheelRecipe
 from harness.model.environment import Requirement
-from harness.model.errors import CannotRunHereError, UnavailableError
+from harness.model.errors import CannotRunHereError, UnavailableError, explain_unwritable
 
 #: The file that marks a complete environment. It is written last, so an environment without it is incomplete.
 _MARKER = "harness.json"
@@ -84,7 +84,7 @@ class Environments:
             return
         folder, name = self.folder(requirement), requirement.name
         python = self._find_interpreter(requirement.environment.python)
-        try:
+        with explain_unwritable(f"The folder {folder}", "To use another folder, set HARNESS_CACHE_DIR."):
             folder.parent.mkdir(parents=True, exist_ok=True)
             lock, lock_message = folder.with_name(f".{folder.name}.lock"), f"Another process has locked {folder.name}."
             with hold_lock(lock, lock_message, waiting=lambda words: progress(PreparationStep(name, words))):
@@ -100,11 +100,6 @@ class Environments:
                 marker = {"lock": requirement.lock.sha256, "python": str(python), "state": _hash_files(folder)}
                 write_atomically(folder / _MARKER, json.dumps(marker))
                 progress(PreparationStep(name, "installed", Stage.READY))
-        except OSError as error:
-            raise CannotRunHereError(
-                f"The folder {folder} cannot be written: {error.strerror}.",
-                "To use another folder, set HARNESS_CACHE_DIR.",
-            ) from None
 
     def _find_interpreter(self, version: str) -> Path:
         try:
