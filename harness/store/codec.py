@@ -4,16 +4,11 @@ import marshal
 import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from harness.model import history
-from harness.model import launch as launches
-from harness.model import profile as profiles
-from harness.model import run as runs
 from harness.model.errors import DamagedError, UsageError
-from harness.model.history import Summary
 from harness.model.launch import Launch, Numbers, Sample, Samples
 from harness.model.profile import Profile
 from harness.model.run import Run
@@ -22,16 +17,10 @@ from harness.model.scenario import Cell
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-Stored = TypeVar("Stored", Run, Launch, Profile, Summary)
-_Value = TypeVar("_Value")
+    from harness.model.history import Summary  # only commands for histories load this module
 
-#: The newest schema of each kind of document that this version of harness can read.
-_NEWEST: dict[type, int] = {
-    Run: runs.SCHEMA,
-    Launch: launches.SCHEMA,
-    Profile: profiles.SCHEMA,
-    Summary: history.SCHEMA,
-}
+Stored = TypeVar("Stored", Run, Launch, Profile, "Summary")
+_Value = TypeVar("_Value")
 
 #: The empty mapping that launches without recorded values share.
 _EMPTY: Mapping[str, Any] = {}
@@ -48,7 +37,7 @@ def _make_adapter(kind: type) -> "TypeAdapter[Any]":
 _get_adapter: Callable[[type], "TypeAdapter[Any]"] = cache(_make_adapter)
 
 
-def dump(value: Run | Launch | Summary, *, indent: int | None = None) -> bytes:
+def dump(value: "Run | Launch | Summary", *, indent: int | None = None) -> bytes:
     """Return a run, a launch or a summary as JSON. Without `indent`, the JSON is on one line.
 
     Numbers that aren't finite become null.
@@ -78,9 +67,11 @@ def load(kind: type[Stored], data: bytes, where: object) -> Stored:
             raise DamagedError(where, f"it isn't valid JSON: {first_error['ctx']['error']}") from None
         location = ".".join(str(part) for part in first_error["loc"]) or "the document"
         raise DamagedError(where, f"{location[:200]}: {first_error['msg'].removeprefix('Value error, ')}") from None
-    if value.schema > _NEWEST[kind]:
+    # the schema that this version writes is the newest one that it can read
+    newest: Any = next(field.default for field in fields(kind) if field.name == "schema")
+    if value.schema > newest:
         raise UsageError(
-            f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {_NEWEST[kind]}.",
+            f"{where} has schema {value.schema}, but this version of harness reads only schemas up to {newest}.",
             "Update harness to read it.",
         )
     return value
