@@ -36,12 +36,12 @@ def _format_stopping(simulate: Simulate, comparisons: int, sigma: float) -> list
 
 def print_saved(pool: ProcessPoolExecutor, tables: int, seed: int) -> None:
     """Print how many rounds a run needs if it also looks at verdicts, and not only at the widths of intervals."""
-    print()
+    print("\n## Rounds that early verdicts save\n")
     kinds = list(product((0.01, 0.02, 0.03), (Spread.EQUAL, Spread.UNEQUAL), (0.01, 0.02)))
     rows = pool.map(partial(_format_saved, max(1, tables // 2), seed), kinds)
     heads = [
         "standard deviation of launches",
-        "variability of cells",
+        "variability of configurations",
         "precision",
         "rounds, by width alone",
         "settled",
@@ -55,7 +55,7 @@ def _format_saved(tables: int, seed: int, kind: tuple[float, Spread, float]) -> 
     sigma, spread, precision = kind
     shape = Table(3, 4, sigma, spread, Drift.PERIODIC)
     before, settled, now, settled_now = simulate_looks(shape, 60, tables, -HEADLINE, precision, seed=seed)
-    scatter = "alike" if spread is Spread.EQUAL else "each by its own"
+    scatter = "equal" if spread is Spread.EQUAL else "unequal"
     rounds = [f"{before:.1f}", format_percent(settled), f"{now:.1f}", format_percent(settled_now)]
     return [format_percent(sigma), scatter, f"± {format_percent(precision)}", *rounds]
 
