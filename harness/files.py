@@ -118,6 +118,8 @@ def replace_file(path: Path) -> Iterator[Path]:
     A reader of `path` sees the old file or the new file, never a part. If `path` is a link, the target of the link
     doesn't change. Creates the folder if it is missing. Raises OSError.
     """
+    if path.name in ("", ".."):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     make_folder(path.parent)
     part = _make_part_path(path)
     os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, choose_mode(path)))
@@ -180,6 +182,28 @@ def write_atomically(path: Path, data: str | bytes, *, synced: bool = False) -> 
         if synced:
             file.flush()
             os.fsync(file.fileno())
+
+
+def write_output(path: Path, data: bytes) -> None:
+    """Write a file that the user chose. Raises OSError.
+
+    A device, a pipe or an open file such as /dev/stdout isn't replaced: the data is appended to it.
+    """
+    if not _is_stream(path):
+        write_atomically(path, data)
+        return
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def _is_stream(path: Path) -> bool:
+    """Return whether this is a device, a pipe, or an open file of a process (a link in /proc, or to such a link)."""
+    if not path.exists() or path.is_dir():
+        return False
+    if not path.is_file():
+        return True
+    places = [path, path.parent / path.readlink()] if path.is_symlink() else []
+    return any(place.parent.resolve().is_relative_to("/proc") for place in places)
 
 
 def append(path: Path, line: bytes, *, within: Path | None = None) -> None:

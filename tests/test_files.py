@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.files import read, replace_file, write_atomically
+from harness.files import read, replace_file, write_atomically, write_output
 
 
 @pytest.mark.parametrize("synced", [True, False])
@@ -64,6 +64,51 @@ def test_a_link_in_the_place_of_what_is_written_aside_is_not_followed(
     with pytest.raises(FileExistsError):
         write_atomically(tmp_path / "file", "new")
     assert victim.read_text() == "mine"
+
+
+def test_an_output_to_a_pipe_is_written_into_it(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)
+    try:
+        for path in (pipe, link):
+            write_output(path, b"new")
+            assert os.read(reader, 100) == b"new"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert sorted(tmp_path.iterdir()) == [link, pipe]
+
+
+def test_an_output_to_an_open_file_is_appended_to_it(tmp_path: Path) -> None:
+    path, link = tmp_path / "file", tmp_path / "stdout"
+    path.write_text("old ")
+    with path.open("a") as file:
+        link.symlink_to(f"/proc/self/fd/{file.fileno()}")
+        write_output(link, b"new ")
+        write_output(Path(f"/proc/self/fd/{file.fileno()}"), b"newer")
+    assert path.read_text() == "old new newer"
+    assert link.is_symlink()
+
+
+def test_an_output_in_the_place_of_a_link_to_a_file_replaces_the_link(tmp_path: Path) -> None:
+    victim, path = tmp_path / "victim", tmp_path / "file"
+    victim.write_text("mine")
+    path.symlink_to(victim)
+    write_output(path, b"new")
+    assert victim.read_text() == "mine"
+    assert not path.is_symlink()
+    assert path.read_text() == "new"
+
+
+@pytest.mark.parametrize("name", [".", "", "/", "..", "folder"])
+def test_a_folder_is_not_replaced_by_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(IsADirectoryError):
+        write_output(Path(name), b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["folder"]
 
 
 def test_only_regular_files_are_read_and_none_is_waited_for(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from harness.catalog import notebooks
 from harness.catalog.project import Project
 from harness.catalog.scenarios import write_cached
 from harness.catalog.script_files import TAKEN, map_files
+from harness.catalog.toml import make_encoding_error
 from harness.files import read as read_bytes
 from harness.model.errors import FileError, Problem, UsageError
 from harness.model.scenario import OWN, PEAK, PRINTED, STEP, WHOLE
@@ -108,7 +109,8 @@ class Script:
             splits = [(text[:slash], text[slash + 1 :]) for slash in slashes]
             pairs = [pair for pair in splits if {*pair} <= {*names}]
             if not pairs or pairs[0][0] == pairs[0][1]:
-                numbers = f"The printed numbers: {joined(names)}." if names else "Name the numbers with --grep."
+                shown = joined([name for name in names if re.search(r"[^\W\d_]", name)])  # without a mere `…`
+                numbers = f"The printed numbers: {shown}." if shown else "Name the numbers with --grep."
                 raise UsageError(
                     f"Invalid --compare {text!r}: expected ONE/OTHER, the names of two printed numbers.",
                     f"{numbers} Example: --grep 'half took (?P<half>\\S+)' --grep 'single took (?P<single>\\S+)' "
@@ -124,9 +126,11 @@ def read(path: Path) -> tuple[str, str, Sequence[str]]:
     Raises UsageError and FileError.
     """
     try:
-        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
+        text = read_bytes(path).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"The script {path} cannot be read: {error.strerror}.") from None
+    except UnicodeDecodeError as error:
+        raise make_encoding_error(path, error) from None
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     stem = re.sub(r"[^\w.-]", "_", path.stem, flags=re.ASCII)
     # in a launch, a file with the name of a module would hide the module
@@ -190,7 +194,7 @@ def find_labels(pattern: str) -> list[str]:
         groups, indexes_by_name = re.compile(pattern).groups, re.compile(pattern).groupindex
     except re.error as error:
         raise UsageError(
-            f"--grep {pattern!r} is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
+            f"--grep '{pattern}' is not a valid regular expression: {error}.", "Example that finds a number: (\\S+)."
         ) from None
     label = _mask_groups(pattern)
     names = {number: name for name, number in indexes_by_name.items()}

@@ -232,8 +232,14 @@ def read_file(path: Path) -> str:
     except OSError as error:
         raise FileError([Problem(path, 0, f"{path.name} cannot be read: {error.strerror or error}.")]) from None
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise FileError([Problem(path, line, f"{path.name} cannot be read: this line is not UTF-8.")]) from None
+        raise make_encoding_error(path, error) from None
+
+
+def make_encoding_error(path: Path, error: UnicodeDecodeError) -> FileError:
+    """Return the error for a file that isn't UTF-8, with the number of its first invalid line."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    text = f"{path.name} cannot be read: this line is not UTF-8."
+    return FileError([Problem(path, line, text, "Save the file as UTF-8.")])
 
 
 def read_header(text: str, path: Path, root: Key = ()) -> TomlDocument:

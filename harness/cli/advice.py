@@ -1,9 +1,12 @@
 """Help with headings and examples, and errors that suggest the right command or option."""
 
 import re
+import shlex
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+import typer
 from typer.core import TyperCommand, TyperGroup
 
 from harness import session
@@ -126,7 +129,11 @@ class Command(_WithExamples, TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments. For an unexpected argument, raises UsageError with the right option."""
-        remaining: list[str] = super().parse_args(ctx, args)
+        try:
+            remaining: list[str] = super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")  # of pydantic
+            raise
         if ctx.args and not ctx.resilient_parsing:
             flags = {flag for param in self.params for flag in param.opts}
             raise UsageError(
@@ -138,12 +145,26 @@ class Command(_WithExamples, TyperCommand):
         return remaining
 
 
+def _suggest_for_file(name: str) -> str:
+    """Return the advice for a Python file that was passed without an option."""
+    from harness.catalog.scripts import has_header  # noqa: PLC0415 - only this advice needs it
+
+    path = Path(name)
+    if not path.is_file():
+        return f"There is no file {name}."
+    if has_header(path):
+        return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
+    return f"{name} is a plain script. To measure it: harness run {shlex.quote(name)} -e ENVIRONMENT"
+
+
 def _suggest_option(name: str) -> str:
     """Return the advice for an argument that was passed without its option."""
     with suppress(HarnessError):
         if name in session.names.list_environments():
             return f"{name} is an environment: use -e {name}, or several as -e ONE,OTHER."
-        if name.endswith(".py") or name in session.names.list_scenarios():
+        if name.endswith(".py"):
+            return _suggest_for_file(name)
+        if name in session.names.list_scenarios():
             return f"{name} is a scenario: use -s {name}, or several as -s ONE,OTHER."
         if name in session.names.list_suites():
             return f"{name} is a suite: use --suite {name}."

@@ -21,6 +21,7 @@ from harness.model.defaults import MARGIN
 from harness.model.errors import Exit, HarnessError, NothingSelectedError, UsageError
 from harness.model.launch import Clock
 from harness.model.texts import counted, escape
+from harness.session.request import read_whole
 
 if TYPE_CHECKING:
     from harness.history.alerts import IssueStep
@@ -41,6 +42,9 @@ _MOST_NAMES = 8
 
 #: If this many newest runs of a machine all have different machine ids, the machine probably loses its id.
 _NEW_IDS = 3
+
+#: The largest value of --days: 100 years.
+_MOST_DAYS = 36_500
 
 _FOLDER_ADVICE = "Choose another folder with --results."
 
@@ -335,7 +339,7 @@ def digest(
             "--nightly", metavar="FILE", help="The file nightly.toml, with the rules for accepted and muted changes."
         ),
     ] = None,
-    days: Annotated[int, typer.Option("--days", metavar="N", min=1, help="The number of days to cover.")] = 7,
+    days: Annotated[str, typer.Option("--days", metavar="N", help="The number of days to cover.")] = "7",
     today: Today = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write the digest to this file.")
@@ -352,12 +356,15 @@ def digest(
     from harness.history.nightly_file import read_nightly_file  # noqa: PLC0415
     from harness.history.states import judge_all  # noqa: PLC0415
 
+    day_count = read_whole(days, "--days", least=1)
+    if day_count > _MOST_DAYS:
+        raise UsageError(f"Invalid --days {days!r}: expected a whole number of at most {_MOST_DAYS}.")
     rules = read_nightly_file(nightly).rules if nightly else ()
     with History.open(told=say) as history:
         runs, decisions = history.runs(), history.decisions()
         selection = _find_series(history, SeriesRequest())
     cache = ChangeCache.load_user_cache()
-    text = page.render(judge_all(selection, decisions, known=cache), runs, rules, _read_today(today), days)
+    text = page.render(judge_all(selection, decisions, known=cache), runs, rules, _read_today(today), day_count)
     cache.save()
     if output:
         save(output, text.encode())

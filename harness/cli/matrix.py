@@ -102,7 +102,7 @@ def _refuse_other_options(context: typer.Context) -> None:
     """Raise UsageError if an option besides --resume would change the measurements of the run."""
     allowed = ("resume", "rounds", "budget", "backend", "slots", "wait", "json", "fail_on")
     refused_names = [name for name in options.find_passed_names(context) if name not in allowed]
-    refused_options = [f"--{name.replace('_', '-')}" for name in refused_names]
+    refused_options = [param.opts[0] for param in context.command.params if param.name in refused_names]
     if refused_options:
         raise UsageError(
             f"--resume continues a run with its original options, so it doesn't accept {', '.join(refused_options)}.",

@@ -10,7 +10,7 @@ import typer
 from harness import session
 from harness.cli import completion
 from harness.cli.messages import say, say_torn
-from harness.files import write_atomically
+from harness.files import write_output
 from harness.model.errors import CannotRunHereError, Exit, UsageError, explain_unwritable
 from harness.report.formats import list_formats
 
@@ -105,10 +105,10 @@ def show(
 
 
 def save(path: Path, data: bytes) -> None:
-    """Write a file completely or not at all. Raises CannotRunHereError."""
+    """Write a regular file completely or not at all; write directly to a device or pipe. Raises CannotRunHereError."""
     if not path.parent.is_dir():  # probably a typing error
         raise CannotRunHereError(
             f"{path} cannot be written: the folder {path.parent} doesn't exist.", "Create the folder first."
         )
     with explain_unwritable(path, "Choose another file with --output."):
-        write_atomically(path, data)
+        write_output(path, data)

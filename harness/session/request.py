@@ -123,7 +123,9 @@ def _has_more_requirements(before: str, text: str) -> bool:
 
 
 def read_whole(text: str, option: str, *, least: int = 0) -> int:
-    """Parse a whole number of at least `least`, such as `5`. Raises UsageError."""
+    """Parse a whole number of at least `least` and at most 18 digits, such as `5`. Raises UsageError."""
+    if re.fullmatch(r"\d{19,}", text.strip(), re.ASCII):
+        raise UsageError(f"Invalid {option} {text!r}: expected a whole number of at most {10**18 - 1}.")
     if not re.fullmatch(r"-?\d{1,18}", text.strip(), re.ASCII) or int(text) < least:
         raise UsageError(
             f"Invalid {option} {text!r}: expected a whole number of at least {least}.",
@@ -152,8 +154,8 @@ def read_share(text: str, option: str) -> float:
     if not 0.0 < value < 1.0:
         advice = f"Use {match[1]}%." if match and not match[2] and 1.0 <= value < 100.0 else ""
         raise UsageError(
-            f"Invalid {option} {text!r}: expected a percentage or fraction such as {_format_share(MARGIN)} or "
-            f"{format_plain(MARGIN)}.",
+            f"Invalid {option} {text!r}: expected more than 0% and less than 100%, such as "
+            f"{_format_share(MARGIN)} or {format_plain(MARGIN)}.",
             advice,
         )
     return value

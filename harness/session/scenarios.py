@@ -212,6 +212,11 @@ def create(name: str, title: str = "", folder: Path | None = None, script: Path 
     """
     if script is not None and not name:
         name = re.sub(r"\W+", "_", script.stem, flags=re.ASCII).strip("_").lower()
+    if not name:
+        raise UsageError(
+            "The name of the scenario is missing.",
+            "Example: harness scenarios new keras_fit. With the code of a script: harness scenarios new --from FILE",
+        )
     if Path(name).is_dir() or Path(name).name != name:
         folder_hint, name_hint = (Path(name), "NAME") if Path(name).is_dir() else (Path(name).parent, Path(name).stem)
         raise UsageError(

@@ -60,6 +60,8 @@ def make_request(
                 f"Select its axes: harness matrix -s {path} -a AXIS=VALUE",
             )
         return replace(asked, scenarios=[str(path)]), ()
+    if not all(name.strip() for name in functions):
+        raise UsageError("Invalid --function '': expected the name of a function.", "Example: --function train_step")
     own_axes = [axis for axis in asked.axes if not is_free(axis)]
     if own_axes:
         raise UsageError(

@@ -16,7 +16,7 @@ from harness.model.defaults import LEVEL
 from harness.model.environment import Environment
 from harness.model.errors import NothingSelectedError, UsageError
 from harness.model.scenario import GROWTH, STEP, Cell, Scenario
-from harness.plan.selection import resolve
+from harness.plan.selection import make_unknown_error, resolve
 from harness.report import format
 
 #: Values or globs for each axis.
@@ -195,6 +195,10 @@ def select(results: Results, scenarios: Sequence[str], environments: Sequence[st
     Raises UsageError for a name that isn't in the run, and if no cell or more than two cells are selected.
     """
     cells = list(dict.fromkeys(results.run.plan.cells))
+    names = sorted({axis for cell in cells for axis in cell.axes})
+    for axis in axes:
+        if axis not in names:
+            raise make_unknown_error(axis, names, "axis")
     filters: list[tuple[Sequence[str], str, Callable[[Cell], str]]] = [
         (scenarios, "scenario", lambda cell: cell.scenario),
         (environments, "environment", lambda cell: cell.environment),

@@ -113,11 +113,11 @@ def observe_numbers(bench, texts, grep, compare):
                 if all(values for values, _ in numbers.values()):
                     break
         except NumberError as error:
-            raise ScriptFailed("--grep {!r} found {}".format(pattern, error)) from None
+            raise ScriptFailed("--grep '{}' found {}".format(pattern, error)) from None
         if not all(values for values, _ in numbers.values()):
             lines = [line for text in texts for line in text.split("\n") if line.strip()]
             first_line = "It printed: {!r}".format(lines[0][:CHARACTERS]) if lines else "It printed nothing"
-            raise ScriptFailed("--grep {!r} finds nothing in the script's output. {}".format(pattern, first_line))
+            raise ScriptFailed("--grep '{}' finds nothing in the script's output. {}".format(pattern, first_line))
         for label, (values, unit) in numbers.items():
             by_label[label], units[label] = values, unit
     # medians, because the first number is often slow

@@ -168,6 +168,16 @@ def test_a_ratio_of_other_numbers_is_refused(compare: str):
         _ = script("", grep=[r"(?P<a>.) (?P<b>.)"], compare=[compare]).ratios
 
 
+@pytest.mark.parametrize(
+    ("pattern", "advice"),
+    [(r"(\d+)", "Name the numbers with --grep."), (r"took (\d+)", "The printed numbers: took \u2026.")],
+)
+def test_a_ratio_without_numbers_lists_the_names_that_exist(pattern: str, advice: str):
+    with pytest.raises(UsageError) as raised:
+        _ = script("", grep=[pattern], compare=["a/b"]).ratios
+    assert f"\n{advice} Example: " in str(raised.value)
+
+
 def test_benchmarks_of_tensorflow_are_run_by_their_runner_and_compared_by_name():
     text = (
         "import tensorflow as tf\nclass A(tf.test.Benchmark):\n    def benchmarkB(self):\n        pass\n"
@@ -234,6 +244,14 @@ def test_python_2_is_named_as_such(line: str):
 def test_a_file_with_the_name_of_a_module_does_not_hide_it(tmp_path: Path):
     (tmp_path / "timeit.py").write_text("x = 1")
     assert scripts.read(tmp_path / "timeit.py")[0] == "script_timeit.py"
+
+
+def test_a_script_that_is_not_utf_8_is_refused_with_its_line(tmp_path: Path):
+    path = tmp_path / "latin.py"
+    path.write_bytes(b"# -*- coding: latin-1 -*-\nx = 'caf\xe9'\n")
+    with pytest.raises(FileError) as raised:
+        scripts.read(path)
+    assert str(raised.value) == f"{path}:2: latin.py cannot be read: this line is not UTF-8. Save the file as UTF-8."
 
 
 def test_a_scenario_is_known_by_its_header(tmp_path: Path):

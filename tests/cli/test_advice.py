@@ -1,5 +1,7 @@
 """What to type in place of what is no command and no option."""
 
+from pathlib import Path
+
 import pytest
 from typer.testing import CliRunner
 
@@ -18,7 +20,6 @@ from tests.cli.conftest import Harness
         (["scenarios", "run"], "Unknown command: 'run'."),
         (["xyzzy"], "Unknown command: 'xyzzy'.\nTo list all commands: harness --help"),
         (["matrix", "keras_step"], "keras_step is a scenario: use -s keras_step"),
-        (["matrix", "-s", "keras_step", "mine.py"], "mine.py is a scenario: use -s mine.py"),
         (["profile", "-e", "tf1.14", "tf2.0"], "tf2.0 is an environment: use -e tf2.0"),
         (["matrix", "quick"], "quick is a suite: use --suite quick"),
         (["matrix", "something"], "Use -s for scenarios, -e for environments"),
@@ -29,6 +30,27 @@ from tests.cli.conftest import Harness
 def test_what_is_not_there_gets_what_is_meant(typed: list[str], told: str) -> None:
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, typed, prog_name="harness", catch_exceptions=False)
+    assert told in str(refused.value)
+
+
+@pytest.mark.parametrize("command", ["matrix", "profile"])
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("# /// script\n# [tool.harness]\n# ///\n", "mine.py is a scenario: use -s mine.py"),
+        ("x = 1\n", "mine.py is a plain script. To measure it: harness run mine.py -e ENVIRONMENT"),
+        (None, "There is no file mine.py."),
+    ],
+    ids=["scenario", "script", "absent"],
+)
+def test_a_file_without_an_option_gets_the_command_for_its_content(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, text: str | None, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        (tmp_path / "mine.py").write_text(text)
+    with pytest.raises(UsageError) as refused:
+        CliRunner().invoke(app, [command, "mine.py"], prog_name="harness", catch_exceptions=False)
     assert told in str(refused.value)
 
 
@@ -63,6 +85,16 @@ def test_help_is_found_however_it_is_asked_for(typed: list[str], usual: list[str
         (["matrix", "--seed=-1"], "Invalid --seed '-1': expected a whole number of at least 0."),
         (["profile", "--calls", "1.5"], "Invalid --calls '1.5': expected a whole number of at least 1."),
         (["images", "build", "--jobs", "0"], "Invalid --jobs '0': expected a whole number of at least 1."),
+        (
+            ["matrix", "--rounds", "9" * 19],
+            "Invalid --rounds '9999999999999999999': expected a whole number of at most 999999999999999999.",
+        ),
+        (["history", "digest", "--days", "0"], "Invalid --days '0': expected a whole number of at least 1."),
+        (
+            ["history", "digest", "--days", "9999999"],
+            "Invalid --days '9999999': expected a whole number of at most 36500.",
+        ),
+        (["history", "digest", "--days", "abc"], "Invalid --days 'abc': expected a whole number of at least 1."),
         (["history", "confirm", "--rounds", "1"], "Invalid --rounds '1': expected a whole number of at least 2."),
     ],
 )
@@ -70,6 +102,20 @@ def test_a_number_that_is_none_or_too_small_is_told_with_an_example(typed: list[
     with pytest.raises(UsageError) as refused:
         CliRunner().invoke(app, typed, prog_name="harness", catch_exceptions=False)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        (["matrix", "--backend", "podman"], "'--backend': 'podman' is not one of 'auto', 'docker', 'local'."),
+        (["completion", "ksh"], "'shell': 'ksh' is not one of 'bash', 'zsh', 'fish'."),
+        (["images", "build", "--device", "tpu"], "'--device': 'tpu' is not one of 'cpu', 'gpu'."),
+    ],
+)
+def test_a_value_that_is_not_in_a_list_gets_the_list(typed: list[str], told: str) -> None:
+    ended = CliRunner().invoke(app, typed, prog_name="harness")
+    assert ended.exit_code == 2
+    assert f"Invalid value for {told}" in ended.output
 
 
 @pytest.mark.parametrize(

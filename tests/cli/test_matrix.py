@@ -105,6 +105,7 @@ def test_a_run_of_which_nothing_can_be_measured_is_refused_before_anything_is_ma
         (["-s", "ways", "--rounds", "0"], 2, ["--rounds"]),
         (["-s", "ways", "--reference", "middle"], 2, ["the environments of the run are old, new"]),
         (["--resume", "results/none", "--margin", "9%"], 2, ["it doesn't accept --margin"]),
+        (["--resume", "results/none", "-e", "old", "-s", "ways", "-a", "way=fine"], 2, ["doesn't accept -e, -s, -a."]),
         (["-s", "none.py"], 2, ["none.py cannot be read"]),
         (["--resume", "results/none"], 2, ["isn't the folder of a run"]),
     ],

@@ -176,6 +176,13 @@ def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, folder:
     assert not (harness.root / "none").exists()
 
 
+@pytest.mark.parametrize("name", [".", ""])
+def test_a_folder_without_a_name_gets_the_sentence_of_any_folder(harness: Harness, folder: Path, name: str) -> None:
+    done = harness("report", str(folder), "--format", "json", "--output", name)
+    assert done.returncode == 4
+    assert ". cannot be written: Is a directory.\nChoose another file with --output." in done.stderr
+
+
 def test_a_file_without_a_format_gets_a_sentence(harness: Harness, folder: Path) -> None:
     done = harness("report", str(folder), "--output", "report.json")
     assert done.returncode == 2

@@ -227,6 +227,11 @@ def elsewhere(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     return folder
 
 
+def test_new_without_a_name_asks_for_one() -> None:
+    with pytest.raises(UsageError, match="The name of the scenario is missing"):
+        CliRunner().invoke(app, ["scenarios", "new"], catch_exceptions=False)
+
+
 @pytest.mark.parametrize("where", [(), ("--directory", ".")])
 def test_new_refuses_the_name_of_a_scenario_that_came_with_the_harness(elsewhere: Path, where: tuple[str]) -> None:
     with pytest.raises(UsageError) as refused:

@@ -139,14 +139,14 @@ def test_numbers_that_it_prints_are_taken(script):
     source = "for i in range(3): print('step %d: 1,20%d.5ms' % (i, i))\nprint('late 7')"
     done = script(source, grep=[[r"step (\d+): (\S+)", ["step", "took"]], [r"late \d", ["late"]]])
     # the whole match where there is no group: its first number, of which there is none here
-    assert "--grep 'late \\\\d' found 'late 7', which isn't a number" in done.end["reason"]
+    assert "--grep 'late \\d' found 'late 7', which isn't a number" in done.end["reason"]
     done = script(source, grep=[[r"step (\d+): (\S+)", ["step", "took"]]])
     found = observed(done)
     assert (found["step"], found["took"]) == (1.0, 1.2015)
     assert found["printed"] == {"step": [0, 1, 2], "took": [1.2005, 1.2015, 1.2025]}
     assert found["printed units"] == {"step": "", "took": "s"}
     nothing = script("print('hello')", grep=[[r"took (\d+)", ["took"]]])
-    assert nothing.end["reason"] == "--grep 'took (\\\\d+)' finds nothing in the script's output. It printed: 'hello'"
+    assert nothing.end["reason"] == "--grep 'took (\\d+)' finds nothing in the script's output. It printed: 'hello'"
 
 
 def test_numbers_are_read_from_what_a_terminal_shows(script):

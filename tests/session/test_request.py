@@ -152,7 +152,8 @@ def test_a_number_without_a_unit_is_refused_with_what_to_type() -> None:
     with pytest.raises(UsageError, match=r"Invalid --memory '100': the unit is missing\.\nExample: 100m or 100g\."):
         read_size("100", "--memory")
     with pytest.raises(
-        UsageError, match=r"Invalid --precision '2': expected a percentage or fraction such as 3% or 0.03\.\nUse 2%\."
+        UsageError,
+        match=r"Invalid --precision '2': expected more than 0% and less than 100%, such as 3% or 0.03\.\nUse 2%\.",
     ):
         read_share("2", "--precision")
 

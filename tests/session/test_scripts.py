@@ -44,3 +44,11 @@ def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_p
     for strict in ({"budget": 90.0}, {"rounds": 3}):
         asked, _ = make_request(script, Request(environments=["tf2.15"], **strict))
         assert not asked.budget_is_wish
+
+
+@pytest.mark.parametrize("name", ["", " "])
+def test_a_function_without_a_name_is_refused(tmp_path: Path, name: str):
+    script = tmp_path / "mine.py"
+    script.write_text("print(1)\n")
+    with pytest.raises(UsageError, match="Invalid --function '': expected the name of a function"):
+        make_request(script, Request(environments=["tf2.15"]), functions=["print", name])

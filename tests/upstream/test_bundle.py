@@ -364,6 +364,7 @@ def test_a_cell_without_a_result_has_a_script_and_no_text_for_an_issue() -> None
     ("environments", "axes", "message"),
     [
         ([], {"mode": ["lazy"]}, "Unknown value of mode: 'lazy'"),
+        ([], {"mod": ["lazy"]}, "Unknown axis: 'mod'"),
         (["tf9"], {}, "Unknown environment: 'tf9'"),
         (["tf2.*"], {}, "4 cells are selected, but a script can run only 1 or 2"),
     ],

@@ -180,7 +180,8 @@ class DockerBackend(ImageBackend):
             messages = self.try_gpus(requirements)
             return prerequisites.check_gpu_access(self.access.way.words, told=messages, wanted=needs_gpus)
         except gpu_refusals.GpuRefusedError as error:
-            advice, command = f"{error.do}{':' if error.command else '.'}", error.command
+            do = error.do.removeprefix(gpus.DOCTOR_ADVICE) if needs_gpus else error.do
+            advice, command = f"{do}{':' if error.command else '.'}", error.command
             return prerequisites.check_gpu_access(
                 "", error=error.message, advice=advice, command=command, wanted=needs_gpus
             )

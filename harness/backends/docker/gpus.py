@@ -40,10 +40,12 @@ CDI_FOLDERS = (Path("/etc/cdi"), Path("/var/run/cdi"))
 #: The GPUs' device node on WSL2.
 WSL_NODE = Path("/dev/dxg")
 
-_INSTALL_ADVICE = (
-    f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. If the engine finds NVIDIA's "
-    "hook on a PATH of its own, pass --gpu-via driver. Otherwise, install the NVIDIA driver and the package "
-    "nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
+#: The start of `INSTALL_ADVICE`, which `harness doctor --gpu` itself omits.
+DOCTOR_ADVICE = f"`{DOCTOR}` shows which parts of the GPU setup are available, and which are missing. "
+
+INSTALL_ADVICE = (
+    f"{DOCTOR_ADVICE}If the engine finds NVIDIA's hook on a PATH of its own, pass --gpu-via driver. Otherwise, install "
+    "the NVIDIA driver and the package nvidia-container-toolkit. Docker before 28.3 also needs a restart with "
     '{"features": {"cdi": true}} in /etc/docker/daemon.json. Then generate a CDI specification of the GPUs'
 )
 
@@ -183,7 +185,7 @@ def find(engine: Engine, via: GpuWay | None = None) -> list[GpuAccess]:
     raise GpuRefusedError(
         f"Docker Engine can't give GPUs to containers: the engine lists no {KIND} (CDI), and the NVIDIA runtime is "
         "missing.",
-        _INSTALL_ADVICE,
+        INSTALL_ADVICE,
         GENERATE,
     )
 
@@ -208,7 +210,7 @@ def _make_missing_method_error(engine: Engine, way: GpuWay) -> GpuRefusedError:
         )
     return GpuRefusedError(
         f"Docker Engine can't give GPUs to containers through CDI: the engine lists no {KIND}.",
-        _INSTALL_ADVICE,
+        INSTALL_ADVICE,
         GENERATE,
     )
 

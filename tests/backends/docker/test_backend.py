@@ -282,6 +282,19 @@ def test_the_doctor_has_the_advice_of_the_connection(backend: DockerBackend) -> 
     assert backend.findings([], [])[0].advice.startswith("Give your user access to Docker Engine. Without Docker, ")
 
 
+@pytest.mark.parametrize("wanted", [["0"], []])
+def test_a_check_of_the_gpus_does_not_recommend_itself(
+    backend: DockerBackend, monkeypatch: pytest.MonkeyPatch, wanted: list[str]
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise GpuRefusedError("There is no way.", gpus.INSTALL_ADVICE, "generate")
+
+    monkeypatch.setattr(gpus, "find", refuse)
+    advice = backend._check_access(wanted, []).advice
+    assert ("`harness doctor --gpu` shows" in advice) is (not wanted)
+    assert "install the NVIDIA driver" in advice
+
+
 def test_containers_of_a_run_that_goes_on_and_of_other_users_are_not_cleaned_away() -> None:
     labels = {RUN_LABEL: "run", OWNER_LABEL: get_owner()}
     with hold_run_lock("run"):
