@@ -224,7 +224,7 @@ def test_a_signal_during_a_report_is_answered(
     how: signal.Signals, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["harness", "report", "results/run"])
-    monkeypatch.setattr("harness.session.read", lambda *_: signal.raise_signal(how), raising=False)
+    monkeypatch.setattr("harness.session.read_in_place", lambda *_: signal.raise_signal(how), raising=False)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
