@@ -94,7 +94,8 @@ class RaisedError:
 def find_raised_errors(results: Results) -> list[RaisedError]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
-    paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
+    # the scenario of a plain script is a generated file in the cache
+    paths = {scenario.name: Path(scenario.script or scenario.path) for scenario in results.run.scenarios}
     for missing_cells in results.missing:
         cell, launch = missing_cells.cells[0], results.found.culprit(missing_cells.cells[0])
         if launch is None or launch.status is not Status.FAILED:
