@@ -352,6 +352,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     done = harness(*asked)
     assert f": estimated from {harness.run.name}." in done.stdout
     assert "All local environments are ready." in done.stdout
+    assert "not available" not in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
     assert "This machine cannot run this plan: Docker Engine does not answer" in unasked.stdout
     assert "Or measure without containers: --backend local" in unasked.stdout
