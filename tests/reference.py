@@ -54,7 +54,7 @@ GUIDES = {
     "fleet": "[Use several machines](../how-to/use-several-machines.md#slots-of-one-machine)",
 }
 #: Names, and members of classes, that only the command line and the reports use. python-api.md omits them.
-INTERNAL = {"Earlier", "find_raised_errors", "has_numbers", "is_torn", "load_earlier"}
+INTERNAL = {"Earlier", "find_raised_errors", "has_numbers", "is_torn", "load_earlier", "read_in_place"}
 INTERNAL_MEMBERS = {
     "Planned": {
         *("moved", "line_sentences", "gpu_lines", "first_starts", "refuse_nothing"),

@@ -36,7 +36,9 @@ def build_sections(
     request: BisectRequest, search: Search, probe: Probe, package: str, exchanges: Sequence[Exchange] = ()
 ) -> list[Section]:
     """Return the report of a search in its current state. `package` is the searched package; empty for releases."""
-    cell = ", ".join([request.scenario, *(f"{axis}={value}" for axis, value in request.axes.items())])
+    # the scenario of a plain script is a generated file in the cache
+    subject = request.script[0] if request.script else request.scenario
+    cell = ", ".join([subject, *(f"{axis}={value}" for axis, value in request.axes.items())])
     kind = "commits" if request.repository else "versions"
     candidates = f"{kind} of {package}, all other packages unchanged" if package else "releases"
     details = [
@@ -58,7 +60,7 @@ def build_sections(
         blocks += [Text("Command:", where=FILES), Code(shlex.join(request.command), where=FILES)]
     runs = Items([f"{run}/report.md" for run in dict.fromkeys(probe.runs)], where=FILES)
     return [
-        Section(f"Bisect: {request.issue or request.scenario}", "bisect", blocks),
+        Section(f"Bisect: {request.issue or subject}", "bisect", blocks),
         Section("Candidates", "candidates", list(_make_table(search))),
         Section("Runs", "runs", [runs]),
     ]
@@ -260,7 +262,8 @@ def _suggest_merged_search(request: BisectRequest, commit: Candidate) -> Iterato
 
 def _make_table(search: Search) -> Iterator[Block]:
     """Yield the table of the candidates that were measured, skipped, or may have the step."""
-    belief = search.posterior
+    # if the ends don't differ, no pair has a change
+    belief = search.posterior if search.ends and search.ends.is_step else None
     pairs = zip(belief.pairs, belief.shares.tolist(), strict=True) if belief else ()
     shares = {last: part for (_, last), part in pairs}
     first_value = search.scanned.get(search.low)

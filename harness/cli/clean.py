@@ -27,13 +27,15 @@ def clean(
 
     Leftovers are containers, temporary folders and GPU clock locks. Runs that are in progress aren't touched.
     """
-    removals, kept_caches = [], []
+    removals, kept_caches, removed_count = [], [], 0
     run_id = Path(run).resolve().name if run else ""
     # a run in progress holds its lock or the machine's lock, so its files aren't removed
     with hold_run_lock(run_id) if run_id else hold_machine():
         for backend in registry.open_all(Project.find().root):
             try:
-                removals.append(f"{backend.clean(run_id)} {backend.leftovers}")
+                count = backend.clean(run_id)
+                removed_count += count
+                removals.append(f"{count} {backend.leftovers}")
                 if caches and backend.caches():
                     removals.append(f"{backend.clean_caches()} caches of compiled GPU code")
                 kept_caches += backend.caches()
@@ -41,6 +43,8 @@ def clean(
                 removals.append(f"no {backend.leftovers} ({error.message.splitlines()[0]})")
         *first_parts, last_part = removals
         typer.echo(f"Removed {', '.join(first_parts)} and {last_part}." if first_parts else f"Removed {last_part}.")
+        if run and not (removed_count or Path(run).exists() or Path("results", run_id).exists()):
+            typer.echo(f"Nothing of a run {run!r} was found on this machine.")
         if run:
             _discard_run(Path(run))
         unlocked_count = 0 if run else clocks.unlock()

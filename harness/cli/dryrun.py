@@ -88,9 +88,9 @@ def _list_lines(planned: "session.Planned", outlook: "session.DurationEstimate")
 def _describe_counts(planned: "session.Planned") -> str:
     """Describe the numbers of cells, rounds and launches."""
     plan = planned.plan
-    missing_note = f"{counted(len(plan.unavailable), 'cell', 'is')} not available."
+    missing_note = f" {counted(len(plan.unavailable), 'cell', 'is')} not available." if plan.unavailable else ""
     if plan.profile_calls:
-        return f"{counted(len(plan.cells), 'launch')}. {missing_note}"
+        return f"{counted(len(plan.cells), 'launch')}.{missing_note}"
     at_most = "at most " if plan.ends_early or plan.budget_seconds else ""
     is_piloted = plan.piloted and any(group.piloted for group in plan.groups)
     # pilots that don't determine the length of launches may be unnecessary
@@ -100,7 +100,7 @@ def _describe_counts(planned: "session.Planned") -> str:
         f"{counted(len(plan.cells), 'cell')} in {counted(len(plan.groups), 'group')}, and "
         f"{counted(controls, 'control')} (a cell's second launch in a round). "
         f"The run has {'a pilot and ' if is_piloted else ''}{at_most}"
-        f"{counted(plan.rounds, 'round')}: {at_most or pilot_note}{plan.all_launches} launches. {missing_note}"
+        f"{counted(plan.rounds, 'round')}: {at_most or pilot_note}{plan.all_launches} launches.{missing_note}"
     )
 
 

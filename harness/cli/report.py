@@ -65,7 +65,7 @@ def report(
         say(f"The newest run: {run}")
     say_torn(run)
     if not format:
-        results = session.read(run)
+        results = session.read_in_place(run)
         show(session.report(run, results, full=full), results)
         if not session.has_numbers(results):
             raise typer.Exit(Exit.CELLS_FAILED)

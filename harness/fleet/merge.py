@@ -75,11 +75,15 @@ def merge(folders: Sequence[Path], results: Path, into: RunFolder | None = None,
     default, it is a run's command without the options about shards.
 
     A run that is corrupt, from a newer harness, merged, still being measured, or without a machine, is left out. Raises
-    UsageError if runs have different plans (with the difference), if a machine measured a round of a group twice, or if
-    nothing is left.
+    UsageError if a run is passed twice, if runs have different plans (with the difference), if a machine measured a
+    round of a group twice, or if nothing is left.
     """
     runs, left_out = [], []
-    for path in dict.fromkeys(folders):
+    passed: dict[Path, Path] = {}
+    for path in folders:
+        if first := passed.get(path.resolve()):
+            raise UsageError(f"{first} and {path} are the same run.", "Pass each run once.")
+        passed[path.resolve()] = path
         try:
             runs.append(_read(path))
         except UsageError as error:

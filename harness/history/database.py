@@ -116,7 +116,8 @@ class _DuckDB:
         except DamagedError:
             if not fresh:
                 raise
-            path.replace(path.with_name(f"{path.name}.damaged"))
+            kept = path.replace(path.with_name(f"{path.name}.damaged"))
+            report(f"The old file was kept as {kept}.")
             self._connection = self._open_file(report)
         if self.may_create:
             self._connection.execute("BEGIN")

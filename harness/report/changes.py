@@ -198,6 +198,8 @@ def list_differing(pair: Pair) -> Iterator[Block]:
     """Yield the other differences. Environments and scenarios with the same differences are grouped."""
     by_subject: dict[tuple[Aspect, str], list[str]] = {}
     for difference in pair.differences:
+        if _looks_same(difference):
+            continue
         by_subject.setdefault((difference.part, difference.subject), []).append(format_fact(difference))
     subjects_by_facts: dict[tuple[Aspect, tuple[str, ...]], list[str]] = {}
     for (part, subject), texts in by_subject.items():
@@ -217,6 +219,15 @@ def _describe_differing(part: Aspect, subjects: Sequence[str], facts: Sequence[s
     remainder = [f"and {len(facts) - PACKAGES} more"] if len(facts) > PACKAGES else []
     subject_names = ", ".join(filter(None, subjects))
     return f"{part}{f' {subject_names}' if subject_names else ''}: {'; '.join([*facts[:PACKAGES], *remainder])}"
+
+
+def _looks_same(difference: RunDifference) -> bool:
+    """Return whether two numbers, such as sizes of a machine's memory, differ by less than their texts show."""
+    values = (difference.first, difference.second)
+    if not all(isinstance(value, int | float) for value in values):
+        return False
+    first, second = (run_info.format_fact(difference.name, value) for value in values)
+    return first == second
 
 
 def format_fact(difference: RunDifference) -> str:

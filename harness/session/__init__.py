@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         has_numbers,
         is_torn,
         read,
+        read_in_place,
         report,
     )
     from harness.session.request import ProfileRequest, Request
@@ -52,7 +53,7 @@ _NAMES = {
             "has_numbers",
             "is_torn",
         ),
-        *("read", "report"),
+        *("read", "read_in_place", "report"),
     ),
     "request": ("ProfileRequest", "Request"),
     "resuming": ("Earlier", "load_earlier"),

@@ -57,7 +57,15 @@ from harness.plan.gpus import Support, find_first_starts, find_lazy_starts
 from harness.plan.groups import find_control, find_lone_cells, group, is_of_launches, keep_one_control, name_group
 from harness.plan.selection import Catalog, Selection, check_fallbacks, remove_broken, resolve, select
 from harness.session import sources
-from harness.session.request import EVENLY, LaunchRequest, ProfileRequest, Request, SuiteLength, read_suite_seconds
+from harness.session.request import (
+    EVENLY,
+    LaunchRequest,
+    ProfileRequest,
+    Request,
+    SuiteLength,
+    format_seconds,
+    read_suite_seconds,
+)
 from harness.store.folder import RunFolder, pause_garbage_collection
 
 #: Quantities that need no pilot if lengths are given, because pilots would be half of the launches of a small run.
@@ -641,6 +649,13 @@ def _add_lengths(
     budget, measure = get_length("budget", limiting_suite), get_length("measure")
     interleave = _choose_interleaving(request, plan.limits)
     sampling = Sampling(protocol=request.sampling, warmup_seconds=get_length("warmup"), measure_seconds=measure)
+    length = (sampling.warmup_seconds or 0.0) + (measure or 0.0)
+    if request.timeout and request.timeout <= length:
+        raise UsageError(
+            f"--timeout {format_seconds(request.timeout)} isn't longer than the warm-up and measurement of a launch "
+            f"({format_seconds(length)}).",
+            "Pass a longer --timeout, or a shorter --warmup or --measure.",
+        )
     sampling = sampling.sampled(in_turns=interleave is Interleave.TURNS)
     default_rounds = MOST_CLAIM_ROUNDS if scenario_claims else MOST_ROUNDS if request.precision or budget else ROUNDS
     return replace(

@@ -60,6 +60,14 @@ def read(folder: Path | str) -> Results:
         return load_results(run, launches)
 
 
+def read_in_place(folder: Path | str) -> Results:
+    """Read a stored run as `read` does. Its commands name `folder` if the run isn't in its recorded folder anymore."""
+    results = read(folder)
+    if Path(results.run.shown_folder).resolve() != Path(folder).resolve():
+        results.run = replace(results.run, folder=str(folder))
+    return results
+
+
 def _drop_budget_reason(stop: Stop) -> Stop:
     return replace(stop, reason=StopReason.INTERRUPTED) if stop.reason is StopReason.BUDGET else stop
 
@@ -86,7 +94,8 @@ class RaisedError:
 def find_raised_errors(results: Results) -> list[RaisedError]:
     """Return the distinct errors that scenarios of a local run raised, if their tracebacks were saved."""
     errors = []
-    paths = {scenario.name: scenario.path for scenario in results.run.scenarios}
+    # the scenario of a plain script is a generated file in the cache
+    paths = {scenario.name: Path(scenario.script or scenario.path) for scenario in results.run.scenarios}
     for missing_cells in results.missing:
         cell, launch = missing_cells.cells[0], results.found.culprit(missing_cells.cells[0])
         if launch is None or launch.status is not Status.FAILED:
@@ -203,7 +212,7 @@ def compare(first: Path | str, second: Path | str, *, margin: float = MARGIN, an
     from harness.analysis.runs import Pair  # noqa: PLC0415
     from harness.report.changes import format_fact  # noqa: PLC0415
 
-    pair = Pair(read(first), read(second), margin)
+    pair = Pair(read_in_place(first), read_in_place(second), margin)
     one, other = pair.first, pair.second
     if one.run.id == other.run.id:
         raise UsageError(f"{first} and {second} are the same run.", "Pass two different runs.")

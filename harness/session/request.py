@@ -42,6 +42,9 @@ AUTO = "auto"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _BYTES = {"b": 1.0, "k": 2.0**10, "m": 2.0**20, "g": 2.0**30, "t": 2.0**40}
 
+#: The smallest memory limit that Docker Engine accepts.
+LEAST_MEMORY = 6 * 2**20
+
 #: The keys of the durations that a suite can set.
 SuiteLength = Literal["budget", "warmup", "measure"]
 SUITE_LENGTHS: tuple[SuiteLength, ...] = get_args(SuiteLength)
@@ -162,11 +165,11 @@ def read_share(text: str, option: str) -> float:
 
 
 def read_size(text: str, option: str) -> int:
-    """Parse a size of at least one byte, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
+    """Parse a size of at least LEAST_MEMORY, such as `512m`, `8g` or `8GiB`. Raises UsageError."""
     number_text = re.sub(r"(?i)(?<=[kmgt])i?b$", "", text.strip())
     value = int(_parse_quantity(number_text, option, _BYTES, "a size such as 512m or 8g", "{0}m or {0}g"))
-    if not value:
-        raise UsageError(f"Invalid {option} {text!r}: expected more than 0.")
+    if value < LEAST_MEMORY:
+        raise UsageError(f"Invalid {option} {text!r}: expected at least {LEAST_MEMORY // 2**20}m.")
     return value
 
 

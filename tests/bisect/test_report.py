@@ -79,6 +79,9 @@ def test_the_next_search_measures_the_same_script_with_its_files_and_arguments()
     found = told(searched([1.0, 1.0, 3.0]), request=request)
     words = "-a xla=on train.py --with data -- --epochs 3"
     assert found.lines[-1] == f"harness bisect --good c1 --bad c2 --package tensorflow {words}"
+    assert found.markdown.startswith("# Bisect: train.py\n")
+    assert "time of train.py, xla=on, in " in found.markdown.replace("own work", "time")
+    assert ".harness/" not in found.markdown
 
 
 def test_a_fix_is_narrowed_with_the_ends_turned():
@@ -155,7 +158,9 @@ def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
     search = machine.search()
     with pytest.raises(EqualEndpointsError):
         narrow(search, 200.0, machine)
-    lines = told(search).lines
+    found = told(search)
+    lines = found.lines
+    assert "100 %" not in found.markdown
     assert (
         lines[1] == "T#7: --good and --bad are not shown to differ: c1 takes ×1.05 (0.989 to 1.11, 3 rounds: unclear)."
     )

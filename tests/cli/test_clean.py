@@ -17,6 +17,14 @@ def test_scratch_folders_that_a_killed_harness_left_are_removed(harness: Harness
     assert not left.exists()
 
 
+def test_a_run_of_which_nothing_is_found_is_named(harness: Harness) -> None:
+    (harness.root / "results" / "known").mkdir(parents=True)
+    told = "Nothing of a run 'nosuch' was found on this machine.\n"
+    done = harness("clean", "nosuch", **NOWHERE)
+    assert (done.returncode, done.stdout.endswith(told)) == (0, True)
+    assert "Nothing of a run" not in harness("clean", "known", **NOWHERE).stdout
+
+
 def locked_and_killed() -> None:
     """What a run leaves that was killed while the clocks of the stand-ins' first card were locked."""
     boot = sysfs.read_text(Path("/proc/sys/kernel/random/boot_id"))

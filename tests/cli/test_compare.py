@@ -44,6 +44,13 @@ def test_what_a_matrix_measured_can_be_compared(harness: Harness) -> None:
     assert "Nothing else differs: machine, engine," in done.stdout
 
 
+def test_runs_are_named_by_the_folders_that_were_passed(compare: Compare, tmp_path: Path) -> None:
+    done = compare(first(), second())
+    told = done.stdout.replace("\n", "")
+    assert f"A: {tmp_path / first()[0].id}, started" in told
+    assert f"B: {tmp_path / second()[0].id}, started" in told
+
+
 def test_the_table_says_what_changed(compare: Compare) -> None:
     done = compare(first(), second(all_but(ONE, 1.3)))
     assert done.exit_code == 0

@@ -262,7 +262,9 @@ def test_a_damaged_index_is_made_again(data: bytes, history: Command, monkeypatc
     night(11)
     with pytest.raises(UsageError, match="harness history rebuild"):
         history("list")
-    assert "1 run" in history("rebuild").stdout
+    done = history("rebuild")
+    assert "1 run" in done.stdout
+    assert "The old file was kept as x.duckdb.damaged." in done.stderr
     assert Path("x.duckdb.damaged").read_bytes() == data
 
 

@@ -225,7 +225,7 @@ def test_a_signal_during_a_report_is_answered(
     how: signal.Signals, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.argv", ["harness", "report", "results/run"])
-    monkeypatch.setattr("harness.session.read", lambda *_: signal.raise_signal(how), raising=False)
+    monkeypatch.setattr("harness.session.read_in_place", lambda *_: signal.raise_signal(how), raising=False)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 130
@@ -353,6 +353,7 @@ def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harne
     done = harness(*asked)
     assert f": estimated from {harness.run.name}." in done.stdout
     assert "All local environments are ready." in done.stdout
+    assert "not available" not in done.stdout
     unasked = harness(*asked[:-2], "docker", "--dry-run", **NOWHERE)
     assert "This machine cannot run this plan: Docker Engine does not answer" in unasked.stdout
     assert "Or measure without containers: --backend local" in unasked.stdout

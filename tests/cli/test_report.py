@@ -119,6 +119,20 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
     assert harness("report", str(folder), "--format", "json").returncode == 0
 
 
+def test_a_report_of_a_moved_run_names_the_folder_in_which_it_is(harness: Harness) -> None:
+    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--budget", "10m")
+    path = harness.run / "run.json"
+    document = json.loads(path.read_text())
+    document["stops"] = {name: {**stop, "reason": "interrupted"} for name, stop in document["stops"].items()}
+    path.write_text(json.dumps(document))
+    recorded = harness.run.relative_to(harness.root)
+    assert f"harness matrix --resume {recorded}\n" in harness("report", str(harness.run)).stderr
+    harness.run.rename(harness.root / "moved")
+    done = harness("report", "moved")
+    assert "    harness matrix --resume moved\n" in done.stderr
+    assert str(recorded) not in done.stdout + done.stderr + (harness.root / "moved" / "report.md").read_text()
+
+
 def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folder: Path) -> None:
     (folder / "run.json").write_text("{")
     for path, told in ((str(folder), "run.json is damaged"), ("results/none", "isn't the folder of a run")):

@@ -104,6 +104,15 @@ ValueError: boom
     assert told[at + 2].startswith(f"    harness bundle {made.shown_folder} -s step -e tf1.14 -a call=fit ")
 
 
+def test_an_error_of_a_plain_script_is_shown_with_the_scripts_name() -> None:
+    path = Path("/home/me/.cache/harness/scripts/82a84e04d11b53bd/train.py")
+    generated = replace(factories.scenario(), path=path, script="train.py")
+    trace = 'Traceback (most recent call last):\n  File "/scenarios/train.py", line 4, in <module>\n'
+    lost = factories.broken(factories.cell(), Status.FAILED, error="ValueError: boom", stderr=trace)
+    (error,) = session.find_raised_errors(Results(factories.run([factories.cell()], scenarios=[generated]), [lost]))
+    assert (error.path, error.line) == (Path("train.py"), 4)
+
+
 @pytest.mark.parametrize("launch_", [launch(), launch(status=Status.OOM, samples=[], stderr="Killed")])
 def test_what_raised_nothing_has_no_frame(launch_: Launch) -> None:
     assert session.find_raised_errors(ended([launch_]).results) == []

@@ -254,6 +254,12 @@ def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(
     assert {stop.rounds for stop in made.run.stops.values()} == {10}
 
 
+def test_one_run_twice_is_refused(tmp_path: Path) -> None:
+    path = stored(tmp_path, run(), launches(run()))
+    with pytest.raises(UsageError, match=r" are the same run\.\nPass each run once\."):
+        merge([path, path.parent / "." / ".." / path.parent.name / path.name], tmp_path)
+
+
 def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_path: Path) -> None:
     good = stored(tmp_path, run(), launches(run()))
     damaged = stored(tmp_path, run("m-2"), [])

@@ -145,6 +145,18 @@ def test_the_facts_of_a_measurement_are_told_as_a_launchs():
     assert told[-1] == "measurement: CPUs of a launch 0 → 0, 1; memory of a launch none → 1.00 GiB"
 
 
+def test_sizes_that_look_the_same_are_no_difference():
+    def sized(stored, memory_bytes):
+        asked, launches = stored
+        limits = replace(asked.plan.limits, memory_bytes=memory_bytes)
+        return replace(asked, plan=replace(asked.plan, limits=limits)), launches
+
+    told = words(sized(first(), 20 * 2**30), sized(second(), 20 * 2**30 + 4096))
+    assert told[-1].startswith("Nothing else differs")
+    told = words(sized(first(), 20 * 2**30), sized(second(), 21 * 2**30))
+    assert told[-1] == "measurement: memory of a launch 20.0 GiB → 21.0 GiB"
+
+
 def test_nothing_of_an_untrusted_script_reaches_markdown():
     asked, launches = second()
     evil = "evil\x1b[31m\x07<b>"

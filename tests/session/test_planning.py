@@ -108,6 +108,12 @@ def test_a_cpu_run_is_as_ever(plan: Plan) -> None:
     assert prepared.requirements["old"].lock.path.name == "old-cpu.txt"
 
 
+def test_a_timeout_that_ends_every_launch_is_refused(plan: Plan) -> None:
+    assert plan(environments=["old"], timeout=3.0, warmup=1.0, measure=1.0).plan.limits.seconds == 3.0
+    with pytest.raises(UsageError, match=r"^--timeout 2s isn't longer than .* \(2s\)\."):
+        plan(environments=["old"], timeout=2.0, warmup=1.0, measure=1.0)
+
+
 def test_clocks_are_locked_on_gpus_alone(plan: Plan) -> None:
     assert plan(environments=["old"], gpu=True, lock_clocks="base").plan.lock_clocks == "base"
     with pytest.raises(UsageError, match="--lock-clocks needs a GPU"):

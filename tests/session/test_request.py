@@ -120,10 +120,16 @@ def test_lengths_of_time(text: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("1024b", 1024), ("512m", 2**29), ("8g", 2**33), ("8GiB", 2**33), ("8GB", 2**33), ("1.5k", 1536)],
+    [("8388608b", 2**23), ("512m", 2**29), ("8g", 2**33), ("8GiB", 2**33), ("8GB", 2**33), ("7.5m", 7864320)],
 )
 def test_sizes(text: str, value: int) -> None:
     assert read_size(text, "--memory") == value
+
+
+@pytest.mark.parametrize("text", ["0", "1k", "5.9m"])
+def test_a_size_below_what_docker_accepts_is_refused_with_the_smallest_one(text: str) -> None:
+    with pytest.raises(UsageError, match=rf"Invalid --memory '{text}': expected at least 6m\."):
+        read_size(text, "--memory")
 
 
 @given(st.text())
