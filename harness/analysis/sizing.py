@@ -36,7 +36,7 @@ from harness.analysis.verdicts import compute_shown_alpha
 from harness.model.defaults import MEASURE, WARMUP
 from harness.model.launch import USUAL_TURNS, Launch, Role, Sampling
 from harness.model.run import Plan, Run
-from harness.model.scenario import GROWTH, STEP, Cell
+from harness.model.scenario import GROWTH, STEP, Cell, Claim
 
 #: ASSUMED_DEVIATION: the standard deviation between launches of a cell, as a share (1 to 2 % if pinned to a core).
 #: WEIGHT: the assumption has the weight of this number of launch pairs, and the pilots' pairs are added to it.
@@ -302,22 +302,30 @@ def _compute_claim_widths(run: Run, launches: Sequence[Launch]) -> dict[str, flo
             for claim, places in family:
                 if str(claim.issue) not in run.plan.claims:
                     continue
-                needed_width = ABSENT * claim.bytes[0] if claim.bytes else claim.needed(margin)
                 for place in (place for place in places if place in intervals):
-                    (mean, half_width, bias, count), (cell, _) = intervals[place], place
-                    group = groups[cell]
-                    is_withheld = claim.ratio is not None and index.is_lost(cell, math.log1p(margin))
-                    bias += math.inf if is_withheld else compute_growth_bias(cell, claim, index)
+                    group = groups[place[0]]
                     # `run.looks` has the round at which the group ended, if a resumed run has another last round
                     looks = [look.get(group) for look in run.looks]
-                    if index.rounds[group] not in (*looks, *list_looks_at_claims(first_looks[group], run.plan.rounds)):
-                        relative_width = math.inf
-                    elif judge_claim(claim, mean, half_width, count, margin, bias=bias) is not ClaimOutcome.UNCLEAR:
-                        relative_width = 0.0
-                    else:
-                        relative_width = half_width / needed_width
-                    result[group] = max(result[group], relative_width)
+                    looks += list_looks_at_claims(first_looks[group], run.plan.rounds)
+                    is_look = index.rounds[group] in looks
+                    width = _compute_claim_width(claim, place[0], intervals[place], index, margin)
+                    result[group] = max(result[group], width if is_look else math.inf)
     return result
+
+
+def _compute_claim_width(
+    claim: Claim, cell: Cell, measured: tuple[float, float, float, int], index: Lookup, margin: float
+) -> float:
+    """Return half the width of a claim's interval over the width that the claim needs; 0 if its outcome is clear.
+
+    `measured` is a value of `_compute_intervals`. As in the report, an outcome that the control withholds isn't clear.
+    """
+    mean, half_width, bias, rounds = measured
+    is_withheld = claim.ratio is not None and index.is_lost(cell, math.log1p(margin))
+    bias += math.inf if is_withheld else compute_growth_bias(cell, claim, index)
+    if judge_claim(claim, mean, half_width, rounds, margin, bias=bias) is not ClaimOutcome.UNCLEAR:
+        return 0.0
+    return half_width / (ABSENT * claim.bytes[0] if claim.bytes else claim.needed(margin))
 
 
 def _compute_intervals(

@@ -211,10 +211,8 @@ class History:
         points: dict[str, list[CellPoint]] = {}
         rows = self._database.rows(statement)
         for run, machine, scenario, device, axes, environment, status, reference, against, *rest in rows:
-            point = CellPoint(
-                *(machine, scenario, device, dict(json.loads(axes)), environment, Status(status)),
-                *(reference, dict(json.loads(against)), *rest),
-            )
+            side, other = dict(json.loads(axes)), dict(json.loads(against))  # stored as pairs
+            point = CellPoint(machine, scenario, device, side, environment, Status(status), reference, other, *rest)
             points.setdefault(run, []).append(point)
         for run, text in self._database.rows("SELECT run, summary FROM runs ORDER BY started, run"):
             yield replace(_load_summary(text), points=points.get(run, ()))
