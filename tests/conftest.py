@@ -41,10 +41,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_terminal_summary(terminalreporter: TerminalReporter) -> None:
     """What a campaign tried and found, for docs/dev/validation/security-tests.md."""
-    ended = {each.nodeid: each for reports in terminalreporter.stats.values() for each in reports if _tells(each)}
+    ended = {
+        report.nodeid: report for reports in terminalreporter.stats.values() for report in reports if _tells(report)
+    }
     tried: Counter[str] = Counter()
-    for each in ended.values():
-        tried.update({name: int(str(value)) for name, value in each.user_properties})
+    for entry in ended.values():
+        tried.update({name: int(str(value)) for name, value in entry.user_properties})
     if tried and (campaign() or "HARNESS_FUZZ" in os.environ):
         counts = ", ".join(f"{count:,} {name}" for name, count in tried.items())
         found = len(terminalreporter.stats.get("failed", []))

@@ -232,8 +232,8 @@ def in_blocks(
     draw = random.Random(seed)
     control, *others = seconds
     half = len(others) // 2
-    first = [(control, Role.MEASURE), (control, Role.CONTROL), *((each, Role.MEASURE) for each in others[:half])]
-    second = [(control, Role.CONTROL), *((each, Role.MEASURE) for each in others[half:])]
+    first = [(control, Role.MEASURE), (control, Role.CONTROL), *((other, Role.MEASURE) for other in others[:half])]
+    second = [(control, Role.CONTROL), *((other, Role.MEASURE) for other in others[half:])]
     made = []
     for number in range(1, count + 1):
         for block, slots in enumerate([first, second]):

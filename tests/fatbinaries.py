@@ -8,7 +8,7 @@ _KINDS = {"ptx": 1, "sm": 2}
 
 def fat_binary(*code: str, size: int = 64, header: int = 64) -> bytes:
     """One module with this code (`sm_80`, `ptx_90`), `size` bytes of each."""
-    return wrapped(b"".join(entry(each, size, header) for each in code))
+    return wrapped(b"".join(entry(item, size, header) for item in code))
 
 
 def wrapped(entries: bytes) -> bytes:

@@ -64,7 +64,8 @@ class Forks:
     def takes(self, environ: Mapping[str, str]) -> bool:
         """Whether a fork is the same as a process that is started with these variables, and can be asked for now."""
         mine, other = (
-            {name: value for name, value in each.items() if name.startswith(FIXED)} for each in (self._environ, environ)
+            {name: value for name, value in entry.items() if name.startswith(FIXED)}
+            for entry in (self._environ, environ)
         )
         return mine == other and not self._asking.locked()
 
@@ -103,7 +104,7 @@ class Forks:
             code = self.ended(
                 arguments, environ=environ, folder=folder, stdout=said[0], stderr=said[1], seconds=seconds
             )
-            out, err = (each.read_text() if each.exists() else "" for each in said)
+            out, err = (entry.read_text() if entry.exists() else "" for entry in said)
         return subprocess.CompletedProcess(["harness", *arguments], code, out, err)
 
 
@@ -120,8 +121,8 @@ def patch(point: str, count: int, when: str) -> None:
     module, _, path = point.partition(":")
     *holders, name = path.split(".")
     holder = importlib.import_module(module)
-    for each in holders:
-        holder = getattr(holder, each)
+    for entry in holders:
+        holder = getattr(holder, entry)
     given = vars(holder)[name]
     function: Callable[..., Any] = given.__func__ if isinstance(given, classmethod) else given
     calls = 0
@@ -183,7 +184,7 @@ def waited(pid: int, seconds: float | None) -> int:
 
 def main() -> None:
     """Take lines until there are no more."""
-    own = (each.name for each in pkgutil.walk_packages(harness.__path__, "harness."))
+    own = (package.name for package in pkgutil.walk_packages(harness.__path__, "harness."))
     for name in [*NEEDED, *(name for name in own if not name.endswith("__main__"))]:
         importlib.import_module(name)
     gc.freeze()  # what is imported is never garbage

@@ -92,8 +92,8 @@ class Repository:
             return self._looked_up(options, body)
         if command == "issue list":
             assert options.state == "all"
-            listed = [each for each in self.issues if {*options.label} <= {*each["labels"]}][: int(options.limit)]
-            return json.dumps([{field: each[field] for field in options.json.split(",")} for each in listed])
+            listed = [issue for issue in self.issues if {*options.label} <= {*issue["labels"]}][: int(options.limit)]
+            return json.dumps([{field: entry[field] for field in options.json.split(",")} for entry in listed])
         if command == "label create":
             if of[0] in self.labels:
                 raise RefusedError(f"label with name {of[0]!r} already exists")

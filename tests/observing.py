@@ -44,6 +44,6 @@ def many(kinds: Sequence[Any], name: str = "kind") -> tuple[Run, list[Launch]]:
     """One experiment in as many environments, each with what it observed under that name."""
     environments = [Environment(f"e{n}", f"2.{n}.0", "3.8", "") for n in range(len(kinds))]
     seen = {observer(each.name): {name: kind} for each, kind in zip(environments, kinds, strict=True)}
-    pins = {each.name: {"tensorflow": each.tensorflow} for each in environments}
+    pins = {environment.name: {"tensorflow": environment.tensorflow} for environment in environments}
     known = run(seen, scenarios=[OBSERVER], environments=environments, pins=pins)
     return known, [launch(of, (), 0, observations=values) for of, values in seen.items()]

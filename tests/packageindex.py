@@ -39,7 +39,7 @@ class PackageIndex:
         tag = "-".join(name.split("-")[2:])
         files = {
             f"{package}.py": text,
-            f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {each}" for each in requires)]) + "\n",
+            f"{info}/METADATA": "\n".join([*lines, *(f"Requires-Dist: {require}" for require in requires)]) + "\n",
             f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: {tag}\n",
         }
         record = [f"{each},sha256={_digest(text)},{len(text)}" for each, text in files.items()]

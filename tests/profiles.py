@@ -24,7 +24,7 @@ def profile(*functions: Function, calls: int = 10, **changes: Any) -> Profile:
     fields: dict[str, Any] = {
         "part": Part.STEADY,
         "calls": calls,
-        "seconds": sum(each.own for each in functions),
+        "seconds": sum(entry.own for entry in functions),
         "functions": list(functions),
     }
     return Profile(**{**fields, **changes})

@@ -23,7 +23,7 @@ CALLS = 1000
 
 def quantified_run(*of: str, **changes: Any) -> Run:
     """The two environments compared in these quantities; the first is the control."""
-    entries = [Comparison(f"{each} of releases", along="environment", of=each) for each in of]
+    entries = [Comparison(f"{entry} of releases", along="environment", of=entry) for entry in of]
     return run([OLD, NEW], scenarios=[scenario(compare=entries)], controlled=True, **changes)
 
 

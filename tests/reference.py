@@ -129,7 +129,7 @@ def _section(command: Any, context: typer.Context, known: dict[tuple[str, str], 
 
 def _paragraphs(text: str) -> list[str]:
     """Return the paragraphs of a docstring, each in one line."""
-    return [" ".join(each.split()) for each in inspect.cleandoc(text).split("\n\n")]
+    return [" ".join(part.split()) for part in inspect.cleandoc(text).split("\n\n")]
 
 
 def _escape_bars(text: str) -> str:
@@ -142,7 +142,7 @@ def _prose(text: str) -> str:
     text = re.sub(r"\s+\[required\]$", " Required.", text)
     text = re.sub(r"\bx>=(\d+)", r"at least \1", text)
     parts = re.split(r"(`[^`]*`)", text)
-    parts[::2] = (_FLAG.sub(r"`\g<0>`", re.sub(r"[*_<>\[\]]", r"\\\g<0>", each)) for each in parts[::2])
+    parts[::2] = (_FLAG.sub(r"`\g<0>`", re.sub(r"[*_<>\[\]]", r"\\\g<0>", part)) for part in parts[::2])
     return _escape_bars("".join(parts))
 
 
@@ -150,9 +150,9 @@ def with_names(page: str) -> str:
     """Return python-api.md with the signatures and docstrings of all public names except INTERNAL."""
     found = [*(getattr(session, name) for name in session.__all__ if name not in INTERNAL), Results, Pair]
     found.sort(key=lambda each: each.__name__)
-    functions = [_function(each) for each in found if inspect.isfunction(each)]
-    documented = [each for each in found if inspect.isclass(each)]
-    classes = [_class(each, documented) for each in documented]
+    functions = [_function(entry) for entry in found if inspect.isfunction(entry)]
+    documented = [entry for entry in found if inspect.isclass(entry)]
+    classes = [_class(entry, documented) for entry in documented]
     made = "\n\n".join([_BEGIN, "## Functions", *functions, "## Classes", *classes, _END])
     return re.sub(f"{_BEGIN}.*{_END}", lambda _: made, page, flags=re.DOTALL)
 
@@ -161,7 +161,7 @@ def _function(function: Any) -> str:
     signature = _signature(function)
     if len(signature) > 96:  # one parameter in each line
         start, inner, end = re.fullmatch(r"(\w+\()(.*)(\) -> .*)", signature).groups()  # type: ignore[union-attr]
-        signature = "\n".join([start, *(f"    {each}," for each in re.split(r", (?=\w+: |\*)", inner)), end])
+        signature = "\n".join([start, *(f"    {part}," for part in re.split(r", (?=\w+: |\*)", inner)), end])
     return f"### {function.__name__}\n\n```python\n{signature}\n```\n\n{inspect.getdoc(function)}"
 
 
@@ -176,11 +176,11 @@ def _class(of: type, documented: Sequence[type]) -> str:
             parts.append(f"It has these fields of [Request](#request): {names}. It also has:")
             fields = {name: each for name, each in fields.items() if name not in shared}
         parts.append("\n".join(_item(name, kind, flag) for name, (kind, flag) in fields.items()))
-    parents = [each for each in of.mro()[1:] if each.__module__.startswith("harness.") and each not in documented]
+    parents = [entry for entry in of.mro()[1:] if entry.__module__.startswith("harness.") and entry not in documented]
     attributes = {name: each for parent in [*parents, of] for name, each in vars(parent).items()}
     internal = INTERNAL_MEMBERS.get(of.__name__, set())
     members = [_member(name, each) for name, each in attributes.items() if name not in internal and name[0] != "_"]
-    items = "\n".join(each for each in members if each)
+    items = "\n".join(member for member in members if member)
     if items and parts[-1].rpartition("\n\n")[2].startswith("- "):  # the list of fields continues
         parts[-1] += f"\n{items}"
     elif items:
@@ -205,7 +205,7 @@ def _member(name: str, member: Any) -> str:
         text = re.sub(r"^Return (.)", lambda found: found[1].upper(), _paragraphs(member.__doc__ or "")[0])
         return f"- `{name}`: {text}"
     if inspect.isfunction(member):
-        parameters = [each for each in inspect.signature(member).parameters if each != "self"]
+        parameters = [parameter for parameter in inspect.signature(member).parameters if parameter != "self"]
         return f"- `{name}({', '.join(parameters)})`: {_paragraphs(member.__doc__ or '')[0]}"
     return ""
 

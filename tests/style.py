@@ -134,7 +134,7 @@ def definitions(node: ast.AST) -> Iterator[Definition]:
 
 def docstrings(module: ast.Module) -> list[str]:
     """Return the sentences of the docstrings of a module, its classes and its functions."""
-    return [each for node in definitions(module) for each in sentences(ast.get_docstring(node) or "")]
+    return [sentence for node in definitions(module) for sentence in sentences(ast.get_docstring(node) or "")]
 
 
 def strings(module: ast.Module) -> list[str]:
@@ -160,7 +160,7 @@ def comments(text: str) -> list[str]:
                 blocks.append([])
             blocks[-1].append(token.string.lstrip("#: "))
             last = token.start[0]
-    return [each for block in blocks if block[0] != "/// script" for each in sentences(" ".join(block))]
+    return [sentence for block in blocks if block[0] != "/// script" for sentence in sentences(" ".join(block))]
 
 
 def files(paths: Sequence[Path] = ()) -> list[Path]:
@@ -197,7 +197,7 @@ def broken(kind: str, sentence: str) -> list[str]:
 
 def counted(path: Path) -> dict[str, int]:
     """Return the number of flagged sentences of a file, for each kind that has any."""
-    counts = {kind: sum(bool(broken(kind, each)) for each in found) for kind, found in texts(path).items()}
+    counts = {kind: sum(bool(broken(kind, entry)) for entry in found) for kind, found in texts(path).items()}
     return {kind: count for kind, count in counts.items() if count}
 
 
@@ -219,7 +219,7 @@ def names(path: Path) -> Iterator[tuple[str, str]]:
 def forbidden_names() -> dict[str, int]:
     """Return how often harness/, bench/ and scenarios/ use each forbidden name, such as `class Card`."""
     paths = [path for path in files([Path("harness"), Path("bench"), Path("scenarios")]) if path.suffix == ".py"]
-    found = Counter(each for path in paths for each in names(path))
+    found = Counter(entry for path in paths for entry in names(path))
     return {f"{kind} {name}": times for (kind, name), times in sorted(found.items()) if FORBIDDEN[kind].fullmatch(name)}
 
 
@@ -227,7 +227,7 @@ def summaries(paths: Sequence[str] = (".",)) -> dict[str, int]:
     """Return how many docstrings of each file have a summary that isn't imperative (Ruff's D401)."""
     command = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--output-format", "json", "--exit-zero"]
     done = subprocess.run([*command, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
-    return dict(Counter(each["filename"].removeprefix(f"{ROOT}/") for each in json.loads(done.stdout)))
+    return dict(Counter(load["filename"].removeprefix(f"{ROOT}/") for load in json.loads(done.stdout)))
 
 
 def current() -> dict[str, dict]:
@@ -309,13 +309,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join([*messages, f"Updated {BASELINE.relative_to(ROOT)}."]))
         return int(bool(messages))
     flags, totals = Counter(), Counter()
-    for path in files([each.resolve() for each in options.paths]):
+    for path in files([path.resolve() for path in options.paths]):
         for kind, found in texts(path).items():
-            for each in found:
-                rules = broken(kind, each)
+            for entry in found:
+                rules = broken(kind, entry)
                 flags[kind] += bool(rules)
                 if rules and options.show:
-                    print(f"{path.relative_to(ROOT)}: {', '.join(rules)}: {each[:160]}")
+                    print(f"{path.relative_to(ROOT)}: {', '.join(rules)}: {entry[:160]}")
             totals[kind] += len(found)
     for kind, total in totals.items():
         print(f"{kind}: {flags[kind]} of {total} sentences flagged, {100 * flags[kind] / max(total, 1):.1f} %")

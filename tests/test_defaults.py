@@ -102,14 +102,14 @@ def test_a_page_repeats_no_default_beside_the_name_of_its_option(page: Path) -> 
             called = next((words for ending, words in CALLED.items() if name.endswith(ending)), None)
             if called and re.search(called, sentence):
                 found = (re.search(forms(name, number), sentence) for number in numbers(value))
-                repeated += [f"{name}, {each[0]!r}: {sentence}" for each in found if each]
+                repeated += [f"{name}, {entry[0]!r}: {sentence}" for entry in found if entry]
     assert not repeated, "docs/explanation/how-it-measures.md#defaults has the number: link to it"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_level_that_a_page_states_is_that_of_the_intervals(page: Path) -> None:
     stated = re.findall(r"(?<![\d.])([\d.]+) % (?:confidence )?interval", page.read_text())
-    assert {float(each) for each in stated} <= {100 * defaults.LEVEL}
+    assert {float(entry) for entry in stated} <= {100 * defaults.LEVEL}
 
 
 def test_no_text_of_the_harness_has_the_margin_or_the_level_as_a_literal() -> None:
@@ -117,10 +117,10 @@ def test_no_text_of_the_harness_has_the_margin_or_the_level_as_a_literal() -> No
         rf"(?<!such as )(?<![\d.]){100 * share:g} ?%|\b{share:g}\b" for share in (defaults.MARGIN, defaults.LEVEL)
     )
     found = [
-        f"{path}:{each.lineno}: {each.value}"
+        f"{path}:{string.lineno}: {string.value}"
         for path, tree in parsed()
-        for each in strings(tree)
-        if re.search(shares, each.value)
+        for string in strings(tree)
+        if re.search(shares, string.value)
     ]
     assert not found
 
@@ -176,7 +176,7 @@ def test_help_shows_the_defaults_that_there_are() -> None:
     others |= {"PROFILED_CALLS": 1279, "TIMEOUT": 1283.0, "BISECT_BUDGET": 1289.0}
     ours, theirs = helps(), helps(**others)
     changed = {one.split(":")[0] for one, other in zip(ours, theirs, strict=True) if one != other}
-    assert {each.rpartition(" ")[2] for each in changed} == {
+    assert {entry.rpartition(" ")[2] for entry in changed} == {
         *("margin", "rounds", "calls", "timeout", "budget", "search")
     }
     for text in theirs:
@@ -197,14 +197,16 @@ def test_no_text_lists_the_backends_but_by_the_registry() -> None:
     name = rf"`?\b({'|'.join(CHOICES)})\b`?"
     listed = re.compile(rf"{name}(, | or | and |\||/){name}")
     found = [
-        f"{path}:{each.lineno}: {each.value}"
+        f"{path}:{string.lineno}: {string.value}"
         for path, tree in parsed()
-        for each in strings(tree)
-        if listed.search(each.value)
+        for string in strings(tree)
+        if listed.search(string.value)
     ]
     assert not found
     for page in PAGES:
-        assert not [each for each in sentences(page.read_text()) if "--backend" in each and listed.search(each)], page
+        assert not [
+            sentence for sentence in sentences(page.read_text()) if "--backend" in sentence and listed.search(sentence)
+        ], page
 
 
 def test_a_backend_is_asked_what_it_is_and_not_what_it_is_called() -> None:
@@ -213,6 +215,6 @@ def test_a_backend_is_asked_what_it_is_and_not_what_it_is_called() -> None:
     for path, tree in parsed():
         for node in ast.walk(tree):
             if isinstance(node, ast.Compare) and re.search(r"backend|engine\b", ast.unparse(node)):
-                constants = {each.value for each in ast.walk(node) if isinstance(each, ast.Constant)}
+                constants = {entry.value for entry in ast.walk(node) if isinstance(entry, ast.Constant)}
                 found += [f"{path}:{node.lineno}: {ast.unparse(node)}"] if constants & names else []
     assert not found

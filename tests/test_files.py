@@ -39,7 +39,7 @@ def test_what_cannot_be_finished_leaves_the_old_file_and_no_part(tmp_path: Path)
 
     with pytest.raises(OSError, match="full"):
         fail()
-    assert [each.read_text() for each in tmp_path.iterdir()] == ["old"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
 def test_a_link_beside_a_file_is_not_written_through(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ def python(name: str, code: str, limit: float = 60.0, **more: object) -> Step:
 def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
     # how long one took is this machine's
     return [
-        (each.status, "" if each.status == PASSED else each.how.partition(",")[0]) for each in run_steps(steps, scratch)
+        (step.status, "" if step.status == PASSED else step.how.partition(",")[0]) for step in run_steps(steps, scratch)
     ]
 
 
@@ -368,7 +368,7 @@ def test_a_check_that_is_ended_in_any_step_leaves_a_bundle_with_all_steps(
         monkeypatch.setattr(check, function, lambda *_: [])
     monkeypatch.setattr(Plan, "steps", lambda _: iter(steps))
     # a signal that the check doesn't handle must not end pytest
-    handlers = {each: signal.signal(each, lambda *_: pytest.fail("not handled")) for each in ENDING}
+    handlers = {entry: signal.signal(entry, lambda *_: pytest.fail("not handled")) for entry in ENDING}
     try:
         assert check.main() == 1
     finally:

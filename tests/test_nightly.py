@@ -132,14 +132,14 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     assert results(first) == {
         "plan": "success", "measure: cpu hosted": "success", "wait": "success", "merge": "success",
         "history": "success", "alarm": "success", "documentation": "success",
-    }, "\n".join(each.log for each in first.values())  # fmt: skip
+    }, "\n".join(value.log for value in first.values())  # fmt: skip
     assert "| cpu | hosted | `-s ways" in first["plan"].summary
     assert git(remote, "show", "harness-history:README.md").startswith("# History: 7 days to ")
     assert "harness report" in first["measure: cpu hosted"].summary
     kept = [name for name in listed(remote) if name.endswith(".json")]
     assert len(kept) == 1
     document = json.loads(git(remote, "show", f"harness-history:{kept[0]}"))
-    assert [each["machine"] for each in document["machines"]] == [{"id": "hosted-hosted", "name": "hosted"}]
+    assert [entry["machine"] for entry in document["machines"]] == [{"id": "hosted-hosted", "name": "hosted"}]
 
     night(2)
     assert len([name for name in listed(remote) if name.endswith(".json")]) == 2
@@ -218,12 +218,12 @@ def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night
     nights = NIGHTS.replace(SHORT, short).replace('"] }]', '"], id = "rack-7" }]')
     (caller / ".github" / "nightly.toml").write_text(nights)
     ran = night(1, "night.yml", caller=caller)
-    assert {*results(ran).values()} == {"success"}, "\n".join(each.log for each in ran.values())
+    assert {*results(ran).values()} == {"success"}, "\n".join(value.log for value in ran.values())
     (kept,) = [name for name in listed(remote) if name.endswith(".json")]
     document = json.loads(git(remote, "show", f"harness-history:{kept}"))
     assert {point["scenario"] for point in document["points"]} == {"mine"}
     # the id of nightly.toml: the runner is a new machine each night
-    assert [each["machine"] for each in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
+    assert [entry["machine"] for entry in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
 
 
 def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project, github):
@@ -235,7 +235,7 @@ def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, rem
     assert results(ran) == {
         "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "wait": "success",
         "merge": "failure", "history": "success", "alarm": "success", "documentation": "success",
-    }, "\n".join(each.log for each in ran.values())  # fmt: skip
+    }, "\n".join(value.log for value in ran.values())  # fmt: skip
     # the error, wherever somebody looks, and not its code alone
     said = ran["measure: gpu rack"].summary
     assert said.startswith("### rack measured nothing\n\n```\n")
@@ -294,8 +294,10 @@ def test_only_machines_of_the_night_that_was_asked_for_get_an_issue(
     for number, (name, machines) in enumerate({"cpu": ["lab"], "gpu": ["lab", "rack"]}.items(), 1):
         ran = night(number, "night.yml", only="alarm", night=name)["alarm"]
         assert ran.result == "success", ran.log
-        silent = [each for each in github.load().issues if each["title"].startswith("No nightly run of ")]
-        assert [(each["title"].split()[4], each["state"]) for each in silent] == [(name, "OPEN") for name in machines]
+        silent = [issue for issue in github.load().issues if issue["title"].startswith("No nightly run of ")]
+        assert [(entry["title"].split()[4], entry["state"]) for entry in silent] == [
+            (name, "OPEN") for name in machines
+        ]
 
 
 def test_a_machine_with_nothing_to_measure_gets_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
@@ -306,7 +308,7 @@ def test_a_machine_with_nothing_to_measure_gets_no_issue(night, project, remote,
     monkeypatch.setenv("TODAY", "2026-10-25")
     ran = night(1, "night.yml", only="alarm")["alarm"]
     assert ran.result == "success", ran.log
-    assert [each["title"] for each in github.load().issues] == ["Slower since 2026-10-13: step in tf2.0, on lab"]
+    assert [issue["title"] for issue in github.load().issues] == ["Slower since 2026-10-13: step in tf2.0, on lab"]
 
 
 def test_a_change_that_is_muted_is_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
@@ -326,7 +328,7 @@ def seed(place, remote, monkeypatch):
     planned = cells()
     folders = []
     for number in range(1, 21):
-        seconds = {each: 0.01 * (1.1 if number > 12 and each == planned[-1] else 1.0) for each in planned}
+        seconds = {entry: 0.01 * (1.1 if number > 12 and entry == planned[-1] else 1.0) for entry in planned}
         made = run(
             planned, controlled=True, id=f"2026-10-{number:02}T04-10-00Z-aaaa",
             started=f"2026-10-{number:02}T04:10:00+00:00", machine=Machine("m-00000001", "lab"),
@@ -335,7 +337,7 @@ def seed(place, remote, monkeypatch):
         folders.append(stored(Path("results"), made, rounds(seconds, 5, 0.002, number)))
     with History.open(writing=True) as history:
         history.add_all(map(summary_of, folders))
-        (found,) = [each for each in find_changes(history.series()) if each.ratio > 1.0]
+        (found,) = [change for change in find_changes(history.series()) if change.ratio > 1.0]
         when = "2026-10-21T04:10:00+00:00"
         history.decide(Decision(found.key, found.since, found.suspects, True, "run-c", when, 1.1, 1.09, 1.11))
     subprocess.run([sys.executable, "-m", "harness", "history", "export", "--git", "branch"], check=True,
@@ -388,7 +390,7 @@ def test_a_machine_that_sends_nothing_because_the_file_is_wrong_gets_an_issue_wi
         told = night(number, "night.yml", only="alarm")["alarm"]
         assert "Unknown key 'machine'" in told.log
         # no slowdown: the file could mute it
-        assert [each["title"] for each in github.load().issues] == ["No nightly run of lab since 2026-10-20"] * count
+        assert [issue["title"] for issue in github.load().issues] == ["No nightly run of lab since 2026-10-20"] * count
     (issue,) = github.load().issues
     assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in " ".join(issue["body"].split())
     assert issue["state"] == "OPEN"
@@ -456,7 +458,7 @@ def test_a_night_that_is_not_in_the_file_is_refused(plan):
 )
 def test_a_machine_that_does_not_start_in_time_is_named_and_cancelled(tmp_path, github, states, minutes, late):
     names = ["gpu on rack", "cpu on hosted"]
-    github.states = [{name: state for name, state in zip(names, each, strict=True) if state} for each in states]
+    github.states = [{name: state for name, state in zip(names, entry, strict=True) if state} for entry in states]
     github.save()
     github.install(tmp_path)
     jobs = [{"night": "gpu", "machine": "rack"}, {"night": "cpu", "machine": "hosted"}]
@@ -669,7 +671,7 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("workflow", "script"), [each for each in STEPS if each[0] != "ci.yml"])
+@pytest.mark.parametrize(("workflow", "script"), [entry for entry in STEPS if entry[0] != "ci.yml"])
 def test_every_step_is_a_script_of_the_repository(workflow, script):
     words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
     # `attempt` runs another one

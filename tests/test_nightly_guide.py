@@ -103,7 +103,7 @@ def test_every_file_of_machines_is_one(block, tmp_path):
 def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_needs(block):
     workflow = yaml.safe_load(block)
     (job,) = workflow["jobs"].values()
-    uses = [each for each in [job, *job.get("steps", [])] if each.get("uses", "").startswith("OWNER/harness/")]
+    uses = [value for value in [job, *job.get("steps", [])] if value.get("uses", "").startswith("OWNER/harness/")]
     (used,) = uses
     path, commit = used["uses"].removeprefix("OWNER/harness/").split("@")
     assert commit == "COMMIT"
@@ -116,7 +116,7 @@ def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_ne
     required = {name for name, each in inputs.items() if each.get("required")}
     assert required <= job.get("with", {}).keys() <= inputs.keys()
     # GitHub refuses to start a workflow whose jobs need more than the caller grants
-    needed = [permission for each in called["jobs"].values() for permission in each["permissions"].items()]
+    needed = [permission for value in called["jobs"].values() for permission in value["permissions"].items()]
     assert dict(sorted(needed)) == job["permissions"]
 
 

@@ -113,7 +113,7 @@ def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs:
     assert told["Name"] == DISTRIBUTION
     assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier")
     assert told["Author"]
-    assert all(">=" in each for each in told.get_all("Requires-Dist"))
+    assert all(">=" in entry for entry in told.get_all("Requires-Dist"))
     assert not LINK.search(told.get_payload())
 
 

@@ -38,7 +38,7 @@ def render(tmp_path, monkeypatch):
 def results(tmp_path):
     """Return an artifact with a run whose command somebody has made up."""
     planned = cells()
-    seconds = {each: 0.02 if each == planned[-1] else 0.01 for each in planned}
+    seconds = {entry: 0.02 if entry == planned[-1] else 0.01 for entry in planned}
     title = scenario(title="@all https://evil.example _www.evil.example GH-5 fixes #5")
     made = run(planned, controlled=True, id="2026-11-01T04-10-00Z-aaaa", scenarios=[title])
     made = replace(

@@ -59,8 +59,8 @@ def words(command: str) -> list[str]:
 
 def runs_here(line: str) -> bool:
     """Return whether an example runs in a test."""
-    is_work = line.startswith(tuple(f"harness {each}" for each in WORK))
-    return not any(each in line for each in ELSEWHERE) and (not is_work or "--dry-run" in line or " list" in line)
+    is_work = line.startswith(tuple(f"harness {entry}" for entry in WORK))
+    return not any(entry in line for entry in ELSEWHERE) and (not is_work or "--dry-run" in line or " list" in line)
 
 
 LINES = [re.split(r" +[#>] ", line)[0] for text in EXAMPLES.values() for line in text.strip().splitlines()]

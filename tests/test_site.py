@@ -102,11 +102,11 @@ def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) 
 def test_broken_links_are_errors(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     broken = ["docs/missing.md", "docs/reference/page.md#no-heading", "#no-anchor", "code/missing.py", "no-folder"]
-    (project / "README.md").write_text("# Project\n\n" + "\n".join(f"[link]({each})\n" for each in broken))
+    (project / "README.md").write_text("# Project\n\n" + "\n".join(f"[link]({entry})\n" for entry in broken))
     done = make_docs(project, project / "site")
     assert done.returncode
-    for each in broken:
-        name = each.rpartition("#")[2].removesuffix(".md")
+    for item in broken:
+        name = item.rpartition("#")[2].removesuffix(".md")
         assert re.search(rf"README.md:\d+: WARNING: .*{name}", done.stderr), done.stderr
 
 

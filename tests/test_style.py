@@ -88,7 +88,7 @@ def test_a_rule_flags_the_habit_and_not_plain_english(rule: str) -> None:
     ],
 )
 def test_plain_english_is_not_flagged(plain: str) -> None:
-    assert [style.flagged(each) for each in style.sentences(plain) if style.flagged(each)] == []
+    assert [style.flagged(sentence) for sentence in style.sentences(plain) if style.flagged(sentence)] == []
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_count_that_rises_is_a_problem() -> None:
 
     def messages(sentences: dict, summaries: int = 1, name: str = "class Card", times: int = 1) -> list[str]:
         found = {"sentences": sentences, "summaries": {"a.py": summaries}, "names": {name: times}}
-        return [each.split(".")[0] for each in style.problems(found, baseline, allowances)]
+        return [problem.split(".")[0] for problem in style.problems(found, baseline, allowances)]
 
     assert messages({"a.md": {"docs": 2}, "new.md": {"docs": 1}}) == []
     assert messages({"a.md": {"docs": 1}}) == []

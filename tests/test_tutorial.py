@@ -102,7 +102,7 @@ def test_the_plans_of_the_tutorial_are_what_the_commands_print(project: Path) ->
     plan, _, new, checked = blocks("tutorial.md", "text")
     assert is_shown(plan, run(project, "matrix", "--suite", "quick", "--dry-run").stdout)
     printed = []
-    for command in [each for each in commands("tutorial.md") if "my_step" in each]:
+    for command in [command for command in commands("tutorial.md") if "my_step" in command]:
         words = shlex.split(command)[1:]
         measures = words[0] == "matrix" and "--dry-run" not in words
         done = run(project, *words, *(["--dry-run"] if measures else []))
@@ -124,9 +124,9 @@ def test_the_measurement_of_the_tutorial_is_a_stored_run(stored: Path) -> None:
 def test_the_launches_of_the_tutorial_are_those_of_the_stored_run(stored: Path) -> None:
     results = session.read(stored)
     made = {
-        f"{f'round {each.round}' if each.round else each.role.value}: {each.cell.environment} "
-        f"{each.cell.axes['mode']}: {display.describe(each)}"
-        for each in results.launches
+        f"{f'round {launch.round}' if launch.round else launch.role.value}: {launch.cell.environment} "
+        f"{launch.cell.axes['mode']}: {display.describe(launch)}"
+        for launch in results.launches
     }
     shown = re.findall(
         r"^\[\d+/\d+\] (.*) \((?:at most )?\d+ s left\)$", blocks("tutorial.md", "text")[1], re.MULTILINE
@@ -139,7 +139,7 @@ def test_the_sentences_of_the_tutorial_are_in_its_report() -> None:
     report = flat((EXAMPLES / "quick" / "report.md").read_text())
     quoted = re.findall(r"^- `(.+)`$", (DOCS / "tutorial.md").read_text().replace(" On a", "\nOn a"), re.MULTILINE)
     assert len(quoted) == 2
-    assert all(each in report for each in quoted)
+    assert all(entry in report for entry in quoted)
 
 
 def texts() -> Iterator[list[str]]:
@@ -149,7 +149,7 @@ def texts() -> Iterator[list[str]]:
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield [flat(node.value)]
             elif isinstance(node, ast.JoinedStr):
-                text = "".join(str(each.value) if isinstance(each, ast.Constant) else "\0" for each in node.values)
+                text = "".join(str(value.value) if isinstance(value, ast.Constant) else "\0" for value in node.values)
                 yield flat(text).split("\0")
 
 

@@ -30,7 +30,7 @@ def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> No
     assert (row["at"]["outcome"], row["at"]["rounds"]) == ("confirmed", 5)
     assert row["at"]["value"] == pytest.approx(3.0, rel=0.05)
     assert len(str(row["at"]["value"])) <= 5
-    assert row["seconds"] == round(sum(each.seconds for each in measured(3.0, CLAIM).launches))
+    assert row["seconds"] == round(sum(launch.seconds for launch in measured(3.0, CLAIM).launches))
     assert (row["date"], row["machine"]) == ("2026-11-22", "A | CPU")
     assert json.loads(json.dumps(row)) == row
 

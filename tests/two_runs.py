@@ -50,12 +50,12 @@ def pair(one: Stored, other: Stored, margin: float = MARGIN) -> Pair:
 
 def change(changes: Changes, of: Cell) -> CellChange:
     """What there is of one cell."""
-    return next(each for each in changes.cells if each.cell == of)
+    return next(entry for entry in changes.cells if entry.cell == of)
 
 
 def all_but(slower: Cell, times: float, seconds: float = 0.01) -> dict[Cell, float]:
     """`CELLS` at so many seconds, and one of them so many times as long."""
-    return {each: seconds * (times if each == slower else 1.0) for each in CELLS}
+    return {entry: seconds * (times if entry == slower else 1.0) for entry in CELLS}
 
 
 def _stored(

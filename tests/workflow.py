@@ -63,7 +63,7 @@ class Runner:
                 needs[job] = {"result": "success", "outputs": {}}
                 continue
             wanted = [asked["needs"]] if isinstance(asked.get("needs"), str) else asked.get("needs", [])
-            known = {each: needs[each] for each in wanted}
+            known = {entry: needs[entry] for entry in wanted}
             context = {
                 "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": known, "github": GITHUB, "job": JOB,
                 "vars": VARIABLES, "secrets": {},
@@ -89,7 +89,7 @@ class Runner:
                 told = f"{job}: {row['night']} {row['machine']}" if row else job
                 self.jobs[told] = self._job(told, asked, {**context, "matrix": row or {}}, workflow.get("env", {}))
                 ran.append(self.jobs[told])
-            results = [each.result for each in ran]
+            results = [entry.result for entry in ran]
             needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": ran[-1].outputs}
         return self.jobs
 
@@ -99,7 +99,7 @@ class Runner:
         for folder in (workspace, temporary):
             folder.mkdir(parents=True)
         self.prepare(temporary)
-        files = {each: place / each for each in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
+        files = {name: place / name for name in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
         for path in files.values():
             path.touch()
         labels = _value(asked["runs-on"], context)
@@ -198,7 +198,7 @@ def _text(value: Any) -> str:
 def _value(value: Any, context: Context) -> Any:
     """Return a value of a workflow with its expressions resolved; one that is a whole expression is what that is."""
     if not isinstance(value, str):
-        return [_value(each, context) for each in value] if isinstance(value, list) else value
+        return [_value(entry, context) for entry in value] if isinstance(value, list) else value
     whole = re.fullmatch(r"\$\{\{\s*([^}]+?)\s*\}\}", value)
     if whole:
         return _look_up(whole[1], context)
@@ -207,7 +207,7 @@ def _value(value: Any, context: Context) -> Any:
 
 def _look_up(expression: str, context: Context) -> Any:
     if " || " in expression:
-        return next((value for each in expression.split(" || ") if (value := _look_up(each, context))), "")
+        return next((value for part in expression.split(" || ") if (value := _look_up(part, context))), "")
     if expression in ("false", "''"):
         return False if expression == "false" else ""
     call = re.fullmatch(r"fromJSON\((.+)\)", expression)
@@ -232,8 +232,8 @@ def _is_true(condition: str, context: Context) -> bool:
                 if not context.get("failed"):
                     return False
             case "success()":
-                results = [each["result"] for each in context.get("needs", {}).values()]
-                if context.get("failed") or any(each != "success" for each in results):
+                results = [value["result"] for value in context.get("needs", {}).values()]
+                if context.get("failed") or any(result != "success" for result in results):
                     return False
             case other:
                 name, sign, literal = re.fullmatch(r"(\S+) (==|!=) '(.*)'", other).groups()  # type: ignore[union-attr]

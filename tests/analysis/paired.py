@@ -55,8 +55,8 @@ def family(
     ]
     launches = [replace(made, seconds=3.0, fingerprint=(fingerprints or {}).get(made.cell, {})) for made in launches]
     launches += controls(control)
-    asked = run([each for both in pairs for each in both] + ([CONTROL] if control else []), **changes)
-    groups = [replace(each, control=CONTROL if CONTROL in each.cells else None) for each in asked.plan.groups]
+    asked = run([entry for both in pairs for entry in both] + ([CONTROL] if control else []), **changes)
+    groups = [replace(group, control=CONTROL if CONTROL in group.cells else None) for group in asked.plan.groups]
     plan = replace(asked.plan, groups=groups)
     return Family(replace(asked, plan=plan), launches, pairs)
 

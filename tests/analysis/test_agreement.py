@@ -26,10 +26,10 @@ def table() -> ScenarioTable:
 def test_a_comparison_that_several_machines_have_is_told_once(table: ScenarioTable) -> None:
     found = agreements(table)
     assert len(found) == sum(head.comparison is not None for head in table.columns)
-    assert all(list(each.compared) == ["a", "b"] for each in found)
-    across = [each for each in found if each.column.comparison and each.column.comparison.along == "environment"]
-    assert {tuple(each.verdicts.values()) for each in across} == {(Verdict.SLOWER, Verdict.SAME)}
-    assert {each.agrees for each in across} == {False}
+    assert all(list(entry.compared) == ["a", "b"] for entry in found)
+    across = [entry for entry in found if entry.column.comparison and entry.column.comparison.along == "environment"]
+    assert {tuple(entry.verdicts.values()) for entry in across} == {(Verdict.SLOWER, Verdict.SAME)}
+    assert {entry.agrees for entry in across} == {False}
 
 
 def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:

@@ -27,7 +27,7 @@ def answered(times=TIMES, **changes):
 
 def test_every_comparison_of_the_header_is_answered_in_its_order():
     found = answered()
-    assert [(each.comparison.name, each.subject, each.context) for each in found] == [
+    assert [(entry.comparison.name, entry.subject, entry.context) for entry in found] == [
         ("TF 2 against TF 1", "tf2.0", {"mode": "eager"}),
         ("TF 2 against TF 1", "tf2.0", {"mode": "graph"}),
         ("graph against eager", "eager", {"environment": "tf2.0"}),

@@ -71,7 +71,7 @@ def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_the
     asked, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
 
     def begun(first, second):
-        return [replace(each, started=f"2026-01-01T{first(each)}-{second(each)}") for each in launches]
+        return [replace(launch, started=f"2026-01-01T{first(launch)}-{second(launch)}") for launch in launches]
 
     groups = [group.name for group in asked.plan.groups]
     assert len(groups) == 2
@@ -79,7 +79,7 @@ def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_the
     assert made(asked, begun(number, place))
     assert not made(asked, begun(place, number))
     # the effects within one group are told all the same
-    within = [each for each in MEMBERS if each.axes["call"] == "fit"]
+    within = [member for member in MEMBERS if member.axes["call"] == "fit"]
     alone = [replace(each, started=str(place)) for place, each in enumerate(rounds(seconds(within), spread=0.0))]
     assert made(run(within), alone)
 
@@ -103,8 +103,10 @@ def test_the_order_of_cells_and_launches_does_not_matter():
 
 def test_what_slows_a_whole_round_cancels():
     launches = [
-        replace(each, samples=[replace(sample, seconds=sample.seconds * (1 + each.round)) for sample in each.samples])
-        for each in rounds(seconds(MEMBERS), spread=0.0)
+        replace(
+            entry, samples=[replace(sample, seconds=sample.seconds * (1 + entry.round)) for sample in entry.samples]
+        )
+        for entry in rounds(seconds(MEMBERS), spread=0.0)
     ]
     (found,) = made(run(MEMBERS), launches)
     effect = found.effects[1]
@@ -135,13 +137,13 @@ def test_with_one_axis_there_is_nothing_to_attribute():
 
 def test_rounds_are_those_that_all_cells_have():
     launches = rounds(seconds(MEMBERS), count=6)
-    short = [each for each in launches if not (each.cell == MEMBERS[0] and each.round == 4)]
+    short = [launch for launch in launches if not (launch.cell == MEMBERS[0] and launch.round == 4)]
     (found,) = made(run(MEMBERS), short)
     assert found.rounds == 5
 
 
 def test_a_cell_with_few_rounds_counts_as_missing_where_others_have_three():
-    launches = [each for each in rounds(seconds(MEMBERS)) if each.cell != MEMBERS[0] or each.round < 3]
+    launches = [entry for entry in rounds(seconds(MEMBERS)) if entry.cell != MEMBERS[0] or entry.round < 3]
     (found,) = made(run(MEMBERS), launches)
     assert (found.cells, found.of, found.rounds) == (4, 8, 5)
 
@@ -154,7 +156,7 @@ def test_few_rounds_of_all_have_no_verdict():
 
 def test_no_round_in_common_is_no_design():
     launches = [
-        each for each in rounds(seconds(cells()), count=2) if each.round == (1 if each.cell == cells()[0] else 2)
+        entry for entry in rounds(seconds(cells()), count=2) if entry.round == (1 if entry.cell == cells()[0] else 2)
     ]
     assert made(run(), launches) == []
 
@@ -162,7 +164,7 @@ def test_no_round_in_common_is_no_design():
 def test_cells_of_different_work_count_as_missing():
     odd = cell("tf2.0", call="fit", mode="eager")
     launches = [
-        replace(each, fingerprint={"parameters": 2 if each.cell == odd else 1}) for each in rounds(seconds(MEMBERS))
+        replace(entry, fingerprint={"parameters": 2 if entry.cell == odd else 1}) for entry in rounds(seconds(MEMBERS))
     ]
     (found,) = made(run(MEMBERS), launches)
     assert (found.cells, found.of, found.unchecked) == (4, 8, False)
@@ -170,7 +172,7 @@ def test_cells_of_different_work_count_as_missing():
 
 def test_where_work_differs_between_rows_it_is_the_rows_own():
     launches = [
-        replace(each, fingerprint={"parameters": len(each.cell.axes["call"])}) for each in rounds(seconds(MEMBERS))
+        replace(entry, fingerprint={"parameters": len(entry.cell.axes["call"])}) for entry in rounds(seconds(MEMBERS))
     ]
     (found,) = made(run(MEMBERS), launches)
     assert (found.cells, found.unchecked) == (8, False)
@@ -178,8 +180,8 @@ def test_where_work_differs_between_rows_it_is_the_rows_own():
 
 def test_where_as_many_did_one_work_as_another_one_half_counts_as_missing():
     launches = [
-        replace(each, fingerprint={"parameters": len(each.cell.environment + each.cell.axes["mode"])})
-        for each in rounds(seconds(cells()))
+        replace(entry, fingerprint={"parameters": len(entry.cell.environment + entry.cell.axes["mode"])})
+        for entry in rounds(seconds(cells()))
     ]
     assert made(run(), launches) == []
 

@@ -41,7 +41,7 @@ def entries(made):
 
 def test_each_value_of_the_first_axis_is_an_experiment_and_each_environment_a_column():
     made = found({observer(e, x): {x + " gives": e} for x in ("promotion", "indexing") for e in ("tf1.14", "tf2.0")})
-    assert [dict(each.shared) for each in made] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
+    assert [dict(entry.shared) for entry in made] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
     assert entries(made[0]) == [("promotion gives", {}, ["tf1.14", "tf2.0"])]
     assert made[0].environments == ["tf1.14", "tf2.0"]
 
@@ -80,8 +80,8 @@ def timed(observed, of=None):
 
 def test_beside_times_only_what_differs_between_compared_cells_is_shown():
     seen = {
-        each: {"optimizer": each.axes["mode"], "parameters": 7, "call": each.axes["call"]}
-        for each in cells(calls=("fit", "train_on_batch"))
+        entry: {"optimizer": entry.axes["mode"], "parameters": 7, "call": entry.axes["call"]}
+        for entry in cells(calls=("fit", "train_on_batch"))
     }
     (made,) = timed(seen)
     assert made.timed
@@ -93,12 +93,12 @@ def test_beside_times_only_what_differs_between_compared_cells_is_shown():
 
 def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
     stated = scenario(expect=[Expectation("parameters", 7, {}, ())])
-    (made,) = timed({each: {"parameters": 7} for each in cells()}, stated)
+    (made,) = timed({entry: {"parameters": 7} for entry in cells()}, stated)
     assert entries(made) == [("parameters", {}, [7, 7])]
 
 
 def test_a_scenario_that_observes_nothing_has_no_table():
-    assert timed({each: {} for each in cells()}) == []
+    assert timed({entry: {} for entry in cells()}) == []
     assert Results(run([cell()]), [broken(cell(), Status.FAILED)]).behaviours == []
 
 

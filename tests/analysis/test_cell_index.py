@@ -47,7 +47,7 @@ def test_a_cell_that_only_observes_is_ok_by_its_pilot_alone():
 def test_its_later_launches_tell_before_the_pilot_and_lack_nothing():
     launches = [launch(cell(), (), number, observations={"traces": number}) for number in (0, 1, 2)]
     found = lookup(run([cell()]), launches)
-    assert [each.round for each in found.observed[cell()]] == [1, 2]
+    assert [entry.round for entry in found.observed[cell()]] == [1, 2]
     assert not found.lost
 
 
@@ -73,8 +73,8 @@ def test_cells_of_two_blocks_are_compared_through_the_reference_and_have_its_var
 def test_a_groups_residual_is_free_of_what_its_blocks_met():
     members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
     met, none = (
-        lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), met=each)).residual(*members[:2])
-        for each in (0.5, 0.0)
+        lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), met=value)).residual(*members[:2])
+        for value in (0.5, 0.0)
     )
     assert met.variance == pytest.approx(none.variance)
 
@@ -116,11 +116,11 @@ def test_a_comparison_learns_from_cells_whose_samples_scatter_as_its_own_do():
 
 def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tell():
     members = cells(calls=("fit", "train_on_batch"))
-    loud, _ = (each.name for each in groups(members))
-    launches = [each for each in rounds(dict.fromkeys(members, 0.01), 4) if each.group == loud or each.round < 2]
+    loud, _ = (group.name for group in groups(members))
+    launches = [entry for entry in rounds(dict.fromkeys(members, 0.01), 4) if entry.group == loud or entry.round < 2]
     found = lookup(run(members), launches)
-    made = [each for of in members for each in launches if each.cell == of and each.group == loud and each.round]
-    logs = [math.log(each.mean) for each in made]
-    whole = residual([each.cell for each in made], [each.round for each in made], logs)
+    made = [item for of in members for item in launches if item.cell == of and item.group == loud and item.round]
+    logs = [math.log(entry.mean) for entry in made]
+    whole = residual([entry.cell for entry in made], [entry.round for entry in made], logs)
     for group in groups(members):
         assert found.residual(*group.cells[:2]) == (whole if group.name == loud else None)

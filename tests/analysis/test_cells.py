@@ -18,24 +18,26 @@ def test_a_name_is_all_that_identifies_a_cell() -> None:
 
 def test_every_cell_of_the_run_is_there_once() -> None:
     results = Results(*example())
-    assert [each.cell for each in results.cells] == list(results.found.cells)
-    assert len({each.name for each in results.cells}) == len(results.cells) == 10
+    assert [entry.cell for entry in results.cells] == list(results.found.cells)
+    assert len({item.name for item in results.cells}) == len(results.cells) == 10
 
 
 def test_a_cell_has_a_number_or_a_cause() -> None:
     results = Results(*example())
-    causes = {each.cell: results.causes.get(each.cell) for each in results.cells}
-    assert all((each.status is Status.OK) == bool(each.estimate) for each in results.cells)
-    assert [each.cell for each in results.cells if not each.estimate] == [of for of, cause in causes.items() if cause]
-    assert sum(bool(each.estimate) for each in results.cells) == 7
+    causes = {entry.cell: results.causes.get(entry.cell) for entry in results.cells}
+    assert all((item.status is Status.OK) == bool(item.estimate) for item in results.cells)
+    assert [value.cell for value in results.cells if not value.estimate] == [
+        of for of, cause in causes.items() if cause
+    ]
+    assert sum(bool(element.estimate) for element in results.cells) == 7
     assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
 
 
 def test_launches_are_those_that_count() -> None:
     first = Results(*example()).cells[0]
-    measured = [(each.round, each.attempt) for each in first.launches if each.role == "measure"]
+    measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
-    assert sum(each.role == "control" for each in first.launches) == 5
+    assert sum(item.role == "control" for item in first.launches) == 5
 
 
 def test_a_time_is_told_without_what_others_took_of_it():
@@ -44,7 +46,7 @@ def test_a_time_is_told_without_what_others_took_of_it():
         Results(run([cell()]), [launch(cell(), seconds, resources=told)]).cells[0]
         for seconds, told in ((0.01, RESOURCES), (0.0125, taken))
     )
-    assert [each.taken for each in (*alone.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
+    assert [entry.taken for entry in (*alone.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
     assert beside.launches[0].seconds == pytest.approx(alone.launches[0].seconds)
     assert beside.estimate.value == pytest.approx(alone.estimate.value)
 

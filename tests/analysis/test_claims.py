@@ -26,7 +26,7 @@ def results(
     launches: Sequence[Launch], claims: Sequence[Claim] = (CLAIM,), planned: Sequence[Cell] = (), **changes: Any
 ) -> list[ClaimResult]:
     """What the claims of a run with these launches come to."""
-    known = list(planned) or list(dict.fromkeys(each.cell for each in launches))
+    known = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
     return Results(run(known, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
 
 
@@ -158,7 +158,7 @@ def test_other_environments_take_the_place_of_the_claimed_one() -> None:
         ("tf2.1", ClaimOutcome.NOT_SEEN),
     ]
     assert {(place.worse.environment, place.better.environment) for place in found.places if place.better} == {
-        (each.name, each.name) for each in ENVIRONMENTS
+        (entry.name, entry.name) for entry in ENVIRONMENTS
     }
 
 
@@ -229,11 +229,11 @@ def test_requirements_are_found_by_what_was_asked() -> None:
 def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
     other = replace(CLAIM, when={"call": "train_on_batch"})
     slower = {
-        each: 0.03 if each.axes["mode"] == "eager" else 0.01 for each in cells(["tf2.0"], ["fit", "train_on_batch"])
+        entry: 0.03 if entry.axes["mode"] == "eager" else 0.01 for entry in cells(["tf2.0"], ["fit", "train_on_batch"])
     }
     found = results(rounds(slower), [CLAIM, other])
-    assert [each.at.level for each in found] == [pytest.approx(1.0 - 0.05 / 2)] * 2
-    assert [each.claim.when["call"] for each in found] == ["fit", "train_on_batch"]
+    assert [entry.at.level for entry in found] == [pytest.approx(1.0 - 0.05 / 2)] * 2
+    assert [entry.claim.when["call"] for entry in found] == ["fit", "train_on_batch"]
 
 
 def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
@@ -242,7 +242,7 @@ def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
     made = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
     for asked, told in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
         found = Results(replace(made, plan=replace(made.plan, claims=asked)), launches).claims
-        assert [each.claim for each in found] == told
+        assert [entry.claim for entry in found] == told
 
 
 def phases(seconds: float, number: int) -> dict[str, Any]:
@@ -364,7 +364,7 @@ def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identica
 
 
 def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
-    only = [launch(each, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for each in (WORSE, BETTER)]
+    only = [launch(value, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for value in (WORSE, BETTER)]
     (result,) = results(only)
     assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "no times in tf2.0")
 
@@ -391,7 +391,7 @@ def test_a_wider_claim_is_no_less_confirmed(
     interval: Interval, claimed: tuple[float, float], below: float, above: float, verdict: Verdict
 ) -> None:
     wider = (claimed[0] * (1.0 - below), claimed[1] + above)
-    before, after = (judge_ratio(verdict, interval, each) for each in (claimed, wider))
+    before, after = (judge_ratio(verdict, interval, value) for value in (claimed, wider))
     # what was far below the claim may no longer be
     nearer = (before, after) == (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
     assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer

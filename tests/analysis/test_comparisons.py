@@ -35,7 +35,7 @@ def differing(*names):
 
 
 def verdicts(found):
-    return [each and each.verdict for each in found]
+    return [entry and entry.verdict for entry in found]
 
 
 def half(compared):
@@ -66,7 +66,7 @@ def test_the_margin_is_a_share():
 
 def test_all_of_a_family_are_shown_at_one_level():
     found = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
-    assert [each.level for each in found] == pytest.approx([1.0 - 0.05 / 4] * 4)
+    assert [entry.level for entry in found] == pytest.approx([1.0 - 0.05 / 4] * 4)
 
 
 def test_a_verdict_by_holm_may_be_clearer_than_its_interval():
@@ -154,15 +154,15 @@ def test_a_control_beyond_the_margin_withholds_every_verdict():
     for beyond in (around(0.05), around(-0.05)):
         found = family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=beyond).compared()
         assert verdicts(found) == [None] * 4
-        assert {each.withheld for each in found} == {Withheld.CONTROL}
-        assert all(each.settling is None for each in found)
+        assert {entry.withheld for entry in found} == {Withheld.CONTROL}
+        assert all(entry.settling is None for entry in found)
 
 
 def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     # from -0.03 to 0.07, which is beyond the nearer end of an interval around 0.07
     found = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
     assert verdicts(found) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
-    assert {each.withheld for each in found} == {None}
+    assert {entry.withheld for entry in found} == {None}
 
 
 def test_a_control_within_the_margin_takes_nothing_away():
@@ -177,7 +177,7 @@ def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
     found = family(FAR, [0.1], [0.1] * 2, [0.5] * 2, fingerprints=differing("0"), control=around(0.05)).compared()
     assert verdicts(found) == [Verdict.DIFFERENT_WORK, None, None, None]
     few, control = Withheld.FEW_ROUNDS, Withheld.CONTROL
-    assert [each.withheld for each in found] == [None, few, few, control]
+    assert [entry.withheld for entry in found] == [None, few, few, control]
 
 
 def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_which_probability():
@@ -224,7 +224,7 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by(controlled):
     launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
     found = lookup(run(members, controlled=controlled), launches)
     (compared,) = compare([(members[1], members[0])], found, 0.03)
-    made = [each for each in launches if each.round]
+    made = [entry for entry in launches if entry.round]
     scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.mean) for x in made])
     assert scatter.freedom == (9.0 if controlled else 6.0)
     own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
@@ -325,7 +325,9 @@ def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
 
 
 def test_growth_of_different_work_is_not_judged():
-    launches = [replace(each, fingerprint={"parameters": 1 if each.cell == OLD else 2}) for each in quantified(count=3)]
+    launches = [
+        replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
+    ]
     (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
     assert found.verdict is Verdict.DIFFERENT_WORK
 
@@ -335,7 +337,7 @@ def test_growth_of_different_work_is_not_judged():
 )
 def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, withheld):
     launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
-    first = [each for each in launches if each.cell == OLD and each.role is Role.MEASURE]
+    first = [entry for entry in launches if entry.cell == OLD and entry.role is Role.MEASURE]
     again = [
         replace(each, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in each.memory])
         for each, by in zip(first, apart, strict=False)
@@ -405,7 +407,10 @@ def test_where_less_is_taken_less_is_left_open():
     halves = [half(on_a_shared_core(1.1, share, share)) for share in (0.0, 0.1, 0.5)]
     assert halves == sorted(halves)
     verdicts_, withheld = zip(
-        *((each.verdict, each.withheld) for each in (on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5))),
+        *(
+            (entry.verdict, entry.withheld)
+            for entry in (on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5))
+        ),
         strict=True,
     )
     assert verdicts_ == (FASTER, FASTER, None)

@@ -19,7 +19,7 @@ MARGIN = math.log(1.03)
 
 def logs(estimate):
     """An estimate's value and its interval's ends, on the log scale."""
-    return [math.log(each) for each in (estimate.value, estimate.interval.low, estimate.interval.high)]
+    return [math.log(value) for value in (estimate.value, estimate.interval.low, estimate.interval.high)]
 
 
 def ranging(low, high):
@@ -42,7 +42,7 @@ def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
 
 
 def test_groups_of_one_size_are_known_by_all_their_degrees_together():
-    found = control([each for name in "abc" for each in controls([0.00, 0.02], of=cell(call=name))])
+    found = control([entry for name in "abc" for entry in controls([0.00, 0.02], of=cell(call=name))])
     assert logs(found.estimate)[2] == pytest.approx(0.01 + student(3) * math.sqrt(0.0003) / 3.0)
 
 
@@ -119,12 +119,12 @@ def test_whether_all_of_it_lies_beyond_the_margin(low, high, beyond):
 
 def group_of(logs, others):
     """A group's launches and scatter: a control cell with these differences by round, and cells of these logs."""
-    made = [each for number, log in enumerate(logs, 1) for each in (launch(ONE, 0.01, number), second(log, number))]
+    made = [value for number, log in enumerate(logs, 1) for value in (launch(ONE, 0.01, number), second(log, number))]
     made += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
-    numbers = {cell: [each for each in made if each.cell == cell] for cell in (ONE, OTHER)}
-    every = [each for cell in numbers for each in numbers[cell]]
+    numbers = {cell: [entry for entry in made if entry.cell == cell] for cell in (ONE, OTHER)}
+    every = [number for cell in numbers for number in numbers[cell]]
     scatter = Scatter(
-        [each.cell for each in every], [each.round for each in every], [math.log(each.mean) for each in every], {}
+        [entry.cell for entry in every], [entry.round for entry in every], [math.log(entry.mean) for entry in every], {}
     )
     return made, separate_control(scatter, numbers)
 

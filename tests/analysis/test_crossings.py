@@ -56,7 +56,7 @@ def test_one_round_has_a_point_and_no_interval():
 def test_several_crossings_are_all_told_with_their_directions():
     found = find_order(SIZES, logs(-1.0, 1.0, -1.0, 1.0, spread=0.01))
     assert [crossing.rises for crossing in found.crossings] == [True, False, True]
-    ends = [end for each in found.crossings for end in (each.interval.low, each.at, each.interval.high)]
+    ends = [end for crossing in found.crossings for end in (crossing.interval.low, crossing.at, crossing.interval.high)]
     assert ends == sorted(ends)
     assert found.unclear == []
 
@@ -66,7 +66,7 @@ def test_a_curve_that_stays_on_one_side_crosses_nowhere(sign, name):
     found = find_order(SIZES, sign * logs(1.0, 0.5, 0.6, 2.0, spread=0.01))
     assert not found.crossings
     assert not found.unclear
-    ((low, high),) = [(each.low, each.high) for each in getattr(found, name)]
+    ((low, high),) = [(entry.low, entry.high) for entry in getattr(found, name)]
     assert (low, high) == (1.0, 32768.0)
 
 
@@ -81,7 +81,7 @@ def test_an_interval_that_reaches_the_sweeps_end_is_open_there():
 def test_a_curve_that_nowhere_leaves_zero_is_unclear_and_has_no_crossing():
     found = find_order(SIZES, logs(0.001, -0.001, 0.001, -0.002, spread=0.2))
     assert not found.crossings
-    assert [(each.low, each.high) for each in found.unclear] == [(1.0, 32768.0)]
+    assert [(entry.low, entry.high) for entry in found.unclear] == [(1.0, 32768.0)]
 
 
 def test_a_curve_that_only_comes_near_is_unclear_there():
@@ -134,13 +134,13 @@ def test_the_sweep_is_parted_without_gaps_and_turning_the_ratio_turns_the_answer
     sizes = tuple(2.0**index for index in range(len(centres)))
     values = logs(*centres, spread=spread, rounds=rounds, seed=seed)
     found, turned = find_order(sizes, values), find_order(sizes, -values)
-    assert [(each.at, each.rises) for each in found.crossings] == [
-        (each.at, not each.rises) for each in turned.crossings
+    assert [(crossing.at, crossing.rises) for crossing in found.crossings] == [
+        (crossing.at, not crossing.rises) for crossing in turned.crossings
     ]
     assert found.above == turned.below
     parts = sorted(
-        [(each.low, each.high) for each in [*found.above, *found.below, *found.unclear]]
-        + [(each.interval.low, each.interval.high) for each in found.crossings if each.interval]
+        [(value.low, value.high) for value in [*found.above, *found.below, *found.unclear]]
+        + [(crossing.interval.low, crossing.interval.high) for crossing in found.crossings if crossing.interval]
     )
     if rounds > 1:
         assert parts[0][0] == sizes[0]
@@ -173,8 +173,8 @@ def test_the_set_of_sizes_that_are_not_rejected_holds_the_crossing_in_95_of_100(
         together, own = draw.normal(size=(rounds, 1)), draw.normal(size=(rounds, len(SIZES)))
         noise = spreads * (math.sqrt(shared) * together + math.sqrt(1.0 - shared) * own)
         found = find_order(SIZES, slope * (places - truth) + noise, ONE)
-        sets = [*found.unclear, *(each.interval for each in found.crossings)]
-        held += any(math.exp(truth) in each for each in sets)
+        sets = [*found.unclear, *(crossing.interval for crossing in found.crossings)]
+        held += any(math.exp(truth) in entry for entry in sets)
     assert abs(held / RUNS - 0.95) <= SLACK
 
 

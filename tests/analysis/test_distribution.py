@@ -121,7 +121,7 @@ def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
     launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
     found = describe_distribution(launches)
     assert (found.uneven, found.outliers) == (Share(1, 6), Share(1, 6))
-    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(each.mean for each in launches))
+    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(entry.mean for entry in launches))
 
 
 def test_samples_count_by_their_time_a_step_however_many_steps_they_hold():
@@ -131,9 +131,9 @@ def test_samples_count_by_their_time_a_step_however_many_steps_they_hold():
 
 @given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
 def test_a_unit_scales_the_times_and_no_share(rates, unit):
-    before = describe_distribution([launch(cell(), each) for each in rates])
-    after = describe_distribution([launch(cell(), [rate * unit for rate in each]) for each in rates])
-    times = [[each.statistics[name] for name in ("mean", "median", "p10", "p90")] for each in (before, after)]
+    before = describe_distribution([launch(cell(), rate) for rate in rates])
+    after = describe_distribution([launch(cell(), [rate * unit for rate in entry]) for entry in rates])
+    times = [[value.statistics[name] for name in ("mean", "median", "p10", "p90")] for value in (before, after)]
     assert times[1] == pytest.approx([unit * time for time in times[0]])
     assert after.statistics[WITHIN] == pytest.approx(before.statistics[WITHIN], abs=1e-9)
     assert after.statistics[BETWEEN] == pytest.approx(before.statistics[BETWEEN], abs=1e-9)
@@ -142,12 +142,12 @@ def test_a_unit_scales_the_times_and_no_share(rates, unit):
 
 def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_samples():
     found = describe_distribution([launch(cell(), STEADY)] * 2)
-    assert list(found.statistics) == [each.name for each in STATISTICS]
+    assert list(found.statistics) == [statistic.name for statistic in STATISTICS]
     assert None not in found.statistics.values()
     assert found.statistics["launches"] == 2
 
 
-CORES, CPU, MEMORY, FAULTS, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (each.name for each in RESOURCES)
+CORES, CPU, MEMORY, FAULTS, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (resource.name for resource in RESOURCES)
 
 
 def through(**phases):

@@ -54,10 +54,10 @@ def by_definition(axes, logs, changes):
     def change(point, change):
         return {**point, change.axis: change.level}
 
-    others = [axis for axis in axes if axis not in [each.axis for each in changes]]
+    others = [axis for axis in axes if axis not in [change.axis for change in changes]]
     differences = []
     for levels in product(*(axes[axis] for axis in others)):
-        base = {each.axis: each.base for each in changes}
+        base = {change.axis: change.base for change in changes}
         point = {axis: {**dict(zip(others, levels, strict=True)), **base}[axis] for axis in axes}
         if len(changes) == 1:
             differences.append(at(change(point, changes[0])) - at(point))
@@ -231,8 +231,8 @@ def test_seldom_has_a_table_a_wrong_verdict(axes, rounds):
     assert np.mean(np.all(held, axis=1)) >= 0.95 - SLACK
     parts = [[effect.parts for effect in found if effect.parts] for found in tables]
     held = [
-        [1.0 in end for of in each for end in (of.alone_interval, of.with_second_interval, of.together_interval)]
-        for each in parts
+        [1.0 in end for of in part for end in (of.alone_interval, of.with_second_interval, of.together_interval)]
+        for part in parts
     ]
     assert np.mean(np.all(held, axis=1)) >= 0.95 - SLACK
 

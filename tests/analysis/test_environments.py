@@ -9,11 +9,11 @@ from tests.factories import ENVIRONMENTS, run
 
 
 def differing(asked):
-    return {each.name: list(each.versions) for each in software(asked) if each.differs}
+    return {entry.name: list(entry.versions) for entry in software(asked) if entry.differs}
 
 
 def same(asked):
-    return [f"{each.name} {each.common}" for each in software(asked) if not each.differs and each.common]
+    return [f"{entry.name} {entry.common}" for entry in software(asked) if not entry.differs and entry.common]
 
 
 def compared(*packages):
@@ -37,7 +37,11 @@ def test_a_package_that_one_environment_lacks_differs():
 
 def test_what_leads_comes_first_and_packages_by_name():
     found = software(compared({"numpy": "1", "b": "1", "a": "1"}, {"numpy": "2", "b": "2", "a": "2"}))
-    assert [(each.name, each.leads) for each in found if each.differs] == [("NumPy", True), ("a", False), ("b", False)]
+    assert [(entry.name, entry.leads) for entry in found if entry.differs] == [
+        ("NumPy", True),
+        ("a", False),
+        ("b", False),
+    ]
 
 
 def test_tensorflow_from_another_package_says_so():
@@ -51,12 +55,12 @@ def test_what_was_not_recorded_is_no_difference():
     asked = run(pins={"tf1.14": {"tensorflow": "1.14.0", "keras": "2.2.5", "six": "1.13.0"}})
     assert "six 1.13.0" in same(asked)
     assert differing(asked) == {"TensorFlow": ["1.14.0", "2.0.0"], "Keras": ["2.2.5", "2.3.1"]}
-    (six,) = [each for each in software(asked) if each.name == "six"]
+    (six,) = [entry for entry in software(asked) if entry.name == "six"]
     assert six.versions == ["1.13.0", NOT_KNOWN]
 
 
 def test_some_of_the_environments_may_differ_where_others_do_not():
-    (six,) = [each for each in software(compared({"six": "1"}, {"six": "1"}, {"six": "2"})) if each.name == "six"]
+    (six,) = [entry for entry in software(compared({"six": "1"}, {"six": "1"}, {"six": "2"})) if entry.name == "six"]
     assert (six.differs_among([0, 1]), six.differs_among([1, 2])) == (False, True)
 
 

@@ -250,8 +250,8 @@ BUSY = NOISY.resources
 def test_a_disturbed_round_whose_repetition_counts():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
     launches[-1] = replace(launches[-1], resources=BUSY)
-    again = [replace(each, attempt=1, resources=QUIET) for each in launches if each.round == 2]
-    found = find_interference(run(TIMES), [*launches, *(each for each in again if each.group == launches[-1].group)])
+    again = [replace(entry, attempt=1, resources=QUIET) for entry in launches if entry.round == 2]
+    found = find_interference(run(TIMES), [*launches, *(entry for entry in again if entry.group == launches[-1].group)])
     assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
     (each,) = found.disturbed
     assert (each.group, each.round, each.repeated) == (launches[-1].group, 2, True)
@@ -259,7 +259,7 @@ def test_a_disturbed_round_whose_repetition_counts():
 
 
 def test_a_disturbed_round_that_counts():
-    launches = [replace(each, resources=BUSY) for each in rounds(TIMES, count=2)]
+    launches = [replace(entry, resources=BUSY) for entry in rounds(TIMES, count=2)]
     found = find_interference(run(TIMES), launches)
     assert (len(found.disturbed), found.rounds, found.repeated) == (4, 4, 0)
 
@@ -291,7 +291,7 @@ def test_what_is_left_of_the_losses_is_unchecked(slope):
 def test_what_no_launch_checks_may_all_be_wrong():
     # all lose alike; each round alike; the times do not follow what was subtracted; two launches
     assert estimate_unchecked_share(OF, AT, NOISE.tolist(), [0.7] * 20) == 1.0
-    assert estimate_unchecked_share(OF, AT, NOISE.tolist(), [float(each) for each in AT]) == 1.0
+    assert estimate_unchecked_share(OF, AT, NOISE.tolist(), [float(entry) for entry in AT]) == 1.0
     assert estimate_unchecked_share(OF, AT, (NOISE - LOSSES).tolist(), LOSSES.tolist()) == 1.0
     assert estimate_unchecked_share([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
 
@@ -306,7 +306,7 @@ def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(
 
 def test_contention_is_known_of_the_rounds_that_two_cells_have():
     one, other = cells(modes=["graph"])
-    made = [launch(each, number=number, resources=contended(0.5)) for each in (one, other) for number in (1, 2)]
+    made = [launch(value, number=number, resources=contended(0.5)) for value in (one, other) for number in (1, 2)]
     made.append(launch(one, number=3, resources=contended(0.9)))
     found = find_contention(made)
     assert found.bias(one, other) == pytest.approx(compute_possible_error(np.log(2.0), np.log(2.0), 1.0))

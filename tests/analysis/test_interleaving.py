@@ -42,8 +42,8 @@ def test_how_many_turns_there_were_and_how_many_launches_in_them():
 
 def test_launches_that_took_none_blocks_and_unequal_numbers_of_turns_are_counted():
     made = in_turns(TIMES, 1, turns=12)
-    short = [replace(each, samples=each.samples[:9], places=each.places[:9]) for each in made[:1]]
-    other = [replace(each, block=1) for each in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
+    short = [replace(entry, samples=entry.samples[:9], places=entry.places[:9]) for entry in made[:1]]
+    other = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
     told = found([*short, *made[1:], *other, launch(cell("tf2.1"))])
     assert (told.launches, told.others, told.turns, told.alive, told.blocks) == (8, 1, [9, 12], 5, 2)
 
@@ -52,7 +52,7 @@ def test_launches_that_took_none_blocks_and_unequal_numbers_of_turns_are_counted
 
 
 def test_without_a_bias_alone_is_what_turns_are():
-    assert not any(each.bias for each in compared().values())
+    assert not any(value.bias for value in compared().values())
 
 
 def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():
@@ -66,7 +66,7 @@ def test_what_is_found_widens_the_interval_on_both_sides_by_as_much():
     assert plain.ratio.value == biased.ratio.value
     wider = abs(math.log(biased.bias.value))
     for end, sign in (("high", 1.0), ("low", -1.0)):
-        before, after = (math.log(getattr(each.ratio.interval, end)) for each in (plain, biased))
+        before, after = (math.log(getattr(value.ratio.interval, end)) for value in (plain, biased))
         assert after - before == pytest.approx(sign * wider)
 
 
@@ -79,11 +79,11 @@ def test_a_verdict_nearer_to_the_margin_than_the_bias_is_withheld_and_one_beyond
 
 
 def test_one_round_and_launches_without_a_stretch_alone_tell_nothing():
-    assert {each.alone for each in compared(count=1).values()} == {None}
-    made = [replace(each, alone=()) for each in in_turns(TIMES)]
+    assert {value.alone for value in compared(count=1).values()} == {None}
+    made = [replace(turn, alone=()) for turn in in_turns(TIMES)]
     assert compare_sequential([(NEW, OLD)], lookup(RUN, made)) == [None]
     assert compare_sequential([], lookup(RUN, made)) == []
-    unmeasured = [replace(each, alone=[Sample(0.0, 1)]) for each in in_turns(TIMES)]
+    unmeasured = [replace(turn, alone=[Sample(0.0, 1)]) for turn in in_turns(TIMES)]
     assert compare_sequential([(NEW, OLD)], lookup(RUN, unmeasured)) == [None]
 
 
@@ -124,7 +124,7 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
 
 def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
     draw, count = np.random.default_rng(5), 200
-    pairs = [(each, OLD) for each in MEMBERS[1:]]
+    pairs = [(member, OLD) for member in MEMBERS[1:]]
     biased = 0
     for _ in range(count):
         made = [

@@ -77,11 +77,11 @@ def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
     one = family(around(0.3, 0.01, 8), around(0.0, 0.01, 8))
     first, second = (group.name for group in one.run.plan.groups)
     run = replace(one.run, looks=[{first: 3, second: 4}])
-    assert [each.level for each in compared(run, one)] == pytest.approx([1.0 - 0.025 * 5.0 / 8.0, 1.0 - 0.025 / 2.0])
-    plain = {each.cell: each for each in compared(one.run, one)}
-    for each in compared(run, one):
-        assert each.ratio.value == plain[each.cell].ratio.value
-        assert each.ratio.interval.low < plain[each.cell].ratio.interval.low
+    assert [entry.level for entry in compared(run, one)] == pytest.approx([1.0 - 0.025 * 5.0 / 8.0, 1.0 - 0.025 / 2.0])
+    plain = {entry.cell: entry for entry in compared(one.run, one)}
+    for item in compared(run, one):
+        assert item.ratio.value == plain[item.cell].ratio.value
+        assert item.ratio.interval.low < plain[item.cell].ratio.interval.low
 
 
 def test_a_verdict_that_is_just_clear_may_be_unclear_once_the_run_was_continued():

@@ -220,7 +220,7 @@ def test_where_the_cells_and_rounds_explain_all_there_is_no_residual(table, with
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
 def test_it_is_what_least_squares_leave(made):
-    cells, rounds, logs = (np.array(each) for each in zip(*made, strict=True))
+    cells, rounds, logs = (np.array(entry) for entry in zip(*made, strict=True))
     design = np.concatenate([np.eye(5)[cells], np.eye(8)[rounds]], axis=1)
     freedom = len(made) - np.linalg.matrix_rank(design)
     found = residual(cells.tolist(), rounds.tolist(), logs.tolist())
@@ -239,7 +239,7 @@ def of_group(within):
 
 
 def of_cells(found, cells):
-    made = [each for each in zip(found.cells, found.rounds, found.logs, strict=True) if each[0] in cells]
+    made = [entry for entry in zip(found.cells, found.rounds, found.logs, strict=True) if entry[0] in cells]
     return residual(*zip(*made, strict=True))
 
 

@@ -114,7 +114,7 @@ def test_a_version_of_an_installed_package_is_told_as_one():
 
 def checked(expectation, launches, planned=None):
     stated = scenario(expect=[expectation])
-    known = run(planned or [each.cell for each in launches], scenarios=[stated])
+    known = run(planned or [entry.cell for entry in launches], scenarios=[stated])
     return [check for statement in Results(known, launches).statements for check in statement.checks]
 
 
@@ -148,12 +148,12 @@ def test_cells_that_gave_nothing_are_not_checked():
 
 
 def test_a_statement_is_about_the_cells_with_its_axis_values():
-    launches = [launch(each, observations={"traces": 1}) for each in cells(["tf1.14"])]
+    launches = [launch(entry, observations={"traces": 1}) for entry in cells(["tf1.14"])]
     found = checked(expectation(1, when={"mode": "eager"}), launches)
     assert [check.cell.axes["mode"] for check in found] == ["eager"]
 
 
 def test_a_statement_is_about_environments_that_satisfy_it():
-    launches = [launch(each, observations={"traces": 1}) for each in cells(modes=["graph"])]
+    launches = [launch(entry, observations={"traces": 1}) for entry in cells(modes=["graph"])]
     found = checked(expectation(1, requires=["tensorflow>=2"]), launches)
     assert [check.cell.environment for check in found] == ["tf2.0"]

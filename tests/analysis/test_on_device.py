@@ -52,7 +52,7 @@ def test_what_was_not_told_is_no_zero(name):
         told = {"profiled_launch_seconds": "launching", "profiled_kernels": "kernel_count"}
         assert getattr(only, told.get(name, "copy_count")) is None
     elif name == "profiled_copy_seconds":
-        assert [each.copies for each in seen.values()] == [0.0]
+        assert [value.copies for value in seen.values()] == [0.0]
     else:
         assert seen == {}
 
@@ -97,4 +97,4 @@ def test_a_cell_without_a_number_says_that_and_no_more():
 
 def test_the_cell_s_result_has_it():
     results = Results(run([ON_GPU]), [pilot(), launch(ON_GPU, 0.05, 1)])
-    assert [each.on_device for each in results.cells] == list(results.on_device.values())
+    assert [entry.on_device for entry in results.cells] == list(results.on_device.values())

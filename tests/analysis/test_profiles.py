@@ -68,8 +68,8 @@ def test_functions_of_one_name_are_added_up_to_the_whole_at_most() -> None:
 
 def test_the_functions_that_take_most_come_first() -> None:
     made = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
-    assert [each.name for each in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
-    assert [each.name for each in find_top(made, 1, own=False)] == ["nn.a"]
+    assert [entry.name for entry in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
+    assert [entry.name for entry in find_top(made, 1, own=False)] == ["nn.a"]
 
 
 def test_a_profile_of_no_time_has_shares_of_nothing() -> None:
@@ -82,7 +82,7 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
     )
-    assert {each.kind: each.functions for each in classes} == {
+    assert {class_.kind: class_.functions for class_ in classes} == {
         FunctionClass.BUILD: 1,
         FunctionClass.TRAIN: 2,
         FunctionClass.NEITHER: 1,
@@ -92,11 +92,11 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
 def test_building_that_the_rule_files_as_training_is_told() -> None:
     """`create_op` runs hundreds of times in the first call, and never again."""
     train = next(
-        each
-        for each in classify_functions(
+        entry
+        for entry in classify_functions(
             first(function("create_op", calls=348, own=0.1)), profile(function("step", own=0.4))
         )
-        if each.kind is FunctionClass.TRAIN
+        if entry.kind is FunctionClass.TRAIN
     )
     assert (train.functions, train.building, train.examples) == (2, 1, ["nn.create_op"])
     assert train.building_own == pytest.approx(0.1)
@@ -165,7 +165,7 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
 
 
 def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
-    functions = [function(each) for each in ("fit", "step", "grad")]
+    functions = [function(entry) for entry in ("fit", "step", "grad")]
     after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
     before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
     frames = list_frames(tree(after), 0.01, tree(before))
@@ -190,7 +190,7 @@ def test_a_profile_against_itself_has_not_moved() -> None:
 def test_shares_lie_between_nothing_and_the_whole(rows: list[tuple[str, float]], patterns: list[str]) -> None:
     made = profile(*(function(label, own=own) for label, own in rows))
     assert 0.0 <= sum_matching(made, patterns) <= 1.0
-    assert sum(each.own_share for each in sum_by_name(made).values()) <= 1.0 + 1e-9
+    assert sum(value.own_share for value in sum_by_name(made).values()) <= 1.0 + 1e-9
 
 
 FUNCTIONS = [function(name) for name in "abc"]
@@ -234,7 +234,7 @@ def test_boxes_lie_within_the_one_above(stacks):
     boxes = laid(stacks)
     for box in boxes:
         assert -1e-9 <= box.left <= box.left + box.width <= 1.0 + 1e-9
-        above = [each for each in boxes if each.depth == box.depth - 1]
+        above = [entry for entry in boxes if entry.depth == box.depth - 1]
         assert box.depth == 0 or any(
-            each.left - 1e-9 <= box.left and box.left + box.width <= each.left + each.width + 1e-9 for each in above
+            entry.left - 1e-9 <= box.left and box.left + box.width <= entry.left + entry.width + 1e-9 for entry in above
         )

@@ -123,7 +123,7 @@ def test_what_is_no_number_is_no_count_of_traces():
 
 def test_a_broken_launch_and_a_pilot_keep_what_they_are():
     failed, pilot = broken(GRAPH, Status.TIMEOUT, 1), told(number=0)
-    assert [each.status for each in launches_of("import", [failed, pilot])] == [Status.TIMEOUT, Status.OK]
+    assert [entry.status for entry in launches_of("import", [failed, pilot])] == [Status.TIMEOUT, Status.OK]
     assert launches_of("import", [pilot]) == [pilot]
 
 

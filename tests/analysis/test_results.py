@@ -42,7 +42,7 @@ def test_each_quantity_that_is_compared_has_a_table_after_that_of_the_step():
 
 
 def test_a_scenario_that_times_no_step_has_tables_answers_and_a_control_of_its_phases():
-    launches = [replace(each, samples=(), observations={"seen": 1}) for each in quantified()]
+    launches = [replace(entry, samples=(), observations={"seen": 1}) for entry in quantified()]
     results = Results(quantified_run("first call"), launches)
     assert [table.quantity for table in results.all_tables] == ["first call"]
     assert results.answers
@@ -57,7 +57,9 @@ def test_a_quantity_that_no_launch_tells_has_no_table():
 
 def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
     launches = quantified(phases_cpu={"first call": 0.25})
-    launches = [replace(each, samples=[replace(s, cpu_seconds=s.seconds) for s in each.samples]) for each in launches]
+    launches = [
+        replace(launch, samples=[replace(s, cpu_seconds=s.seconds) for s in launch.samples]) for launch in launches
+    ]
     asked = quantified_run("first call", asked={"clock": Clock.CPU})
     table = Results(asked, launches).all_tables[1]
     assert [value.estimate.value for *_, value in table.times()] == pytest.approx([0.25, 0.25])

@@ -129,7 +129,7 @@ def test_what_a_block_met_is_in_no_ratio(seed, met):
     seconds = {each: 0.01 * (place + 1) for place, each in enumerate(SIX)}
     found = series(in_blocks(seconds, met=met, seed=seed))
     for number in (1, 2, 3, 4):
-        ratios = [found[each][number] / found[SIX[0]][number] for each in SIX]
+        ratios = [found[entry][number] / found[SIX[0]][number] for entry in SIX]
         assert ratios == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
@@ -151,7 +151,7 @@ def test_a_block_whose_reference_gave_no_number_is_left_as_it_was_measured():
 def test_an_attempt_in_blocks_has_more_launches_than_it_needs_and_is_complete():
     whole = in_blocks(dict.fromkeys(SIX, 0.01), 1)
     assert select_counted(run(SIX, controlled=True).plan, whole) == whole
-    torn = [replace(each, attempt=1) for each in whole[:-1]]
+    torn = [replace(entry, attempt=1) for entry in whole[:-1]]
     assert select_counted(run(SIX, controlled=True).plan, [*whole, *torn]) == whole
 
 
@@ -306,7 +306,7 @@ def beside(idle, waited, **changes):
     """A launch of ten samples of 1 s, in which its process ran for all but `idle`; no tick shows that others ran."""
     own = 10.0 - sum(idle)
     made = shared(cpu_seconds=own, busy=own + 0.01, waited_seconds=waited, **changes)
-    return replace(made, samples=[Sample(1.0, 100, 1.0 - each) for each in idle])
+    return replace(made, samples=[Sample(1.0, 100, 1.0 - entry) for entry in idle])
 
 
 def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():

@@ -18,7 +18,7 @@ KNOWN = {"sources": {"step": "ab12"}}
 def told(first, second, of=None):
     """Part, subject, name and both values of every difference."""
     found = find_differences(first, second, cells() if of is None else of)
-    return [(each.part.value, each.subject, each.name, each.first, each.second) for each in found]
+    return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in found]
 
 
 def test_a_run_and_its_like_differ_in_nothing():
@@ -39,7 +39,7 @@ def test_a_kernel_may_keep_some_memory_for_itself(share, same):
 
 
 def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
-    assert [each.name for each in compare_machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
+    assert [machine.name for machine in compare_machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
 
 
 def test_the_kernel_changes_on_one_machine():
@@ -89,14 +89,14 @@ def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less(
 def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
     one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
     other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
-    assert [each.name for each in compare_machines(one, other)] == ["gpus"]
+    assert [machine.name for machine in compare_machines(one, other)] == ["gpus"]
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():
     remote = BackendFacts("docker", where=REMOTE, architecture="x86_64", cpus=8, memory_bytes=2**34)
     one, other = run(backend=remote), run(backend=remote, host={"cpu": "a laptop", "cores": 4})
     assert compare_machines(one, other) == []
-    assert [each.name for each in compare_machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
+    assert [machine.name for machine in compare_machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
 
 
 def test_what_was_measured_differently_is_told():
@@ -132,7 +132,10 @@ def test_engine_harness_and_scenario_are_told():
 def test_an_environment_shows_the_packages_that_changed():
     pins = {**run().pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
     images = {**run().images, "tf2.0": "sha256:cd"}
-    moved = [replace(each, python="3.8") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    moved = [
+        replace(environment, python="3.8") if environment.name == "tf2.0" else environment
+        for environment in ENVIRONMENTS[:2]
+    ]
     assert told(run(), run(pins=pins, images=images, environments=moved)) == [
         ("environment", "tf2.0", "Python", "3.7", "3.8"),
         ("environment", "tf2.0", "image", run().images["tf2.0"], "sha256:cd"),

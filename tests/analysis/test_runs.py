@@ -21,13 +21,13 @@ ONE = CELLS[2]
 
 def with_fingerprints(stored, **fingerprint):
     asked, launches = stored
-    return asked, [launch(each.cell, each.mean, each.round, fingerprint=fingerprint) for each in launches]
+    return asked, [launch(entry.cell, entry.mean, entry.round, fingerprint=fingerprint) for entry in launches]
 
 
 def test_runs_that_agree_are_the_same_in_every_cell():
     found = compared(first(), second())
-    assert [each.cell for each in found.cells] == CELLS
-    assert {each.change.verdict for each in found.cells} == {Verdict.SAME}
+    assert [entry.cell for entry in found.cells] == CELLS
+    assert {item.change.verdict for item in found.cells} == {Verdict.SAME}
     assert (found.shift.change.verdict, found.shift.cells, found.shift.unchanged) == (Verdict.SAME, 6, True)
     assert found.deciding == [Verdict.SAME] * 6
 
@@ -41,7 +41,7 @@ def test_a_ratio_is_below_one_if_the_second_run_is_faster():
 
 def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     found = compared(first(), second(all_but(ONE, 1.3)))
-    slower = [each.cell for each in found.cells if each.change.verdict is Verdict.SLOWER]
+    slower = [entry.cell for entry in found.cells if entry.change.verdict is Verdict.SLOWER]
     assert slower == [ONE]
     assert change(found, ONE).without_shift.verdict is Verdict.SLOWER
     assert found.shift.change.verdict is Verdict.SAME
@@ -50,8 +50,8 @@ def test_one_cell_that_changed_is_told_with_and_without_the_shift():
 
 def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
     found = compared(first(), second(dict.fromkeys(CELLS, 0.012)))
-    assert {each.change.verdict for each in found.cells} == {Verdict.SLOWER}
-    assert {each.without_shift.verdict for each in found.cells} == {Verdict.SAME}
+    assert {entry.change.verdict for entry in found.cells} == {Verdict.SLOWER}
+    assert {item.without_shift.verdict for item in found.cells} == {Verdict.SAME}
     assert found.shift.change.verdict is Verdict.SLOWER
     assert found.shift.change.ratio.value == pytest.approx(1.2, rel=0.01)
     # the software is the same, so it was the machine: a gate does not fail by that
@@ -67,26 +67,26 @@ def test_a_shift_of_changed_software_may_be_the_softwares():
     other = second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"})
     found = compared(first(), other)
     assert (found.shift.change.verdict, found.shift.unchanged) == (Verdict.SLOWER, False)
-    assert not any(each.same_software for each in found.cells)
+    assert not any(entry.same_software for entry in found.cells)
     assert found.deciding == [Verdict.SLOWER] * 6
 
 
 def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
     cells = [*CELLS, *(cell("tf2.0", call=call) for call in "de"), *(cell("tf1.14", call=call) for call in "de")]
     images = {"tf1.14": "sha256:1", "tf2.0": "sha256:2"}
-    taken = {each: 0.01 if each.environment == "tf1.14" else 0.013 for each in cells}
+    taken = {entry: 0.01 if entry.environment == "tf1.14" else 0.013 for entry in cells}
     one = first(dict.fromkeys(cells, 0.01), images=images)
     found = compared(one, second(taken, images={**images, "tf2.0": "sha256:3"}))
     assert (found.shift.cells, found.shift.unchanged) == (5, True)
     assert found.shift.change.verdict is Verdict.SAME
-    assert {each.without_shift.verdict for each in found.cells if each.cell.environment == "tf2.0"} == {Verdict.SLOWER}
+    assert {item.without_shift.verdict for item in found.cells if item.cell.environment == "tf2.0"} == {Verdict.SLOWER}
 
 
 def test_of_four_cells_no_shift_is_told():
     few = dict.fromkeys(CELLS[:4], 0.01)
     found = compared(first(few), second(few))
     assert found.shift is None
-    assert [each.without_shift for each in found.cells] == [None] * 4
+    assert [entry.without_shift for entry in found.cells] == [None] * 4
 
 
 @pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (3, True)])
@@ -103,15 +103,15 @@ def test_fewer_than_four_rounds_in_either_run_have_no_verdict(rounds, has_interv
 @pytest.mark.parametrize("rounds", [2, 3])
 def test_two_rounds_have_a_verdict_beyond_one_and_a_half_times_as_in_a_run(rounds, seconds, verdict):
     found = compared(first(count=rounds), second(dict.fromkeys(CELLS, seconds), count=rounds))
-    assert {each.change.verdict for each in found.cells} == {verdict}
-    assert {each.change.withheld for each in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
+    assert {entry.change.verdict for entry in found.cells} == {verdict}
+    assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
     assert found.shift is None
 
 
 def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
     one, other = with_fingerprints(first(), parameters=1), with_fingerprints(second(), parameters=2)
     found = compared(one, other)
-    assert {each.change.verdict for each in found.cells} == {Verdict.DIFFERENT_WORK}
+    assert {entry.change.verdict for entry in found.cells} == {Verdict.DIFFERENT_WORK}
     assert found.cells[0].work.work is Work.DIFFERENT
     assert found.deciding == []
 
@@ -120,18 +120,18 @@ def test_a_control_beyond_the_margin_in_either_run_takes_all_verdicts():
     asked, launches = second(all_but(ONE, 2.0))
     controls = [launch(CELLS[0], 0.013, number, role=Role.CONTROL) for number in range(1, 6)]
     measured = [launch(CELLS[0], 0.010, number) for number in range(1, 6)]
-    others = [each for each in launches if each.cell != CELLS[0]]
+    others = [entry for entry in launches if entry.cell != CELLS[0]]
     asked = run(CELLS, controlled=True, id=asked.id, sources=asked.sources)
     noisy = asked, [*others, *controls, *measured]
     for found in (compared(first(), noisy), compared(noisy, first())):
-        assert {each.change.withheld for each in found.cells} == {Withheld.CONTROL}
-        assert {each.without_shift.withheld for each in found.cells} == {Withheld.CONTROL}
+        assert {item.change.withheld for item in found.cells} == {Withheld.CONTROL}
+        assert {value.without_shift.withheld for value in found.cells} == {Withheld.CONTROL}
 
 
 def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
     asked, launches = second()
     failed = [broken(ONE, Status.FAILED, number) for number in range(6)]
-    other = asked, [*(each for each in launches if each.cell not in (ONE, CELLS[0])), *failed]
+    other = asked, [*(entry for entry in launches if entry.cell not in (ONE, CELLS[0])), *failed]
     more = cell("tf2.1")
     found = compared(first({**dict.fromkeys(CELLS, 0.01), more: 0.01}), other)
     assert list(found.only_first) == [
@@ -157,9 +157,9 @@ def test_swapped_runs_say_the_opposite(ones, others, count):
     one = first(dict(zip(CELLS, ones, strict=True)), count=count, spread=0.02)
     other = second(dict(zip(CELLS, others, strict=True)), count=5, spread=0.03)
     there, back = compared(one, other), compared(other, one)
-    for each in there.cells:
-        turned = change(back, each.cell)
-        for ahead, behind in ((each.change, turned.change), (each.without_shift, turned.without_shift)):
+    for entry in there.cells:
+        turned = change(back, entry.cell)
+        for ahead, behind in ((entry.change, turned.change), (entry.without_shift, turned.without_shift)):
             if ahead is None or behind is None:
                 assert ahead is behind
                 continue
@@ -188,7 +188,7 @@ def with_growth(stored, warmup_steps):
     asked, launches = stored
     start = 0.01 + (warmup_steps - 50) / 190 * 0.02
     told = {"resources": {"warmup_steps": float(warmup_steps)} if warmup_steps > 50 else {}}
-    return asked, [each for each in launches if each.cell != ONE] + growing(ONE, start, start + 0.02, **told)
+    return asked, [entry for entry in launches if entry.cell != ONE] + growing(ONE, start, start + 0.02, **told)
 
 
 def test_a_step_that_changes_is_compared_where_both_runs_have_made_as_many():
@@ -215,11 +215,11 @@ def quantities(values, *of):
 def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
     slow = {environment: (2.0 * first, peak / 2.0, *rest) for environment, (first, peak, *rest) in VALUES.items()}
     found = quantities(slow, "first call", "peak memory", "memory growth")
-    assert {of: {each.change.verdict for each in changes.cells} for of, changes in found.items()} == {
+    assert {of: {item.change.verdict for item in changes.cells} for of, changes in found.items()} == {
         "first call": {"slower"},
         "peak memory": {"less"},
     }
-    assert all(each.change.ratio.value == pytest.approx(2.0, rel=0.05) for each in found["first call"].cells)
+    assert all(entry.change.ratio.value == pytest.approx(2.0, rel=0.05) for entry in found["first call"].cells)
 
 
 def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
@@ -229,12 +229,12 @@ def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
 @pytest.mark.parametrize(("share", "verdict"), [(0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)])
 def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention(share, verdict):
     asked, launches = second(all_but(ONE, 1 / 1.1))
-    disturbed = [replace(each, resources=contended(share)) if each.cell == ONE else each for each in launches]
+    disturbed = [replace(entry, resources=contended(share)) if entry.cell == ONE else entry for entry in launches]
     stretched = [
-        replace(each, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in each.samples])
-        if each.cell == ONE
-        else each
-        for each in disturbed
+        replace(entry, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in entry.samples])
+        if entry.cell == ONE
+        else entry
+        for entry in disturbed
     ]
     found = change(compared(first(), (asked, stretched)), ONE)
     assert found.change.ratio.value == pytest.approx(1.0 / 1.1, rel=0.01)

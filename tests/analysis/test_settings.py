@@ -24,7 +24,7 @@ def results(seen: dict[Cell, dict[str, Any]], **changes: Any) -> Results:
 
 
 def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
-    return results({each: one if each.environment == "tf1.14" else other for each in cells()})
+    return results({entry: one if entry.environment == "tf1.14" else other for entry in cells()})
 
 
 def test_what_xla_compiles_is_said_where_it_differs() -> None:
@@ -46,7 +46,7 @@ def test_tf32_precision_and_determinism_are_said_too() -> None:
             {**OFF, "tf32": "off"}, {"xla": [], "tf32": "on", "precision": "mixed_float16", "deterministic": "on"}
         )
     )
-    assert [each.partition(";")[0] for each in told] == [
+    assert [entry.partition(";")[0] for entry in told] == [
         "Keras computes in float32 in tf1.14 and mixed_float16 in tf2.0",
         "Determinism of operations is off in tf1.14 and on in tf2.0",
         "TF32 is off in tf1.14 and on in tf2.0",
@@ -100,20 +100,20 @@ def test_page_faults_that_differ_between_launches_say_which_setting_is_without_t
 
 
 def test_a_run_without_page_faults_says_what_measures_with_them() -> None:
-    kept = [replace(each, axes={**each.axes, "malloc": "keep"}) for each in cells()]
+    kept = [replace(entry, axes={**entry.axes, "malloc": "keep"}) for entry in cells()]
     known = [with_settings(scenario(), {"malloc": ["keep"]})]
-    assert faulting({each: [0.0] * 3 for each in kept}, scenarios=known) == [
+    assert faulting({entry: [0.0] * 3 for entry in kept}, scenarios=known) == [
         "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
         "release's default, pass -a malloc=default."
     ]
-    assert faulting({each: [0.0] * 3 for each in cells()}) == []
+    assert faulting({item: [0.0] * 3 for item in cells()}) == []
 
 
 def test_page_faults_that_take_no_time_are_not_told() -> None:
-    assert faulting({each: [0.0, 100.0] * 3 for each in cells()}) == []
-    assert faulting({each: [9000.0] * 6 for each in cells()}) == []
+    assert faulting({entry: [0.0, 100.0] * 3 for entry in cells()}) == []
+    assert faulting({item: [9000.0] * 6 for item in cells()}) == []
 
 
 def test_runs_of_before_tell_nothing() -> None:
-    launches = [launch(each, number=number) for each in cells() for number in range(6)]
+    launches = [launch(entry, number=number) for entry in cells() for number in range(6)]
     assert settings.describe_settings(Results(run(), launches)) == []

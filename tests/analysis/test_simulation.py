@@ -163,7 +163,9 @@ def test_other_noise_seldom_makes_wrong_verdicts_of_three_rounds(noise):
     kind = table(4, **{"sigma": 0.03, **UNEXPECTED[noise]})
     found = outcome(kind, 3, TABLES, seed=8, effects=(0.0, MARGIN, -MARGIN))
     equal, *at_the_edge = found.said
-    assert max(equal.any_different, *(max(each.any_same, each.any_different) for each in at_the_edge)) <= 0.05 + SLACK
+    assert (
+        max(equal.any_different, *(max(entry.any_same, entry.any_different) for entry in at_the_edge)) <= 0.05 + SLACK
+    )
     assert found.together >= 0.95 - SLACK
 
 
@@ -191,7 +193,7 @@ def test_cells_in_two_modes_seldom_look_certain_among_many():
     kind = table(32, 0.005, mixture=Mixture(0.2, 0.08))
     equal, *at_the_edge = outcome(kind, 3, TABLES, seed=23, effects=(0.0, MARGIN, -MARGIN)).said
     # with four degrees throughout: 33 % of the tables
-    assert max(equal.any_different, *(each.any_different for each in at_the_edge)) <= 0.05 + SLACK
+    assert max(equal.any_different, *(entry.any_different for entry in at_the_edge)) <= 0.05 + SLACK
 
 
 def test_the_least_bias_that_a_control_could_have_shown_is_shown_in_half_of_the_runs():
@@ -204,10 +206,10 @@ def test_the_least_bias_that_a_control_could_have_shown_is_shown_in_half_of_the_
 @pytest.mark.parametrize(("comparisons", "rounds", "tables"), [(1, 3, 250), (13, 5, 30)])
 def test_the_rounds_that_are_suggested_settle_it_in_four_of_five_runs_that_are_continued(comparisons, rounds, tables):
     found = suggestions(Table(1, comparisons, 0.03), rounds, tables, within=math.log(1.12), seed=5)
-    numbers, others = [each for each in found if each.is_number], [each for each in found if not each.is_number]
+    numbers, others = [entry for entry in found if entry.is_number], [entry for entry in found if not entry.is_number]
     assert 0.75 <= settled_share(numbers) <= 0.87
     if len(others) > 50:
-        assert settled_share(others) == pytest.approx(np.mean([each.probability for each in others]), abs=0.12)
+        assert settled_share(others) == pytest.approx(np.mean([other.probability for other in others]), abs=0.12)
 
 
 def test_launches_in_two_modes_are_told_though_their_intervals_may_miss_the_truth():

@@ -323,7 +323,7 @@ def only(one):
 
 
 def of_times(of, launches):
-    logs = [math.log(each.mean) for each in launches if each.cell == of]
+    logs = [math.log(entry.mean) for entry in launches if entry.cell == of]
     mean = math.fsum(logs) / len(logs)
     deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
     return student(len(logs) - 1) * deviation / math.sqrt(len(logs))
@@ -342,7 +342,7 @@ def test_from_round_six_on_it_is_half_the_interval_on_the_log_scale():
 def test_rounds_are_those_of_the_best_measured_cell():
     one = family(around(0.0, 0.01, ENOUGH))
     other = one.pairs[0][1]
-    torn = [each for each in one.launches if each.cell != other or each.round < ENOUGH]
+    torn = [entry for entry in one.launches if entry.cell != other or entry.round < ENOUGH]
     assert only(replace(one, launches=torn)) < math.inf
 
 
@@ -368,9 +368,9 @@ def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table(
 def test_the_widest_comparison_of_a_group_counts():
     quiet = dict.fromkeys(cells(), 0.01)
     launches = rounds(quiet, count=9, spread=0.001)
-    noisy = [each for each in rounds(quiet, count=9, spread=0.2) if each.cell == cell("tf2.0", mode="eager")]
-    mixed = [each for each in launches if each.cell != cell("tf2.0", mode="eager")] + noisy
-    (before,), (after,) = (widths(run(), each).values() for each in (launches, mixed))
+    noisy = [entry for entry in rounds(quiet, count=9, spread=0.2) if entry.cell == cell("tf2.0", mode="eager")]
+    mixed = [item for item in launches if item.cell != cell("tf2.0", mode="eager")] + noisy
+    (before,), (after,) = (widths(run(), value).values() for value in (launches, mixed))
     assert after > 20.0 * before
 
 
@@ -382,7 +382,7 @@ def test_a_group_in_which_nothing_is_compared_has_its_times():
 def test_a_group_that_did_different_work_has_the_widest_of_its_times():
     one = family(around(0.0, 0.05, 9))
     slow = one.pairs[0][1]
-    launches = [replace(each, fingerprint={"parameters": int(each.cell == slow)}) for each in one.launches]
+    launches = [replace(entry, fingerprint={"parameters": int(entry.cell == slow)}) for entry in one.launches]
     # the times of the first are all equal
     assert only(replace(one, launches=launches)) == pytest.approx(of_times(slow, launches))
 
@@ -395,8 +395,8 @@ def test_a_group_with_a_comparison_of_too_few_rounds_is_not_precise():
     one = family(around(0.0, 0.001, 9))
     other = one.pairs[0][1]
     launches = [
-        broken(other, Status.FAILED, each.round) if each.cell == other and each.round > 1 else each
-        for each in one.launches
+        broken(other, Status.FAILED, entry.round) if entry.cell == other and entry.round > 1 else entry
+        for entry in one.launches
     ]
     assert only(replace(one, launches=launches)) == math.inf
 
@@ -524,7 +524,7 @@ def test_an_outcome_that_the_control_withholds_is_not_clear():
 def test_growth_that_an_identical_cell_may_have_too_is_not_clear(monkeypatch):
     one = family(around(1.0, 0.001, 3))
     launches = [
-        replace(each, memory=[(at, at * (2680 + 160 * each.round)) for at in range(9)]) for each in one.launches
+        replace(entry, memory=[(at, at * (2680 + 160 * entry.round)) for at in range(9)]) for entry in one.launches
     ]
     asked = claiming(
         replace(one, launches=launches), claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
@@ -547,7 +547,7 @@ def test_a_group_that_was_clear_stays_so_if_the_run_continues_with_fewer_rounds(
 def test_a_launch_that_fails_once_before_the_first_look_ends_no_group():
     asked = claiming(family(around(0.4, 0.01, 2)), claim(1.1))
     worse = asked.pairs[0][1]
-    launches = [broken(worse, Status.FAILED, 1) if each.cell == worse else each for each in asked.launches]
+    launches = [broken(worse, Status.FAILED, 1) if entry.cell == worse else entry for entry in asked.launches]
     assert only(replace(asked, launches=launches)) == math.inf
 
 
@@ -560,7 +560,7 @@ def test_an_outcome_of_two_rounds_is_clear_only_far_from_one():
 def test_a_claim_of_seconds_or_growth_ends_its_group_when_it_is_clear():
     one = family(around(1.0, 0.001, 3))
     launches = [
-        replace(each, phases={"import": 1.5}, memory=[(at, at * 1000) for at in range(9)]) for each in one.launches
+        replace(entry, phases={"import": 1.5}, memory=[(at, at * 1000) for at in range(9)]) for entry in one.launches
     ]
     one = replace(one, launches=launches)
     for alone in (
@@ -585,7 +585,7 @@ def test_with_a_precision_claims_are_as_wide_as_any_comparison():
 
 def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     one = family(around(1.0, 0.001, 6))
-    launches = [replace(each, phases={"import": math.exp(each.round)}) for each in one.launches]
+    launches = [replace(entry, phases={"import": math.exp(entry.round)}) for entry in one.launches]
     asked = claiming(replace(one, launches=launches), claim(2.9, "import"))
     # both sides of a round take as long, so the ratio is 1 throughout
     assert only(asked) < 1e-6
@@ -593,7 +593,7 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
         replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 20.0)), rules=7
     )
     logs = [float(number) for number in range(1, 7)]
-    spread = math.sqrt(sum((each - 3.5) ** 2 for each in logs) / 5.0)
+    spread = math.sqrt(sum((log - 3.5) ** 2 for log in logs) / 5.0)
     assert only(alone) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
 
 
@@ -601,7 +601,8 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
 def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes(rules, level):
     one = family(around(1.0, 0.001, 6))
     launches = [
-        replace(each, memory=[(at, at * (200 + 400 * (-1) ** each.round)) for at in range(9)]) for each in one.launches
+        replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
+        for entry in one.launches
     ]
     asked = claiming(
         replace(one, launches=launches),

@@ -140,7 +140,7 @@ def test_what_slows_a_whole_round_cancels(values, slowness):
 def test_the_interval_covers_the_true_value_95_times_in_100(launches):
     draw, trials, truth = random.Random(launches), 4000, 0.013
     seen = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(launches)] for _ in range(trials))
-    covered = sum(truth in combine(each).interval for each in seen)
+    covered = sum(truth in combine(entry).interval for entry in seen)
     # three standard errors of a share of 95 % in 4,000 trials are 1 %
     assert covered / trials == pytest.approx(0.95, abs=0.011)
 

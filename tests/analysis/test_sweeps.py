@@ -66,7 +66,7 @@ def test_one_round_has_crossings_without_intervals():
 
 def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
     run, launches = swept_run(seconds(CROSSING))
-    kept = [each for each in launches if each.cell.axes["size"] != "32" or each.round < 3]
+    kept = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
     (sweep,) = found(run, kept)
     assert sweep.races[0].sizes == [1.0, 1024.0, 32768.0]
     assert sweep.races[0].rounds == 5
@@ -75,7 +75,7 @@ def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_t
 
 def test_only_rounds_that_all_sizes_have_are_used():
     run, launches = swept_run(seconds(CROSSING), count=6)
-    kept = [each for each in launches if not (each.cell == cell("numpy", "32") and each.round == 2)]
+    kept = [launch for launch in launches if not (launch.cell == cell("numpy", "32") and launch.round == 2)]
     (sweep,) = found(run, kept)
     assert sweep.races[0].sizes == [float(size) for size in SIZES]
     assert sweep.races[0].rounds == 5
@@ -115,11 +115,11 @@ def growing_at_the_last_size(warmups):
     times = {**seconds(CROSSING), cell("numpy", "32768"): 1e-4, cell("compiled", "32768"): 5e-5}
     run, launches = swept_run(times, spread=0.001)
     made = []
-    for each in launches:
-        warmup = warmups[each.cell.axes["variant"]]
-        rate = [1.0 + (warmup + 10 * at + 5) / 50 if each.cell.axes["size"] == "32768" else 1.0 for at in range(20)]
-        samples = [Sample(each.mean * one * 10, 10) for one in rate]
-        made.append(replace(each, samples=samples, resources={"warmup_steps": float(warmup)}))
+    for launch in launches:
+        warmup = warmups[launch.cell.axes["variant"]]
+        rate = [1.0 + (warmup + 10 * at + 5) / 50 if launch.cell.axes["size"] == "32768" else 1.0 for at in range(20)]
+        samples = [Sample(launch.mean * one * 10, 10) for one in rate]
+        made.append(replace(launch, samples=samples, resources={"warmup_steps": float(warmup)}))
     return run, made
 
 
@@ -153,7 +153,7 @@ def test_a_size_without_steps_that_both_have_is_no_part_of_a_crossing():
 def test_where_some_size_did_different_work_no_crossing_is_looked_for():
     run, launches = swept_run(seconds(CROSSING))
     other = cell("compiled", "32")
-    told = [replace(each, fingerprint={"sum": 2 if each.cell == other else 1}) for each in launches]
+    told = [replace(launch, fingerprint={"sum": 2 if launch.cell == other else 1}) for launch in launches]
     (sweep,) = found(run, told)
     assert sweep.races[0].lead is None
     assert sweep.races[0].different.startswith("sum")

@@ -121,10 +121,10 @@ def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_u
     found = lookup(asked, rounds(times, spread=0.0, phases={"import": 0.5}))
     (table,) = tables(asked, found)
     made = find_measured(table, found)
-    assert [each.cell for each in made] == list(times)
-    assert [(each.row.axes["call"], each.side.environment) for each in made][2] == ("train_on_batch", "tf1.14")
-    assert {each.used.phases["import"].median for each in made} == {0.5}
-    assert {(each.step.median, each.step.launches) for each in made} == {(0.01, 5)}
+    assert [entry.cell for entry in made] == list(times)
+    assert [(entry.row.axes["call"], entry.side.environment) for entry in made][2] == ("train_on_batch", "tf1.14")
+    assert {entry.used.phases["import"].median for entry in made} == {0.5}
+    assert {(entry.step.median, entry.step.launches) for entry in made} == {(0.01, 5)}
 
 
 def values(quantity, **changes):
@@ -162,6 +162,6 @@ def test_a_table_of_growth_has_bytes_a_call_and_differences():
 
 @pytest.mark.parametrize("quantity", ["traces", "memory growth"])
 def test_a_column_in_which_no_cell_tells_the_quantity_is_left_out(quantity):
-    launches = [replace(each, observations={}, memory=()) if each.cell == NEW else each for each in quantified()]
+    launches = [replace(entry, observations={}, memory=()) if entry.cell == NEW else entry for entry in quantified()]
     table = Results(quantified_run(quantity), launches).all_tables[-1]
     assert [head.side.environment for head in table.columns] == ["tf1.14"]

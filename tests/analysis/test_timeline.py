@@ -37,7 +37,7 @@ def test_without_a_precision_nothing_was_looked_at_early():
 
 def measured_for(launches, sampling):
     asked = run(TIMES, asked={"sampling": sampling})
-    return [(each.warmup_seconds, each.measure_seconds) for each in Results(asked, launches).samplings]
+    return [(sampling.warmup_seconds, sampling.measure_seconds) for sampling in Results(asked, launches).samplings]
 
 
 def test_lengths_that_the_plan_gives():
@@ -46,8 +46,8 @@ def test_lengths_that_the_plan_gives():
 
 def test_lengths_that_each_groups_pilot_asked_for():
     launches = [
-        replace(each, phases={"warm up": 0.4 if each.group == FIRST else 1.1}) if each.round == 0 else each
-        for each in rounds(TIMES, took=4.0)
+        replace(entry, phases={"warm up": 0.4 if entry.group == FIRST else 1.1}) if entry.round == 0 else entry
+        for entry in rounds(TIMES, took=4.0)
     ]
     assert [warmup for warmup, _ in measured_for(launches, Sampling())] == [0.4, 1.1]
 
@@ -72,7 +72,7 @@ def at(minute, seconds=0.01, number=1, **changes):
 
 def test_launches_come_in_the_order_in_which_they_began():
     made = moments([at(9, 0.02, 2), at(3, 0.01, 1)])
-    assert [(each.place, each.launch.round) for each in made] == [(1, 1), (2, 2)]
+    assert [(entry.place, entry.launch.round) for entry in made] == [(1, 1), (2, 2)]
 
 
 def test_a_launch_is_set_against_the_mean_of_its_cell():
@@ -84,15 +84,15 @@ def test_a_launch_is_set_against_the_mean_of_its_cell():
 
 def test_pilots_and_what_gave_no_number_are_left_out():
     made = moments([at(0, 0.01, 0), at(1), broken(cell(), Status.FAILED, 2)])
-    assert [each.launch.round for each in made] == [1]
+    assert [entry.launch.round for entry in made] == [1]
 
 
 def test_what_disturbed_a_launch_and_whether_it_counts_are_told():
     made = moments([at(1, resources=NOISY), at(2, attempt=1, resources=RESOURCES)])
-    assert [(each.counts, each.disturbed) for each in made] == [(False, True), (True, False)]
+    assert [(entry.counts, entry.disturbed) for entry in made] == [(False, True), (True, False)]
 
 
 def test_the_control_is_among_them():
     asked = run([cell()], controlled=True)
     made = moments([at(1), replace(at(2), role=Role.CONTROL)], asked)
-    assert [each.launch.role for each in made] == [Role.MEASURE, Role.CONTROL]
+    assert [entry.launch.role for entry in made] == [Role.MEASURE, Role.CONTROL]

@@ -50,7 +50,7 @@ def launches(of, rates, rounds=5, warmup=50, **changes_):
 
 
 def found(*made):
-    return trends({of: [each for each in made if each.cell == of] for of in {each.cell for each in made}}, MARGIN)
+    return trends({of: [entry for entry in made if entry.cell == of] for of in {entry.cell for entry in made}}, MARGIN)
 
 
 def test_equal_parts_are_neither_faster_nor_slower():
@@ -112,19 +112,19 @@ def test_in_turns_what_the_machine_does_is_no_trend_of_a_cell():
     slower = level(step=5e-5)
     places = [0] * 20
     made = [*launches(FLAT, slower, places=places), *launches(GROWING, slower, places=places)]
-    made = [replace(each, group="one") for each in made]
+    made = [replace(entry, group="one") for entry in made]
     assert found(*made) == {}
     # one after the other, both do so in each launch
-    assert found(*(replace(each, places=()) for each in made)) == {}
+    assert found(*(replace(entry, places=()) for entry in made)) == {}
     # of a cell alone nothing tells it from the step
-    (alone,) = found(*(replace(each, places=()) for each in made if each.cell == FLAT)).values()
+    (alone,) = found(*(replace(entry, places=()) for entry in made if entry.cell == FLAT)).values()
     assert alone.unsure
 
 
 def test_in_turns_a_step_that_grows_makes_no_trend_of_its_neighbour():
     places = [0] * 20
     made = [*launches(FLAT, level(), places=places), *launches(GROWING, level(step=5e-5), places=places)]
-    assert list(found(*(replace(each, group="one") for each in made))) == [GROWING]
+    assert list(found(*(replace(entry, group="one") for entry in made))) == [GROWING]
 
 
 FALLING = [0.01 * math.exp(0.06 * at / 19) for at in range(20)]
@@ -132,26 +132,26 @@ THREE = [cell(environment) for environment in ("tf1.14", "tf2.0", "tf2.1")]
 
 
 def test_a_clock_that_falls_in_every_launch_is_no_trend_of_a_step():
-    assert found(*(each for of in THREE for each in launches(of, FALLING))) == {}
+    assert found(*(entry for of in THREE for entry in launches(of, FALLING))) == {}
     # even if launches had fewer samples
     few = [math.exp(0.06 * at / 3) for at in range(4)]
-    assert found(*launches(THREE[0], few), *(each for of in THREE[1:] for each in launches(of, FALLING))) == {}
+    assert found(*launches(THREE[0], few), *(item for of in THREE[1:] for item in launches(of, FALLING))) == {}
 
 
 @pytest.mark.parametrize("growing", [1, 2])
 def test_a_step_that_grows_is_seen_beside_a_clock_that_falls(growing):
     steeper = [rate * (1.0 + 0.2 * at / 19) for at, rate in enumerate(FALLING)]
-    made = [each for at, of in enumerate(THREE) for each in launches(of, steeper if at < growing else FALLING)]
+    made = [entry for at, of in enumerate(THREE) for entry in launches(of, steeper if at < growing else FALLING)]
     trending = found(*made)
     assert set(trending) == set(THREE[:growing])
-    assert not any(each.unsure for each in trending.values())
+    assert not any(value.unsure for value in trending.values())
 
 
 def test_what_doubles_in_all_cells_is_no_clock():
     doubling = level(step=1e-4)
-    trending = found(*(each for of in THREE[:2] for each in launches(of, doubling)))
+    trending = found(*(entry for of in THREE[:2] for entry in launches(of, doubling)))
     assert set(trending) == set(THREE[:2])
-    assert not any(each.unsure for each in trending.values())
+    assert not any(value.unsure for value in trending.values())
 
 
 def test_beside_one_other_cell_a_trend_may_be_the_machines():
@@ -161,7 +161,7 @@ def test_beside_one_other_cell_a_trend_may_be_the_machines():
 
 def test_samples_slower_than_the_warm_up_are_growth_and_faster_ones_are_none():
     def warmed(seconds):
-        return [replace(each, phases={"warm up": 50 * seconds}) for each in launches(FLAT, level(samples=3))]
+        return [replace(entry, phases={"warm up": 50 * seconds}) for entry in launches(FLAT, level(samples=3))]
 
     grown = found(*warmed(0.004))[FLAT]
     assert grown.factor == pytest.approx(2.5, rel=0.01)
@@ -233,13 +233,13 @@ def in_blocks_with_growth(six, seed=1):
     """
     rates = {
         six[1]: (50, level(step=1e-4, start=50)),
-        six[-1]: (150, [2.0 * each for each in level(step=1e-4, start=150)]),
+        six[-1]: (150, [2.0 * entry for entry in level(step=1e-4, start=150)]),
     }
     made = []
-    for each in in_blocks(dict.fromkeys(six, 1.0), seed=seed):
-        warmup, own = rates.get(each.cell, (50, level()))
-        samples = [Sample(each.mean * rate * 10, 10) for rate in own]
-        made.append(replace(each, samples=samples, resources={"warmup_steps": float(warmup)}))
+    for block in in_blocks(dict.fromkeys(six, 1.0), seed=seed):
+        warmup, own = rates.get(block.cell, (50, level()))
+        samples = [Sample(block.mean * rate * 10, 10) for rate in own]
+        made.append(replace(block, samples=samples, resources={"warmup_steps": float(warmup)}))
     return made
 
 
@@ -261,7 +261,7 @@ def test_what_slows_a_block_is_no_difference_of_steps_that_both_have():
 def test_what_slows_a_block_changes_a_growing_step_from_one_run_to_the_next_as_it_changes_others():
     six = cells(["tf1.14", "tf2.0", "tf2.15"])
     both = (Results(run(six, controlled=True), in_blocks_with_growth(six, seed)) for seed in (1, 2))
-    found = {each.cell: each for each in runs.compare(*both, 0.03).cells}
+    found = {entry.cell: entry for entry in runs.compare(*both, 0.03).cells}
     growing, steady = found[six[-1]], found[six[2]]
     assert growing.steps == Interval(150.0, 350.0)
     # they are in different blocks, so each has the mean of what slows the two
@@ -282,9 +282,9 @@ def test_without_steps_in_common_there_is_no_verdict(warmup):
 def test_a_step_that_changes_accounts_for_no_difference():
     four = cells()
     number = count()
-    made = [each for of in four for each in launches(of, level(), order=next(number))]
+    made = [entry for of in four for entry in launches(of, level(), order=next(number))]
     assert Results(run(four), made).attributions
-    growing = [*(each for each in made if each.cell != four[0]), *launches(four[0], level(step=1e-4))]
+    growing = [*(entry for entry in made if entry.cell != four[0]), *launches(four[0], level(step=1e-4))]
     assert not Results(run(four), growing).attributions
 
 
@@ -294,17 +294,19 @@ def test_cpu_time_shows_what_others_load_hides_where_the_time_goes_the_same_way(
         made = launches(FLAT, level(step=2e-5))
         return [
             replace(
-                each,
+                entry,
                 samples=[
                     replace(sample, seconds=sample.seconds * draw.uniform(1.0, 8.0), cpu_seconds=used * 10)
-                    for sample, used in zip(each.samples, cpu, strict=True)
+                    for sample, used in zip(entry.samples, cpu, strict=True)
                 ],
             )
-            for each in made
+            for entry in made
         ]
 
     assert (
-        found(*(replace(each, samples=[Sample(s.seconds, s.steps) for s in each.samples]) for each in loaded(level())))
+        found(
+            *(replace(entry, samples=[Sample(s.seconds, s.steps) for s in entry.samples]) for entry in loaded(level()))
+        )
         == {}
     )
     assert FLAT in found(*loaded(level(step=2e-5)))

@@ -108,7 +108,7 @@ def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
     assert compute_holm_levels(np.array([0.9])).tolist() == [ALPHA]
     assert compute_holm_levels(np.empty(0)).size == 0
     assert judge(logs([]), MARGIN).verdicts == []
-    assert [each.size for each in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
+    assert [entry.size for entry in rounds_to_settle(logs([]), np.empty(0), MARGIN)] == [0, 0]
 
 
 @given(p_values)

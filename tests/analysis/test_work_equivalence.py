@@ -199,8 +199,11 @@ def test_steps_that_were_called_and_counted(fingerprint, reason):
 @pytest.mark.parametrize("side", [OLD, NEW])
 def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
     launches = {
-        each: [proof(each, parameters=1), proof(each, parameters=1, steps_called=2, steps_counted=2 - (each is side))]
-        for each in (OLD, NEW)
+        value: [
+            proof(value, parameters=1),
+            proof(value, parameters=1, steps_called=2, steps_counted=2 - (value is side)),
+        ]
+        for value in (OLD, NEW)
     }
     found = compare(launches[OLD], launches[NEW])
     assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} ran 2 steps, but the framework counted 1")

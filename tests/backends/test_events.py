@@ -180,7 +180,7 @@ def test_a_launch_ends_once():
 
 
 def turn(*seconds):
-    return line(event="turn", samples=[{"seconds": each, "steps": 1, "cpu_seconds": 0.5} for each in seconds])
+    return line(event="turn", samples=[{"seconds": second, "steps": 1, "cpu_seconds": 0.5} for second in seconds])
 
 
 def test_turns_are_taken_when_they_are_asked_for():

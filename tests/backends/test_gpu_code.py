@@ -80,9 +80,9 @@ def test_the_catalogue_says_what_was_read_in_the_wheels_of_its_locks(name: str) 
     # CUDA that is copied from an image is in no wheel
     assert found.cudnn_code == ("" if environment.cuda_image else environment.cudnn_code)
     needed = [
-        each for each in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(each)
+        entry for entry in GpuCode.parse(environment.gpu_code).machine if GpuCode.parse(found.cudnn_code).runs_on(entry)
     ]
-    assert all(GpuCode.parse(found.cublas_code).runs_on(each) for each in needed)
+    assert all(GpuCode.parse(found.cublas_code).runs_on(entry) for entry in needed)
 
 
 def test_all_releases_from_2_5_to_2_21_were_read() -> None:

@@ -189,7 +189,7 @@ def check_misbehaviour(backend: Backend, requirement: Requirement, behaviour: Be
     """One that misbehaves in its turns loses itself alone."""
     with ExitStack() as stack:
         jobs = [in_turns(job(TAKES_TURNS)), in_turns(job(behaviour.source, behaviour.seconds))]
-        good, bad = (stack.enter_context(backend.hold(requirement, each)) for each in jobs)
+        good, bad = (stack.enter_context(backend.hold(requirement, entry)) for entry in jobs)
         assert good.resume()
         waits = bad.resume()
         while waits:
@@ -205,16 +205,16 @@ def check_start(backend: Backend, requirement: Requirement, cpus: Sequence[int])
     """Launches start on these CPUs at the same time, one on each, and all of each is moved to the first."""
     with ExitStack() as stack:
         jobs = [replace(in_turns(job(STARTS)), waits=True, limits=Limits(cpus=(cpu,), seconds=60.0)) for cpu in cpus]
-        held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
-        for each in held:
-            each.start()
-        assert all(each.resume() for each in held)
-        for each in held:
-            each.move(cpus[:1])
-        assert all(each.resume("measure") for each in held)
-        assert all(each.resume("turn") for each in held)
-        assert not any(each.resume("end") for each in held)
-        outcomes = [each.outcome() for each in held]
+        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for item in held:
+            item.start()
+        assert all(entry.resume() for entry in held)
+        for value in held:
+            value.move(cpus[:1])
+        assert all(entry.resume("measure") for entry in held)
+        assert all(entry.resume("turn") for entry in held)
+        assert not any(entry.resume("end") for entry in held)
+        outcomes = [entry.outcome() for entry in held]
     assert [outcome.error for outcome in outcomes] == [""] * len(cpus)
     seen = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
     assert seen == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
@@ -224,9 +224,9 @@ def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
     """What Ctrl-C does while several start, of which one has ended."""
     with ExitStack() as stack:
         jobs = [in_turns(job(source)) for source in ("sys.exit(3)", TAKES_TURNS, "signal.pause()")]
-        held = [stack.enter_context(backend.hold(requirement, each)) for each in jobs]
-        for each in held:
-            each.start()
+        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for item in held:
+            item.start()
         assert not held[0].resume()
         held[0].move([0])
         raise KeyboardInterrupt

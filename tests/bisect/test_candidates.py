@@ -22,8 +22,8 @@ from tests.sources import SourceRepository
 
 AS_OF = "2024-01-01T00:00:00Z"
 KNOWN = {
-    each.name: each
-    for each in [
+    value.name: value
+    for value in [
         Environment("tf2.9", "2.9.3", "3.8", AS_OF, released="2022-11-16"),
         Environment("tf2.13", "2.13.1", "3.8", AS_OF, released="2023-09-26"),
         Environment("tf2.13-py3.11", "2.13.1", "3.11", AS_OF, released="2023-09-26"),
@@ -46,7 +46,7 @@ KNOWN = {
     ],
 )
 def test_releases_lie_between_the_ends_by_version_one_of_each(ends, texts):
-    assert [each.text for each in list_releases(KNOWN, *ends)] == texts
+    assert [release.text for release in list_releases(KNOWN, *ends)] == texts
 
 
 def test_a_release_has_its_date():
@@ -120,7 +120,7 @@ def test_versions_lie_between_the_ends_and_say_why_some_cannot_be_had(monkeypatc
     found = listed("1.17.0", "1.18.0", "1.18.1", "1.19.0", "1.20.0", yanked=["1.18.1"])
     monkeypatch.setattr(index, "list_versions", lambda _: found)
     candidates, told = list_package_versions(*ends("1.20.0", "1.18.0"), "3.11")
-    assert [(each.text, each.unknown) for each in candidates] == [
+    assert [(candidate.text, candidate.unknown) for candidate in candidates] == [
         ("tf2.0+numpy==1.18.0", ""),
         ("tf2.0+numpy==1.18.1", "it was yanked: broken"),
         ("tf2.0+numpy==1.19.0", ""),
@@ -135,13 +135,13 @@ def test_an_environment_that_has_the_version_already_is_a_candidate_itself(monke
     monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19"))
     pins = {"tf2.0": {"numpy": "1.19.0"}, "tf2.0+numpy==1.17.0": {"numpy": "1.17.0"}}
     candidates, _ = find_versions_between(good, bad, "numpy", pins, "3.11")
-    assert [each.text for each in candidates] == ["tf2.0+numpy==1.17.0", "tf2.0+numpy==1.18.0", "tf2.0"]
+    assert [candidate.text for candidate in candidates] == ["tf2.0+numpy==1.17.0", "tf2.0+numpy==1.18.0", "tf2.0"]
 
 
 def test_a_version_without_a_wheel_for_the_python_is_unknown_unless_it_is_an_end(monkeypatch):
     monkeypatch.setattr(index, "list_versions", lambda _: listed("1.17.0", "1.18.0", "1.19.0", python="cp38"))
     candidates, _ = list_package_versions(*ends("1.17.0", "1.19.0"), "3.11")
-    assert [each.unknown for each in candidates] == ["", "no wheel for Python 3.11", ""]
+    assert [candidate.unknown for candidate in candidates] == ["", "no wheel for Python 3.11", ""]
 
 
 def test_without_an_index_what_was_listed_before_is_searched(monkeypatch, tmp_path):
@@ -170,10 +170,10 @@ def test_two_ends_with_one_version_are_refused():
 def test_versions_are_ordered_as_versions_not_as_texts(minors):
     low, high = f"1.{min(minors)}", f"1.{max(minors)}"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(index, "list_versions", lambda _: listed(*(f"1.{each}" for each in minors)))
+        patch.setattr(index, "list_versions", lambda _: listed(*(f"1.{minor}" for minor in minors)))
         patch.setattr("harness.bisect.candidates.write_atomically", lambda *_: None)
         candidates, _ = list_package_versions(*ends(low, high), "3.11")
-    assert [each.version for each in candidates] == [f"1.{each}" for each in sorted(minors)]
+    assert [candidate.version for candidate in candidates] == [f"1.{minor}" for minor in sorted(minors)]
 
 
 @pytest.fixture
@@ -193,13 +193,13 @@ def repository(tmp_path):
 
 
 def titles(found):
-    return [each.title for each in found[0]], found[1]
+    return [entry.title for entry in found[0]], found[1]
 
 
 def test_commits_are_those_of_first_parents_and_a_merge_is_one(repository):
     found, is_fix = list_commits(repository.folder, "tf2.21", "mine", "main~3", "main")
     assert titles((found, is_fix)) == (["one", "two", "merged", "three"], False)
-    assert [each.merged for each in found] == [0, 0, 2, 0]
+    assert [entry.merged for entry in found] == [0, 0, 2, 0]
     assert found[-1].text == f"tf2.21+mine@{repository.git('rev-parse', 'main')[:12]}"
 
 

@@ -14,7 +14,7 @@ TWICE = math.log(2.0)
 
 
 def posterior(count, rounds, unknown=(), **options):
-    return posterior_of([each for each in range(count) if each not in unknown], rounds, **options)
+    return posterior_of([entry for entry in range(count) if entry not in unknown], rounds, **options)
 
 
 def of_ends(count, step=TWICE):
@@ -28,7 +28,7 @@ steps = st.floats(0.05, 3.0)
 @given(count=counts, step=st.floats(0.2, 3.0), data=st.data())
 def test_exact_rounds_of_both_neighbours_find_the_step(count, step, data):
     place = data.draw(st.integers(0, count - 2))
-    probes = [Round(0, each, step * (each > place)) for each in (place, place + 1)]
+    probes = [Round(0, value, step * (value > place)) for value in (place, place + 1)]
     found = posterior(count, of_ends(count, step) + probes * 10)
     assert found.likeliest == (place, place + 1)
     assert found.is_found
@@ -41,14 +41,14 @@ def test_exact_rounds_of_both_neighbours_find_the_step(count, step, data):
     unknown=st.sets(st.integers(1, 38)),
 )
 def test_shares_are_a_distribution_over_the_pairs_of_what_can_be_measured(count, values, unknown):
-    unknown = {each for each in unknown if each < count - 1}
+    unknown = {entry for entry in unknown if entry < count - 1}
     rounds = [Round(fixed % count, probe % count, value) for fixed, probe, value in values]
     found = posterior(count, [*of_ends(count), *rounds], unknown)
     assert math.isclose(found.shares.sum(), 1.0)
     assert len(found.pairs) == len(found.shares) == len(found.candidates) - 1
     assert found.spread > 0.0
     assert set(found.candidates).isdisjoint(unknown)
-    assert all(0 < each < count - 1 and each not in unknown for each in found.next_probes(count))
+    assert all(0 < probe < count - 1 and probe not in unknown for probe in found.next_probes(count))
 
 
 @given(count=st.integers(3, 30), step=steps, data=st.data())
@@ -57,7 +57,7 @@ def test_the_order_of_rounds_and_the_sign_of_the_step_do_not_matter(count, step,
     rounds = data.draw(st.lists(st.builds(Round, numbers, numbers, st.floats(-1.0, 1.0)), max_size=12))
     rounds = [*of_ends(count, step), *rounds]
     shuffled = data.draw(st.permutations(rounds))
-    turned = [Round(each.fixed, each.probe, -each.value) for each in rounds]
+    turned = [Round(entry.fixed, entry.probe, -entry.value) for entry in rounds]
     found = posterior(count, rounds)
     assert np.allclose(posterior(count, shuffled).shares, found.shares)
     assert np.allclose(posterior(count, turned).shares, found.shares)
@@ -71,7 +71,7 @@ def test_with_the_ends_alone_the_middle_is_next(count, data):
     (first,) = found.next_probes()
     # what is nearest to half of the places, of those that can be measured
     inner = found.candidates[1:-1]
-    assert abs(first - (count - 1) / 2.0) == min(abs(each - (count - 1) / 2.0) for each in inner)
+    assert abs(first - (count - 1) / 2.0) == min(abs(entry - (count - 1) / 2.0) for entry in inner)
 
 
 @given(count=st.integers(3, 30), data=st.data())
@@ -120,10 +120,10 @@ def test_the_likely_range_is_the_shortest_with_95_percent():
 
 def test_numbers_of_candidates_need_not_start_at_0():
     rounds = [*of_ends(6), Round(0, 3, 0.0)]
-    moved = [Round(each.fixed + 20, each.probe + 20, each.value) for each in rounds]
+    moved = [Round(entry.fixed + 20, entry.probe + 20, entry.value) for entry in rounds]
     found, other = posterior(6, rounds), posterior_of(range(20, 26), [*moved, Round(0, 22, 9.0)])
     assert np.allclose(found.shares, other.shares)
-    assert other.next_probes() == [each + 20 for each in found.next_probes()]
+    assert other.next_probes() == [probe + 20 for probe in found.next_probes()]
 
 
 @given(count=st.integers(3, 20), data=st.data())
@@ -131,7 +131,7 @@ def test_before_the_ends_are_measured_there_is_no_posterior(count, data):
     probes = data.draw(st.lists(st.integers(1, count - 2), max_size=4))
     assume(not set(range(1, count)) <= set(probes))
     with pytest.raises(ValueError, match="ends were not measured"):
-        posterior(count, [Round(0, each, 1.0) for each in probes])
+        posterior(count, [Round(0, probe, 1.0) for probe in probes])
 
 
 def test_a_candidate_of_many_rounds_stays_uncertain_by_what_it_may_differ_by_of_its_own():

@@ -59,7 +59,7 @@ class Shown:
     def __init__(self, sections):
         console = Console(width=400, file=StringIO())
         terminal.show(sections, console)
-        self.lines = [each.strip().removeprefix("- ") for each in console.file.getvalue().splitlines() if each.strip()]
+        self.lines = [line.strip().removeprefix("- ") for line in console.file.getvalue().splitlines() if line.strip()]
         self.markdown = markdown.render_full(sections)
 
 
@@ -69,7 +69,7 @@ def test_the_answer_stands_first_with_dates_numbers_and_what_was_spent():
     assert found.lines[0] == "Bisect: T#7"
     assert found.lines[1] == f"T#7: the time per step rose between c2 and c3 (2024-05-03 to 2024-05-04): {shown}."
     assert found.lines[2].startswith("c2 .. c3 has")
-    assert any(each.startswith("Spent: ") and "12 launches, 90 s of launches" in each for each in found.lines)
+    assert any(line.startswith("Spent: ") and "12 launches, 90 s of launches" in line for line in found.lines)
     assert found.lines[-1].endswith("harness bisect --good c2 --bad c3 --package tensorflow 'T#7' -s step -a call=fit")
 
 
@@ -117,7 +117,7 @@ def test_the_commits_of_a_package_that_moved(package, link):
 
 
 def test_of_a_package_whose_repository_is_not_known_there_is_no_link():
-    assert not any("versions (http" in each for each in told(searched([1.0, 2.0], first=None), "h5py").lines)
+    assert not any("versions (http" in line for line in told(searched([1.0, 2.0], first=None), "h5py").lines)
 
 
 def test_another_change_and_what_was_skipped_are_told():
@@ -150,7 +150,7 @@ def test_ends_without_a_search_between_are_told_in_the_report_too(seconds, error
     with pytest.raises(error):
         narrow(search, 1e9, machine)
     assert words in told(search).lines[1]
-    assert not any("--resume" in each for each in told(search).lines)
+    assert not any("--resume" in line for line in told(search).lines)
 
 
 def test_ends_that_are_not_shown_to_differ_are_told_with_how_to_go_on():
@@ -185,7 +185,7 @@ def test_a_search_without_verified_ends_says_so():
 def test_the_report_has_a_row_for_each_candidate_that_matters():
     markdown = told(searched([1.0, 1.0, 1.0, 3.0, 3.0])).markdown
     assert markdown.startswith("# Bisect: T#7\n")
-    rows = [" ".join(each.split()) for each in markdown.splitlines()]
+    rows = [" ".join(line.split()) for line in markdown.splitlines()]
     assert "| c0 | 2024-05-01 | first end | ×1.00 | |" in rows
     assert "| c4 | 2024-05-05 | ×3.00 (4 rounds) | ×3.00 | 0 % |" in rows
     assert "- 2026-1/report.md" in markdown

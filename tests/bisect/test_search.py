@@ -131,7 +131,7 @@ def test_of_releases_that_are_not_monotone_the_part_with_the_largest_change_is_s
     search, said = narrowed(machine, first=scan)
     assert (search.low, search.high) == (0, 2)
     assert (search.ended, search.found) == (SearchEnd.CONFIRMED, (1, 2))
-    assert any("become both slower and faster" in each for each in said)
+    assert any("become both slower and faster" in entry for entry in said)
     assert [change.pair for change in search.changes] == [(1, 2), (2, 3), (5, 6)]
 
 

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def wrong(page: Page, options: dict[str, object] | None = None) -> list[str]:
     """What axe-core finds, and where."""
     found = Axe().run(page, options=options).response["violations"]
-    return [f"{each['id']}: {each['help']}: {node['html']}" for each in found for node in each["nodes"]]
+    return [f"{entry['id']}: {entry['help']}: {node['html']}" for entry in found for node in entry["nodes"]]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -73,7 +73,7 @@ def test_report_md_answers_within_700_pixels_and_is_at_most_1600_with_the_rest_f
 def test_report_html_answers_within_700_pixels(opened: Opener, run: Callable[[str], Path]) -> None:
     results = session.read(run("headline"))
     page = opened(report.render(results, sections.build(results)), viewport=SCREEN)
-    title, first, contents = (page.locator(each).bounding_box() for each in ("h1", ".head", "nav"))
+    title, first, contents = (page.locator(name).bounding_box() for name in ("h1", ".head", "nav"))
     assert title
     assert first
     assert contents

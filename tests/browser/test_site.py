@@ -25,7 +25,9 @@ def serious(page: Page) -> list[str]:
     # axe would read the style sheets again, which a browser refuses on the disk
     found = Axe().run(page, options={"preload": False}).response["violations"]
     impacts = ("serious", "critical")
-    return [f"{each['id']}: {node['html']}" for each in found if each["impact"] in impacts for node in each["nodes"]]
+    return [
+        f"{entry['id']}: {node['html']}" for entry in found if entry["impact"] in impacts for node in entry["nodes"]
+    ]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -65,4 +67,4 @@ def test_folded_parts_of_a_report_have_all_their_headings(opened: Opener, site: 
     folded.locator("summary").first.click()
     named = folded.locator("summary").first.inner_text().removeprefix("More: ").split(" · ")
     headings = folded.locator("h2, h3, .rubric").all_inner_texts()
-    assert [each for each in named if each in headings] == named
+    assert [entry for entry in named if entry in headings] == named

@@ -66,7 +66,9 @@ def problems(old: str, new: str) -> list[str]:
     with pytest.raises(FileError) as caught:
         read(changed)
     lines = changed.split("\n")
-    return [f"{lines[each.line - 1].lstrip('# ')} | {each.text} {each.fix}" for each in caught.value.problems]
+    return [
+        f"{lines[problem.line - 1].lstrip('# ')} | {problem.text} {problem.fix}" for problem in caught.value.problems
+    ]
 
 
 def test_a_claim_is_what_an_issue_says_of_two_cells() -> None:

@@ -23,7 +23,7 @@ GOOD = (
 
 
 def test_the_projects_own_catalogue_has_no_gap_between_its_releases(project: Project) -> None:
-    minors = {Version(each.tensorflow).release[:2] for each in load_environments(project).values()}
+    minors = {Version(environment.tensorflow).release[:2] for environment in load_environments(project).values()}
     for major in {major for major, _ in minors}:
         numbers = sorted(minor for each, minor in minors if each == major)
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
@@ -44,10 +44,10 @@ def test_a_name_is_the_release_and_what_sets_it_apart(project: Project) -> None:
 
 
 def test_where_python_changes_between_two_releases_one_is_on_both_sides(project: Project) -> None:
-    ours = [each for each in load_environments(project).values() if not each.gpu_image]
+    ours = [environment for environment in load_environments(project).values() if not environment.gpu_image]
     pythons: dict[tuple[int, ...], set[str]] = {}
-    for each in sorted(ours, key=lambda each: Version(each.tensorflow)):
-        pythons.setdefault(Version(each.tensorflow).release[:2], set()).add(each.python)
+    for our in sorted(ours, key=lambda each: Version(our.tensorflow)):
+        pythons.setdefault(Version(our.tensorflow).release[:2], set()).add(our.python)
     for (before, older), (after, newer) in pairwise(pythons.items()):
         assert older & newer, f"No Python has both {before} and {after}."
 

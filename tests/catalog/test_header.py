@@ -86,7 +86,9 @@ def problems(old: str, new: str, text: str = HEADER) -> list[str]:
         read(changed)
     assert all(problem.path == Path("step.py") for problem in caught.value.problems)
     lines = changed.split("\n")
-    return [f"{lines[each.line - 1].lstrip('# ')} | {each.text} {each.fix}" for each in caught.value.problems]
+    return [
+        f"{lines[problem.line - 1].lstrip('# ')} | {problem.text} {problem.fix}" for problem in caught.value.problems
+    ]
 
 
 def test_a_header_describes_the_whole_scenario() -> None:

@@ -87,12 +87,12 @@ def test_every_version_with_wheels_is_listed_in_order(package_index: PackageInde
     package_index.add("one-1.9.0-cp38-cp38-manylinux2014_x86_64", uploaded="2022-02-02T00:00:00Z")
     package_index.add("one-1.9.0rc1-cp36-abi3-manylinux2014_x86_64", uploaded="")
     found = index.list_versions("One")
-    assert [each.version for each in found] == ["1.9.0rc1", "1.9.0", "1.10.0"]
-    assert [each.uploaded and each.uploaded.day for each in found] == [None, 2, 1]
-    assert [each.fits("3.8") for each in found] == [True, True, True]
+    assert [entry.version for entry in found] == ["1.9.0rc1", "1.9.0", "1.10.0"]
+    assert [entry.uploaded and entry.uploaded.day for entry in found] == [None, 2, 1]
+    assert [entry.fits("3.8") for entry in found] == [True, True, True]
     # of the stable interface an older one fits, and of another CPython's own none
-    assert [each.fits("3.11") for each in found] == [True, False, True]
-    assert not any(each.yanked for each in found)
+    assert [entry.fits("3.11") for entry in found] == [True, False, True]
+    assert not any(entry.yanked for entry in found)
     assert index.list_versions("two") == []
 
 
@@ -101,7 +101,7 @@ def test_the_password_of_an_index_is_sent_and_in_no_error(
 ) -> None:
     package_index.add("one-1.0-py3-none-any")
     monkeypatch.setenv("UV_DEFAULT_INDEX", f"{package_index.url.replace('//', '//me:sec%25:ret@')}/simple")
-    assert [each.version for each in index.list_versions("one")] == ["1.0"]
+    assert [version.version for version in index.list_versions("one")] == ["1.0"]
     assert package_index.accounts == ["me:sec%:ret"]
     for address in ("http://me:secret@127.0.0.1:9/simple", "http://me:secret@127.0.0.1:x/simple"):
         monkeypatch.setenv("UV_DEFAULT_INDEX", address)

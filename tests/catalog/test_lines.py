@@ -56,7 +56,7 @@ def test_the_exact_environment_is_of_no_line() -> None:
     (moving,) = asked("tf-nightly")
     (exact,) = asked(moving.exact)
     assert (exact.name, exact.line) == (moving.name, "")
-    assert {each.line for each in asked("latest", "tf2.21")} == {""}
+    assert {entry.line for entry in asked("latest", "tf2.21")} == {""}
 
 
 @pytest.mark.usefixtures("wheels")

@@ -60,7 +60,7 @@ def test_one_package_moves_and_all_other_lines_stay(base: Requirement, project: 
     assert found.environment.as_of == "2024-06-03T00:00:00Z"
     assert (found.environment.python, found.environment.cuda) == (BASE.python, BASE.cuda)
     assert found.lock.pins == {**base.lock.pins, "numpy": "1.26.9"}
-    had, has = (set(each.lock.path.read_text().splitlines()) for each in (base, found))
+    had, has = (set(value.lock.path.read_text().splitlines()) for value in (base, found))
     assert {line.partition("==")[0] for line in had - has if "==" in line} == {"numpy"}
     assert describe_overrides(project, found) == "tf2.15 with NumPy 1.26.9 instead of 1.26.4"
     assert describe_overrides(project, base) == ""

@@ -32,7 +32,7 @@ def test_every_environment_has_a_lock_that_holds_its_tensorflow_and_keras(projec
 
 
 def test_a_gpus_lock_has_cuda_where_no_image_brings_it(project: Project) -> None:
-    with_gpu = [each for each in load_environments(project).values() if Device.GPU in each.devices]
+    with_gpu = [environment for environment in load_environments(project).values() if Device.GPU in environment.devices]
     assert with_gpu
     for environment in with_gpu:
         pins = load_lock(project, environment, Device.GPU).lock.pins

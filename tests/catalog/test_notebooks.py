@@ -20,7 +20,7 @@ PATH = Path("a.ipynb")
 
 def notebook(*cells: str | tuple[str, str]) -> str:
     """A notebook of these cells: code, or a kind and its text."""
-    typed = [("code", each) if isinstance(each, str) else each for each in cells]
+    typed = [("code", cell) if isinstance(cell, str) else cell for cell in cells]
     return json.dumps(
         {"cells": [{"cell_type": kind, "source": text.splitlines(keepends=True)} for kind, text in typed]}
     )
@@ -29,7 +29,7 @@ def notebook(*cells: str | tuple[str, str]) -> str:
 def problems(*cells: str) -> list[str]:
     with pytest.raises(FileError) as raised:
         notebooks.convert_notebook(notebook(*cells), PATH)
-    return [f"{each.text} {each.fix}" for each in raised.value.problems]
+    return [f"{problem.text} {problem.fix}" for problem in raised.value.problems]
 
 
 def test_code_cells_are_one_script_and_cells_are_counted_as_the_page_shows_them():
@@ -51,7 +51,7 @@ def test_magics_that_only_show_or_set_something_are_left_out_and_told():
         "pass",
         "",
     ]
-    assert [each.partition(" is omitted")[0] for each in told] == [
+    assert [entry.partition(" is omitted")[0] for entry in told] == [
         "cell 1: `%matplotlib inline`",
         "cell 2: `os?`",
     ]

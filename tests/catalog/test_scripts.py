@@ -41,7 +41,7 @@ def test_a_script_becomes_a_scenario_that_the_catalogue_reads():
     path = scripts.write(script('print("""a\\n""")\n', "My script-2.py"), Project.find())
     scenario = load_scenario(path)
     assert (scenario.name, scenario.script, scenario.title) == ("my_script_2", "My script-2.py", "My script-2.py")
-    assert [each.along for each in scenario.compare] == ["environment"] * len(scenario.compare)
+    assert [entry.along for entry in scenario.compare] == ["environment"] * len(scenario.compare)
 
 
 def test_the_same_script_has_the_same_file_and_another_another():

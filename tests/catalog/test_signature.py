@@ -64,7 +64,7 @@ def test_a_function_that_takes_the_axes_or_cannot_be_judged_is_right(python: str
     ],
 )  # fmt: skip
 def test_a_function_that_does_not_fit_its_header_is_told_with_its_line(python: str, problem: str) -> None:
-    assert any(problem in each for each in told(python)), told(python)
+    assert any(problem in entry for entry in told(python)), told(python)
 
 
 def test_what_a_newer_python_has_is_right_where_only_that_is_claimed() -> None:

@@ -83,12 +83,12 @@ def test_it_has_the_newer_header_with_an_axis_of_the_versions_and_compares_along
         "side": ["base", "head"],
         "TF_FLAG": ["", "1"],
     }
-    assert [(each.along, each.plus, each.against, each.of) for each in made.compare] == [
+    assert [(entry.along, entry.plus, entry.against, entry.of) for entry in made.compare] == [
         ("side", "head", "base", "step"),
         ("side", "head", "base", "build"),
     ]
     # what one version cannot run, the other can
-    assert [(dict(each.when), list(each.requires)) for each in made.needs] == [
+    assert [(dict(need.when), list(need.requires)) for need in made.needs] == [
         ({"length": "long", "side": "base"}, ["tensorflow>=2.0"]),
         ({"length": "long", "side": "head"}, ["tensorflow>=2.5"]),
     ]

@@ -28,7 +28,7 @@ def compare(tmp_path: Path) -> Compare:
     """`harness compare` of two runs, in this process."""
 
     def command(one: Stored, other: Stored, *arguments: str) -> Result:
-        folders = [str(stored(tmp_path, *each)) for each in (one, other)]
+        folders = [str(stored(tmp_path, *value)) for value in (one, other)]
         return CliRunner().invoke(app, ["compare", *folders, *arguments], catch_exceptions=False)
 
     return command
@@ -77,7 +77,7 @@ def test_json_is_on_stdout_alone(compare: Compare) -> None:
     done = compare(first(), second(all_but(ONE, 1.3)), "--json", "--margin", "40%")
     told = json.loads(done.stdout)
     assert told["margin"] == pytest.approx(0.4)
-    assert {each["change"]["verdict"] for each in told["cells"]} == {"same"}
+    assert {entry["change"]["verdict"] for entry in told["cells"]} == {"same"}
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_where_the_software_changed_a_shift_ends_a_gate_too(compare: Compare) ->
 def test_a_cell_that_broke_ends_a_gate_with_1_though_another_is_slower(compare: Compare) -> None:
     run, launches = second(all_but(ONE, 1.3))
     failed = [broken(CELLS[0], Status.FAILED, number) for number in range(6)]
-    other = run, [*(each for each in launches if each.cell != CELLS[0]), *failed]
+    other = run, [*(launch for launch in launches if launch.cell != CELLS[0]), *failed]
     done = compare(first(), other, "--fail-on", "slower")
     assert done.exit_code == 1
     assert "No result in B (failed)" in done.stdout
@@ -137,7 +137,7 @@ def test_a_scenario_with_another_axis_has_no_cell_in_common_with_itself(compare:
 
 def test_time_and_cpu_time_are_not_compared(compare: Compare) -> None:
     run, launches = second()
-    told = [replace(each, samples=[replace(s, cpu_seconds=s.seconds) for s in each.samples]) for each in launches]
+    told = [replace(launch, samples=[replace(s, cpu_seconds=s.seconds) for s in launch.samples]) for launch in launches]
     other = replace(run, plan=replace(run.plan, clock=Clock.CPU)), told
     with pytest.raises(UsageError, match=r"measured time, and .* CPU time: they cannot be compared\.") as refused:
         compare(first(), other)

@@ -103,7 +103,7 @@ def here(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Harness:
     ],
 )
 def test_a_word_becomes_what_there_is(here: Harness, line: str, words: list[str]) -> None:
-    assert [each.split("\t")[0] for each in complete_line(app, line).splitlines()] == words
+    assert [entry.split("\t")[0] for entry in complete_line(app, line).splitlines()] == words
 
 
 def test_a_word_has_its_help(here: Harness) -> None:

@@ -129,8 +129,8 @@ def _night(measured: Summary, night: int, speed: str) -> Summary:
     software = {**measured.software, "new": SeriesSoftware(speed, new.image, {**new.pins, "speed": speed})}
     middle = (math.log(4.0) if night > 4 else 0.0) + 0.001 * (night % 3)
     points = [
-        replace(each, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if each.reference else each
-        for each in measured.points
+        replace(point, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if point.reference else point
+        for point in measured.points
     ]
     return replace(measured, run=f"{when}-10-00Z-aaaa", started=f"{when}:10:00+00:00", software=software, points=points)
 
@@ -146,8 +146,8 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
     assert re.search(r"^Confirmed: waits new cpu takes [345]\.\d+×", done.stdout), done.stdout
     (folder,) = (path for path in Path("results").iterdir() if path.name in done.stdout)
     of = read(folder).run
-    assert [each.name for each in of.environments] == ["new-speed-1.0", "new"]
-    assert [of.pins[each]["speed"] for each in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
+    assert [environment.name for environment in of.environments] == ["new-speed-1.0", "new"]
+    assert [of.pins[name]["speed"] for name in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
     assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: confirmed" in command("history", "list").stdout
     # what is confirmed is not asked again
     assert command("history", "confirm", "--all-suspected").stderr == "No change is suspected.\n"
@@ -225,8 +225,11 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def decide(question: ConfirmationRun, *_: object) -> list[tuple[SeriesFinding, Decision]]:
         when = "2026-10-09T04:10:00+00:00"
         return [
-            (each, Decision(each.key, each.since, [], True, "run-9", when, 4.0, 3.9, 4.1, versions=["x==1", "x==8"]))
-            for each in question.findings
+            (
+                finding,
+                Decision(finding.key, finding.since, [], True, "run-9", when, 4.0, 3.9, 4.1, versions=["x==1", "x==8"]),
+            )
+            for finding in question.findings
         ]
 
     def plan(members: list[SeriesFinding], *_: object) -> ConfirmationRun:
@@ -344,8 +347,8 @@ def _night_of_line(measured: Summary, day: int, wheel: str) -> Summary:
     software = {**measured.software, "tf-nightly-cpu": replace(line, lock=wheel, pins=pins, version=wheel)}
     middle = (math.log(4.0) if day > 4 else 0.0) + 0.001 * (day % 3)
     points = [
-        replace(each, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if each.reference else each
-        for each in measured.points
+        replace(point, ratio=middle, low=middle - 0.01, high=middle + 0.01, rounds=5) if point.reference else point
+        for point in measured.points
     ]
     started = f"2022-03-{day:02}T22:10:00+00:00"
     return replace(measured, run=f"2022-03-{day:02}T22-10-00Z-aaaa", started=started, software=software, points=points)

@@ -136,7 +136,7 @@ def test_each_environment_says_how_it_runs_on_an_old_gpu(has_gpus: Callable[[Lib
     done = run("--no-listen", "--json", "-e", "tf2.1[01]", "-e", "tf1.15-ngc")
     document = json.loads(done.stdout)
     assert document["gpus"] == [{"index": 0, "name": "Tesla K80"}]
-    assert [(each["name"], each["way"]) for each in document["environments"]] == [
+    assert [(entry["name"], entry["way"]) for entry in document["environments"]] == [
         ("tf2.10", "native"),
         ("tf2.11", "cannot run here"),
         ("tf1.15-ngc", "cannot run here"),

@@ -28,7 +28,7 @@ def dry_run(machine: Machine, *typed: str, backend: str = "docker") -> subproces
 
 def environments(plan: dict[str, Any]) -> list[str]:
     """Those in which something would be launched."""
-    return list(dict.fromkeys(each["cell"].split()[1] for each in plan["cells"]))
+    return list(dict.fromkeys(entry["cell"].split()[1] for entry in plan["cells"]))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_the_famous_question_is_asked_on_each_card(stand_ins: Path, card: StandI
     plan = json.loads(done.stdout)
     assert environments(plan) == measured
     assert plan["reference"] == measured[0]
-    assert {each["for"]: each["environment"] for each in plan["stand_ins"]} == (
+    assert {entry["for"]: entry["environment"] for entry in plan["stand_ins"]} == (
         {} if measured[0] == "tf1.14" else dict(zip(["tf1.14", "tf2.0"], measured, strict=True))
     )
 
@@ -130,7 +130,7 @@ def test_without_an_engine_releases_with_packaged_cuda_are_planned_and_older_one
     assert done.returncode == 0, done.stderr
     plan = json.loads(done.stdout)
     assert environments(plan) == ["tf2.5", "tf2.15", "tf2.21"]
-    assert {each["cell"].split()[1] for each in plan["not available"]} == {"tf1.14"}
+    assert {entry["cell"].split()[1] for entry in plan["not available"]} == {"tf1.14"}
     assert plan["outlook"]["makes"] == "local environment"
 
 

@@ -40,7 +40,7 @@ def history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 def night(number: int, slower: float = 1.0, results: str = "results", **changes: object) -> Path:
     """A stored run of the night of that number."""
     planned = cells()
-    seconds = {each: 0.01 * (slower if each == planned[-1] else 1.0) for each in planned}
+    seconds = {entry: 0.01 * (slower if entry == planned[-1] else 1.0) for entry in planned}
     fields = {
         "id": f"2026-11-{number:02}T04-10-00Z-aaaa",
         "started": f"2026-11-{number:02}T04:10:00+00:00",
@@ -116,7 +116,7 @@ def test_a_digest_is_printed_or_written(history: Command) -> None:
 def test_series_and_runs_are_there_for_other_programs(history: Command) -> None:
     history("add", str(night(11)))
     listed = json.loads(history("list", "--json").stdout)
-    assert [each["run"] for each in listed["runs"]] == ["2026-11-11T04-10-00Z-aaaa"]
+    assert [entry["run"] for entry in listed["runs"]] == ["2026-11-11T04-10-00Z-aaaa"]
     series = json.loads(history("show", "--json").stdout)
     assert len(series) == 4
     assert series[0]["axes"]["call"] == "fit"

@@ -123,9 +123,14 @@ def test_what_is_listed_of_a_release(project: Project, environments) -> None:
 def test_an_image_that_is_there_has_its_size_and_its_id(project: Project, environments) -> None:
     def ask(requirements):
         image = KeptImage(ImageState.OUTDATED, "sha256:0", 5)
-        return [image if each.device is Device.CPU else KeptImage(ImageState.NOT_BUILT) for each in requirements]
+        return [
+            image if requirement.device is Device.CPU else KeptImage(ImageState.NOT_BUILT)
+            for requirement in requirements
+        ]
 
-    (row,) = list_rows(project, [each for each in environments if each.name == "tf2.0"], ask, print)
+    (row,) = list_rows(
+        project, [environment for environment in environments if environment.name == "tf2.0"], ask, print
+    )
     assert row["cpu"] == {"state": "outdated", "size_bytes": 5, "id": "sha256:0"}
 
 

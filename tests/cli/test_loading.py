@@ -40,7 +40,7 @@ def loaded(folder: Path, *arguments: str) -> set[str]:
 
 
 def of(packages: tuple[str, ...], names: set[str]) -> list[str]:
-    return sorted(each for each in names if each.startswith(packages))
+    return sorted(name for name in names if name.startswith(packages))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["matrix", "--help"], ["bisect", "--help"]])

@@ -177,8 +177,8 @@ def test_an_interruption_ends_cleanly_and_the_run_goes_on_where_it_stopped(
 ) -> None:
     running = harness.start("matrix", "-s", "ways", "-a", "way=fine,endless", "-e", "old", "--backend", "local")
     _until(running, "[1/")
-    for each in how:
-        running.send_signal(each)
+    for entry in how:
+        running.send_signal(entry)
         time.sleep(0.05)  # what Ctrl-C reaches twice, through a wrapper, is one interruption
     _, stderr = running.communicate()
     assert running.returncode == 130, stderr
@@ -339,7 +339,7 @@ def test_several_environments_and_scenarios_stand_in_one_option(harness: Harness
     done = harness("matrix", "-s", "ways,ways", "-e", "new,old", "-a", "way=fine", "--dry-run", "--json")
     plan = json.loads(done.stdout)
     assert plan["reference"] == "new"
-    assert [each["cell"] for each in plan["cells"]] == ["ways new fine fast", "ways old fine fast"]
+    assert [entry["cell"] for entry in plan["cells"]] == ["ways new fine fast", "ways old fine fast"]
 
 
 def test_the_plan_says_what_is_built_first_and_what_launches_took(harness: Harness) -> None:

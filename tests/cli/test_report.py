@@ -55,11 +55,11 @@ def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None
 
 def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
     done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "2s", "--rounds", "90")
-    for each in (done, harness("report", str(harness.run))):
-        said, every = each.stderr, each.stdout + each.stderr
+    for value in (done, harness("report", str(harness.run))):
+        said, every = value.stderr, value.stdout + value.stderr
         assert said.splitlines()[-1].startswith("Report: ")
         assert re.search(
-            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\.", each.stderr
+            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\.", value.stderr
         )
         # once, if the verdict is unclear: both cells do the same work, and a quiet machine may settle that in 2 s
         suggested = re.findall(r"harness matrix --resume \S+ --rounds \d+$", every, re.MULTILINE)
@@ -70,7 +70,7 @@ def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_repo
 def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
     texts = ((harness.run / name).read_text() for name in ("report.md", "details.md"))
-    shown = [each for text in texts for each in re.findall(r"\]\((charts/[^)]*\.svg)\)", text)]
+    shown = [entry for text in texts for entry in re.findall(r"\]\((charts/[^)]*\.svg)\)", text)]
     assert shown
     assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
     (harness.run / "charts" / "old.svg").write_text("")
@@ -111,7 +111,7 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
 ) -> None:
     path = folder / "launches.jsonl"
     launches = [json.loads(line) for line in path.read_text().splitlines()]
-    lines = [json.dumps({**each, "status": "failed", "samples": [], "observations": {}}) for each in launches]
+    lines = [json.dumps({**launch, "status": "failed", "samples": [], "observations": {}}) for launch in launches]
     path.write_text("\n".join([*lines, ""]))
     done = harness("report", str(folder))
     assert done.returncode == 1, done.stderr

@@ -22,7 +22,7 @@ def test_the_list_tells_of_each_issue_what_it_claims_and_how_long_it_takes(claim
     assert heads.split() == ["issue", "family", "takes", "environments", "claimed"]
     assert [row.split()[0] for row in rows] == ["K#7", "T#1001"]
     assert rows[1].split(maxsplit=5)[1:] == ["calls", "1", "min", "old", "a long sum takes ten times as long"]
-    assert [each["issue"] for each in json.loads(claiming("repro", "list", "--json").stdout)] == ["K#7", "T#1001"]
+    assert [load["issue"] for load in json.loads(claiming("repro", "list", "--json").stdout)] == ["K#7", "T#1001"]
 
 
 def test_an_unknown_issue_is_a_usage_error_that_lists_what_there_is(claiming: Harness) -> None:

@@ -147,7 +147,7 @@ def test_show_as_json_is_the_header_and_the_environments(harness: Harness, write
     sizes, ways = json.loads(done.stdout)
     assert sizes["sweeps"] == {"size": {"unit": "values"}}
     assert sizes["cells"] == 3
-    assert [(each["name"], each["cells"]) for each in ways["environments"]] == [("old", 14), ("new", 14)]
+    assert [(way["name"], way["cells"]) for way in ways["environments"]] == [("old", 14), ("new", 14)]
     assert ways["environments"][0]["not_available"][0]["reason"] == "no release does this"
 
 

@@ -296,7 +296,7 @@ def test_one_that_is_interrupted_between_turns_leaves_no_container(docker, requi
 def test_the_worker_of_a_killed_harness_ends(docker, engine, requirement):
     kill_between_turns(docker, requirement, TAKES_TURNS)
     left = engine.api.containers(all=True, filters={"label": f"{RUN_LABEL}={docker._run}"})
-    assert [engine.api.wait(each["Id"], timeout=30)["StatusCode"] for each in left] == [130]
+    assert [engine.api.wait(entry["Id"], timeout=30)["StatusCode"] for entry in left] == [130]
     assert docker.clean(docker._run) == 1
 
 

@@ -220,8 +220,8 @@ def test_every_other_scenario_runs_on_a_card(matrix):
     assert ran.code == 0, ran.said
     trained = ran.computed_fingerprints("train_batch")
     assert trained
-    assert [each["steps_counted"] for each in trained] == [each["steps_called"] for each in trained]
-    assert [sorted(each["losses"], reverse=True) for each in trained] == [each["losses"] for each in trained]
+    assert [entry["steps_counted"] for entry in trained] == [entry["steps_called"] for entry in trained]
+    assert [sorted(entry["losses"], reverse=True) for entry in trained] == [entry["losses"] for entry in trained]
     launched = {launch["cell"]["scenario"] for launch in ran.launches}
     assert launched == {path.stem for path in (ROOT / "scenarios").glob("*.py")} - {
         "keras_step",

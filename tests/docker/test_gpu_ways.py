@@ -165,7 +165,7 @@ def test_where_nothing_works_the_run_ends_with_a_sentence_for_each_way(backend, 
     first, words, *others = error.value.message.splitlines()
     assert first.startswith("--gpus 0: The CDI specification is older than the NVIDIA driver")
     assert "no such file or directory" in words
-    assert [each.partition(".")[0] for each in others[-2:]] == [
+    assert [other.partition(".")[0] for other in others[-2:]] == [
         "Containers don't get GPUs through the runtime nvidia",
         "Containers don't get GPUs through the engine's device driver",
     ]
@@ -327,7 +327,7 @@ def test_a_way_that_was_typed_and_does_not_work_ends_the_run_before_it_begins(nv
 def test_the_doctor_tries_the_ways(nvidia, root):
     nvidia.describe(STALE)
     done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
-    (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
+    (access,) = [load for load in json.loads(done.stdout)["checks"] if load["name"] == "GPU access"]
     assert (access["level"], access["value"]) == (
         "warn",
         "containers get GPUs through the runtime nvidia, as a test container showed",
@@ -335,7 +335,7 @@ def test_the_doctor_tries_the_ways(nvidia, root):
     assert "The CDI specification is older than the NVIDIA driver" in access["advice"]
     nvidia.describe()
     done = harness(nvidia, root, "doctor", "--no-listen", "--gpu", "--json")
-    (access,) = [each for each in json.loads(done.stdout)["checks"] if each["name"] == "GPU access"]
+    (access,) = [load for load in json.loads(done.stdout)["checks"] if load["name"] == "GPU access"]
     assert (access["level"], access["value"]) == ("good", "containers get GPUs through CDI, as a test container showed")
 
 

@@ -66,14 +66,14 @@ def test_of_several_the_broken_ones_are_unavailable_with_the_step_and_its_words(
     broken = project.add(name(), "3.11", lock="no such requirement line\n")
     prepared, steps = prepare(project)
     assert prepared.images[good.environment.name].startswith("sha256:")
-    lacking, failed = (prepared.unavailable[each.environment.name] for each in (base, broken))
+    lacking, failed = (prepared.unavailable[value.environment.name] for value in (base, broken))
     assert f"docker pull python:{NO_BASE}-slim-bookworm" in lacking.advice
     assert f"python:{NO_BASE}-slim-bookworm" in lacking.message
     assert "docker pull" not in failed.advice
     assert "environment 4/4: sh /tmp/install.sh" in failed.message
     assert "no such requirement line" in failed.message
     ends = {step.environment: step.stage for step in steps}
-    assert [ends[each.environment.name] for each in (good, base, broken)] == [Stage.READY, Stage.FAILED, Stage.FAILED]
+    assert [ends[value.environment.name] for value in (good, base, broken)] == [Stage.READY, Stage.FAILED, Stage.FAILED]
 
 
 def test_where_no_base_can_be_had_nothing_runs(project):
@@ -202,10 +202,10 @@ DockerBackend(project.root, "test").prepare(requirements, kill)
         process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     until = time.monotonic() + 30
-    while builders := [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(project.root)]:
+    while builders := [entry for entry in psutil.process_iter(["cwd"]) if entry.info["cwd"] == str(project.root)]:
         if time.monotonic() > until:
-            for each in builders:
-                each.kill()
+            for builder in builders:
+                builder.kill()
             pytest.fail(f"left: {builders}")
         time.sleep(0.05)
 
@@ -220,7 +220,7 @@ def test_the_bill_of_an_image_names_what_is_in_it_and_is_the_same_each_time(dock
     told = json.loads(bill)
     assert (told["bomFormat"], told["specVersion"]) == ("CycloneDX", "1.6")
     assert told["metadata"]["component"]["version"].startswith("sha256:")
-    urls = {each["purl"] for each in told["components"]}
+    urls = {entry["purl"] for entry in told["components"]}
     assert {f"pkg:pypi/{name}@{version}" for name, version in requirement.lock.pins.items()} <= urls
 
 

@@ -93,7 +93,7 @@ def test_tensorflow_2_0_eager_takes_longer_than_1_14_graph(run) -> None:
         launch = json.loads(line)
         if launch["cell"]["axes"]["api"] == "tf.keras" and launch["role"] == "measure":
             samples = launch["samples"]
-            centre = sum(each["seconds"] for each in samples) / sum(each["steps"] for each in samples)
+            centre = sum(sample["seconds"] for sample in samples) / sum(sample["steps"] for sample in samples)
             times[launch["cell"]["environment"], launch["cell"]["axes"]["mode"]] = centre
     assert times["tf2.0", "eager"] > times["tf1.14", "graph"]
 

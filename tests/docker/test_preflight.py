@@ -33,7 +33,7 @@ def test_the_engine_is_described(engine, made):
     backend = DockerBackend(project.root, "test")
     backend.gpu_host = GpuHost(absent="no driver")
     found = backend.findings([requirement], wanted=False)
-    assert [each.name for each in found] == ["Docker", "buildx", "disk room"]
+    assert [entry.name for entry in found] == ["Docker", "buildx", "disk room"]
     assert found[0].facts["version"] == engine.info["ServerVersion"]
     assert found[1].facts["found"]
     assert found[2].facts["images"] == 0
@@ -42,8 +42,8 @@ def test_the_engine_is_described(engine, made):
 def test_how_containers_get_gpus_is_told_where_there_are_some_or_some_are_wanted(no_gpus, tmp_path):
     backend = DockerBackend(tmp_path, "test")
     backend.gpu_host = GpuHost(driver="550.54.15", cuda=(12, 4))
-    (access,) = [each for each in backend.findings([], wanted=False) if each.name == "GPU access"]
+    (access,) = [finding for finding in backend.findings([], wanted=False) if finding.name == "GPU access"]
     assert bool(access.facts["way"]) != bool(access.facts["error"])
     assert access.level in (Level.GOOD, Level.WARN)
     backend.gpu_host = GpuHost(absent="no driver")
-    assert "GPU access" in [each.name for each in backend.findings([], wanted=True)]
+    assert "GPU access" in [finding.name for finding in backend.findings([], wanted=True)]

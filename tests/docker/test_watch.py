@@ -42,7 +42,7 @@ def watched(engine, docker, requirement):
             if len(asked) == 1:  # before the launch
                 return []
             found = engine.api.containers(filters={"label": f"{RUN_LABEL}={docker._run}"})
-            own = {each["Id"]: engine.api.inspect_container(each["Id"])["State"]["Pid"] for each in found}
+            own = {entry["Id"]: engine.api.inspect_container(entry["Id"])["State"]["Pid"] for entry in found}
             homes.update((identity, container_of(pid)) for identity, pid in own.items() if pid)
             return [process(pid) for pid in [*own.values(), *others] if pid]
 

@@ -48,16 +48,16 @@ def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness: Harness, clock
     done = harness.matrix("-s", "sums", "--rounds", "3", **turned)
     assert done.returncode == 0, done.stderr
     found = session.read(harness.run)
-    counted = [each for each in found.launches if each.attempt == 0]
+    counted = [launch for launch in found.launches if launch.attempt == 0]
     assert len(counted) == LAUNCHES
-    assert {each.status for each in found.launches} == {Status.OK}
+    assert {launch.status for launch in found.launches} == {Status.OK}
     # it went back, once
-    began = [datetime.fromisoformat(each.started) for each in found.launches]
+    began = [datetime.fromisoformat(launch.started) for launch in found.launches]
     steps = [after - before for before, after in pairwise(began)]
     assert [step < timedelta(0) for step in steps].count(True) == 1
-    assert min(each.seconds for each in found.launches) > 0.0
-    assert all(seconds >= 0.0 for each in found.launches for seconds in each.phases.values())
-    assert all(each.resources["wall_seconds"] >= 0.0 for each in found.launches)
+    assert min(launch.seconds for launch in found.launches) > 0.0
+    assert all(seconds >= 0.0 for launch in found.launches for seconds in launch.phases.values())
+    assert all(launch.resources["wall_seconds"] >= 0.0 for launch in found.launches)
     assert "-0." not in done.stdout
     # what is done with the folder then
     assert harness("matrix", "--resume", str(harness.run)).returncode == 0
@@ -65,4 +65,4 @@ def test_a_clock_that_is_set_back_in_the_middle_of_a_run(harness: Harness, clock
     where = {"HARNESS_HISTORY": str(tmp_path / "history.duckdb")}
     assert harness("history", "add", str(harness.run), **where).returncode == 0
     with History.open(where["HARNESS_HISTORY"]) as history:
-        assert [each.run for each in history.runs()] == [harness.run.name]
+        assert [run.run for run in history.runs()] == [harness.run.name]

@@ -166,7 +166,7 @@ def mounted(disk: Path, how: str) -> None:
 
 def files(disk: Path) -> dict[str, bytes]:
     """All files on the disk, by their paths, and what is in them."""
-    return {str(each): each.read_bytes() for each in disk.rglob("*") if each.is_file() and each.name != full.FILLER}
+    return {str(path): path.read_bytes() for path in disk.rglob("*") if path.is_file() and path.name != full.FILLER}
 
 
 @pytest.mark.parametrize("is_full", [True, False], ids=["full", "read only"])
@@ -210,7 +210,7 @@ def test_an_index_of_the_history_outlives_a_full_disk(disk: Path) -> None:
     (disk / full.FILLER).unlink()
     with History.open(where, writing=True) as history:
         assert history.add(replace(made, run="later"))
-        assert {made.run, "later"} <= {each.run for each in history.runs()}
+        assert {made.run, "later"} <= {entry.run for entry in history.runs()}
 
 
 @pytest.mark.parametrize("left", range(0, 20_000, 4096))
@@ -231,7 +231,7 @@ def test_a_new_history_on_a_full_disk_is_whole_or_absent(disk: Path, left: int) 
     add()
     with History.open(where) as history:
         assert len(history.runs()) == 100
-    assert [each.name for each in (disk / "history").iterdir()] == ["runs.duckdb"]
+    assert [path.name for path in (disk / "history").iterdir()] == ["runs.duckdb"]
 
 
 def test_a_secret_that_cannot_be_kept_signs_nothing(disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,12 +282,12 @@ def test_a_run_on_a_disk_that_fills_up_goes_on_once_there_is_room(command: Comma
     if when == "every":
         assert command.run().returncode == 0
         # the files of a launch's scratch folder are many, and alike
-        moments = [each for each in command.writes if ".py#" not in each]
+        moments = [write for write in command.writes if ".py#" not in write]
         assert len(moments) > 30
-    for each in moments:
+    for moment in moments:
         for name in ("data", "results"):
             shutil.rmtree(command.disk / name, ignore_errors=True)
-        check_run(command, each)
+        check_run(command, moment)
 
 
 def check_run(command: Command, when: str) -> None:

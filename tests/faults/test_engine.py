@@ -143,9 +143,9 @@ def restarted(proxy, engine, image):
     # between two launches none would notice
     eventually(lambda: engine.api.containers(quiet=True, filters={"ancestor": image, "status": "running"}))
     proxy.drop()
-    for each in engine.api.containers(quiet=True, filters={"ancestor": image}):
+    for entry in engine.api.containers(quiet=True, filters={"ancestor": image}):
         with contextlib.suppress(APIError):  # it has ended by itself
-            engine.api.kill(each)
+            engine.api.kill(entry)
     proxy.listen()
 
 

@@ -277,13 +277,13 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
     lines = whole_lines(folder)
     assert lines[: len(before)] == before
     found = session.read(folder)
-    places = [(each.round, each.attempt, each.order, each.role) for each in found.launches]
+    places = [(launch.round, launch.attempt, launch.order, launch.role) for launch in found.launches]
     assert len(places) == len(set(places))
     # a round that was interrupted is done again whole, and so is one that others disturbed; of the pilot, what lacks
-    last = {each.round: each.attempt for each in sorted(found.launches, key=lambda each: each.attempt)}
-    counted = [each for each in found.launches if each.round == 0 or each.attempt == last[each.round]]
-    assert {each.status for each in counted} == {Status.OK}
-    assert len({(each.round, each.role, each.cell) for each in counted}) == len(counted) == launches
+    last = {launch.round: launch.attempt for launch in sorted(found.launches, key=lambda each: each.attempt)}
+    counted = [launch for launch in found.launches if launch.round == 0 or launch.attempt == last[launch.round]]
+    assert {entry.status for entry in counted} == {Status.OK}
+    assert len({(entry.round, entry.role, entry.cell) for entry in counted}) == len(counted) == launches
     assert (folder / "report.html").read_text().endswith("</html>\n")
     assert (folder / "report.md").read_text().count("\n## ") >= 2
     # what the killed one left is gone before anything else begins
@@ -337,7 +337,7 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
     """Check that the run has each launch once and a report, and that no temporary file or process remains."""
     assert whole_lines(killer.folder)[: len(before)] == before
     found = session.read(killer.folder).launches
-    places = [(each.group, each.round, each.attempt, each.order, each.role) for each in found]
+    places = [(entry.group, entry.round, entry.attempt, entry.order, entry.role) for entry in found]
     assert len(places) == len(set(places))
     assert (killer.folder / "report.html").read_text().endswith("</html>\n")
     assert not (get_cache_dir() / "scratch" / killer.folder.name).exists()
@@ -395,8 +395,8 @@ def test_a_run_in_containers_that_is_killed_leaves_none(
         assert not left()
         assert whole_lines(killer.folder)[: len(before)] == before
         found = session.read(killer.folder).launches
-        assert {each.status for each in found} == {Status.OK}
-        places = [(each.round, each.attempt, each.order, each.role) for each in found]
+        assert {entry.status for entry in found} == {Status.OK}
+        places = [(entry.round, entry.attempt, entry.order, entry.role) for entry in found]
         assert len(places) == len(set(places))
         assert (killer.folder / "report.html").read_text().endswith("</html>\n")
     finally:
@@ -418,7 +418,7 @@ def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
     with imitated_engine(killer.root / "engine.sock", image) as address:
         killer.environ |= {"DOCKER_HOST": address, "BUILT": str(image)}
         assert killer("images", "build", "old", at=point) == -signal.SIGKILL, killer.said
-        while builders := [each for each in psutil.process_iter() if works_in(each, killer.harness.root)]:
+        while builders := [entry for entry in psutil.process_iter() if works_in(entry, killer.harness.root)]:
             assert not psutil.wait_procs(builders, timeout=30)[1]
         (abandoned,) = killer.root.glob(".harness-wheels-*")
         os.utime(abandoned, (0, 0))
@@ -478,7 +478,7 @@ def test_a_removal_that_is_killed_is_done_again(killer: Killer, point: tuple[str
 def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, point: tuple[str, int, str]) -> None:
     """What is half merged is no run, so that no history takes it in the place of its parts."""
     one, other = (fleet.run(machine) for machine in ("m-1", "m-2"))
-    parts = [stored(killer.results, each, fleet.launches(each)) for each in (one, other)]
+    parts = [stored(killer.results, value, fleet.launches(value)) for value in (one, other)]
     merge = ("merge", *map(str, parts), "--results", str(killer.root / "merged"))
     assert killer(*merge, at=point) == -signal.SIGKILL, killer.said
     (left,) = (killer.root / "merged").iterdir()

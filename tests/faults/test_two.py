@@ -28,7 +28,7 @@ SHORT = (
 
 def ended(*begun: "subprocess.Popen[str]") -> list[str]:
     """What commands said that were begun together, those that went well first."""
-    said = [(each, each.communicate(timeout=120)[1]) for each in begun]
+    said = [(entry, entry.communicate(timeout=120)[1]) for entry in begun]
     return [f"{each.returncode} {text}" for each, text in sorted(said, key=lambda one: one[0].returncode)]
 
 
@@ -54,7 +54,7 @@ def test_two_that_go_on_with_one_run(harness: Harness) -> None:
     assert path.read_bytes().startswith(b"".join(lines[:3]))
     # nothing is there twice
     made = [json.loads(line) for line in path.read_bytes().splitlines()]
-    places = [tuple(each[name] for name in ("group", "round", "attempt", "order", "role")) for each in made]
+    places = [tuple(entry[name] for name in ("group", "round", "attempt", "order", "role")) for entry in made]
     assert len(places) == len(set(places)) >= len(lines)
 
 
@@ -109,7 +109,7 @@ def test_two_history_add_of_one_run(harness: Harness, tmp_path: Path) -> None:
     for said in ended(*(harness.start("history", "add", str(folder.path)) for _ in range(2))):
         assert said.startswith("0 "), said
     with History.open(harness.environ["HARNESS_HISTORY"]) as history:
-        assert [each.run for each in history.runs()] == ["run"]
+        assert [entry.run for entry in history.runs()] == ["run"]
 
 
 def test_clean_beside_a_run_that_goes_on_is_told_so(harness: Harness) -> None:

@@ -40,9 +40,9 @@ def counts(folder: Path) -> Counter[tuple[str, str, int]]:
     Of a round the last attempt counts; a pilot that was interrupted is made again for the cells that lack it.
     """
     launches = session.read(folder).launches
-    found = [each for each in launches if each.status is Status.OK and each.role is not Role.CONTROL]
+    found = [launch for launch in launches if launch.status is Status.OK and launch.role is not Role.CONTROL]
     newest: dict[tuple[str, int], int] = {}
-    for each in found:
-        newest[each.group, each.round] = max(newest.get((each.group, each.round), 0), each.attempt)
-    kept = [each for each in found if not each.round or each.attempt == newest[each.group, each.round]]
-    return Counter((each.group, each.cell.environment, each.round) for each in kept)
+    for item in found:
+        newest[item.group, item.round] = max(newest.get((item.group, item.round), 0), item.attempt)
+    kept = [entry for entry in found if not entry.round or entry.attempt == newest[entry.group, entry.round]]
+    return Counter((entry.group, entry.cell.environment, entry.round) for entry in kept)

@@ -72,7 +72,7 @@ def test_fewer_slots_are_tried_until_they_are_safe_and_that_is_remembered(
 ) -> None:
     made, ears = slowed(monkeypatch, {6: 1.2, 5: 1.05}), Ears()
     found = check.check(planned, slots, None, ears)
-    assert [(each.slots, each.is_safe(0.03)) for each in found.tried] == [(6, False), (5, False), (4, True)]
+    assert [(entry.slots, entry.is_safe(0.03)) for entry in found.tried] == [(6, False), (5, False), (4, True)]
     assert (found.safe, found.work) == (4, "ways old fine fast")
     assert load_stored("cpu") == found
     assert load_stored("gpu") is None

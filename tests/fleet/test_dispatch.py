@@ -69,13 +69,13 @@ class Pretence:
             environments=planned.environments,
             scenarios=list(planned.scenarios.values()),
             reference=planned.reference,
-            images={each.name: "sha256:" + "ab" * 32 for each in planned.environments},
+            images={environment.name: "sha256:" + "ab" * 32 for environment in planned.environments},
             pins={},
             machine=Machine(self.name),
             stops=stops if is_whole else {},
         )
         numbers = range(plan.rounds + 1) if is_whole else [0]
-        stored(path.parent, run, [each for number in numbers for each in launches(run, number)])
+        stored(path.parent, run, [launch for number in numbers for launch in launches(run, number)])
 
     def stop(self) -> None:
         self.stopped.set()
@@ -138,7 +138,8 @@ def fails(*numbers: int) -> Act:
 def is_whole(ended: dispatch.FleetResult, planned: session.Planned) -> bool:
     """Whether the merged run has each launch of the plan exactly once."""
     found = Counter(
-        (each.group, each.cell.anywhere, each.round, each.role) for each in ended.merged.ended.results.launches
+        (launch.group, launch.cell.anywhere, launch.round, launch.role)
+        for launch in ended.merged.ended.results.launches
     )
     wanted = {
         (cell, number, role)
@@ -265,7 +266,7 @@ def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
 
     ended = measured(Pretence("one", planned, interrupt))
     assert ended.merged.ended.interrupted
-    assert {each.round for each in ended.merged.ended.results.launches} == {0, 1, 2}
+    assert {launch.round for launch in ended.merged.ended.results.launches} == {0, 1, 2}
     again = measured(Pretence("one", planned), resume=ended.merged.ended.folder)
     assert is_whole(again, planned)
 
@@ -358,8 +359,8 @@ def test_shards_leave_out_what_the_whole_run_could_not_prepare(
     assert {name: str(error) for name, error in found.items()} == {"old": "No Python 3.7 is here.\nInstall it."}
     request = replace(planned.request, shard=Shard(1, 4), balance=EVENLY)  # type: ignore[call-arg]
     part = session.plan(request, found)  # type: ignore[arg-type]
-    assert [each.name for each in part.needed] == ["new"]
-    reasons = {(each.cell.environment, each.reason) for each in part.plan.unavailable}
+    assert [entry.name for entry in part.needed] == ["new"]
+    reasons = {(entry.cell.environment, entry.reason) for entry in part.plan.unavailable}
     assert reasons == {("old", "No Python 3.7 is here.")}
     # it is the same part of the same plan
     assert part.plan.shard == session.plan(request).plan.shard  # type: ignore[arg-type]

@@ -49,7 +49,7 @@ def sharded(of: Run, number: int, count: int, elsewhere: Mapping[str, int], dige
 
 def merged(tmp_path: Path, *runs: Run | tuple[Run, list[Launch]]) -> Merged:
     both = [each if isinstance(each, tuple) else (each, launches(each, seed=3 * at)) for at, each in enumerate(runs)]
-    return merge([stored(tmp_path / "runs", *each) for each in both], tmp_path / "merged")
+    return merge([stored(tmp_path / "runs", *entry) for entry in both], tmp_path / "merged")
 
 
 def verdicts(results: Results) -> dict[tuple[str, str], Verdict | None]:
@@ -83,7 +83,7 @@ def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path: Pat
 
 def test_continued_shards_are_judged_as_the_continued_run_that_they_would_have_made(tmp_path: Path) -> None:
     first, second = [run(calls=(call,)) for call in CALLS]
-    (one,), (other,) = ([group.name for group in each.plan.groups] for each in (first, second))
+    (one,), (other,) = ([group.name for group in value.plan.groups] for value in (first, second))
     first, second = replace(first, looks=[{one: 3}]), replace(second, looks=[{other: 3}, {other: 4}])
     result = merged(tmp_path, sharded(first, 1, 2, {other: 2}), sharded(second, 2, 2, {one: 1})).ended.results
     assert result.run.looks == [{one: 3, other: 3}, {other: 4}]
@@ -105,7 +105,7 @@ def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of
         assert on.disturbance == replace(alone.disturbance, disturbed=on.disturbance.disturbed)
         assert on.run.host == of.host
         # the effects, which are judged together, are of one machine's cells
-        (effects,) = [each for each in made.attributions if each.machine == name]
+        (effects,) = [attribution for attribution in made.attributions if attribution.machine == name]
         assert effects.effects == alone.attributions[0].effects
         assert MACHINE not in effects.axes
         own_axes = {cell.anywhere: series for cell, series in made.found.series.items() if cell.axes[MACHINE] == name}
@@ -141,15 +141,15 @@ def test_a_control_that_is_beyond_the_margin_takes_the_verdicts_of_its_own_machi
 def test_whether_machines_agree_is_said(tmp_path: Path, second: float, agrees: bool | None, said: str) -> None:
     one, two = run("m-1"), run("m-2")
     found = merged(tmp_path, (one, launches(one, slower=2.0)), (two, launches(two, slower=second)))
-    assert {each.agrees for each in found.ended.results.agreements} == {agrees}
+    assert {agreement.agrees for agreement in found.ended.results.agreements} == {agrees}
     report = (found.ended.folder / "report.md").read_text()
     assert said in report
     assert ("is slower on m-1 and faster on m-2." in report) == (agrees is False)
     assert "are the same model" in report
     data = json.loads(render("json", found.ended.results))
-    assert [each["name"] for each in data["machines"]] == ["m-1", "m-2"]
-    assert all(each["control"]["groups"] == 2 for each in data["machines"])
-    assert [each["agrees"] for each in data["agreements"]] == [agrees, agrees]
+    assert [entry["name"] for entry in data["machines"]] == ["m-1", "m-2"]
+    assert all(entry["control"]["groups"] == 2 for entry in data["machines"])
+    assert [entry["agrees"] for entry in data["agreements"]] == [agrees, agrees]
     assert "m-2" in (found.ended.folder / "report.html").read_text()
 
 
@@ -168,7 +168,7 @@ def test_two_machines_of_one_name_are_told_apart(tmp_path: Path) -> None:
 def test_claims_are_judged_machine_by_machine(tmp_path: Path) -> None:
     claim = claim_of_issue()
     runs = [replace(run(machine), scenarios=[factories.scenario(claims=[claim])]) for machine in ("m-1", "m-2")]
-    made = merged(tmp_path, *((each, launches(each)) for each in runs)).ended.results
+    made = merged(tmp_path, *((entry, launches(entry)) for entry in runs)).ended.results
     alone = Results(runs[0], launches(runs[0]))
     (on_one, on_two), (by_itself,) = made.claims, alone.claims
     assert (on_one.machine, on_two.machine) == ("m-1", "m-2")
@@ -246,7 +246,9 @@ def test_shards_of_other_plans_and_of_another_count_are_refused(tmp_path: Path) 
 
 def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(tmp_path: Path) -> None:
     of = run()
-    later = [replace(each, round=each.round + 5) for each in launches(of, seed=7) if each.role is not Role.PILOT]
+    later = [
+        replace(launch, round=launch.round + 5) for launch in launches(of, seed=7) if launch.role is not Role.PILOT
+    ]
     with pytest.raises(UsageError, match=r"both contain round \d of step cpu call=.*, measured on the same machine"):
         merged(tmp_path / "a", of, replace(of, id="again"))
     made = merged(tmp_path / "b", of, (replace(of, id="later"), later)).ended.results
@@ -272,8 +274,8 @@ def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(tmp_p
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = merge([good, damaged, newer, nobody, going_on, tmp_path / "nothing"], tmp_path / "merged")
     assert [
-        next(path.name for path in (damaged, newer, nobody, going_on, tmp_path / "nothing") if str(path) in each)
-        for each in found.left_out
+        next(path.name for path in (damaged, newer, nobody, going_on, tmp_path / "nothing") if str(path) in entry)
+        for entry in found.left_out
     ] == [
         "m-2-fit-train_on_batch",
         "m-3-fit-train_on_batch",
@@ -318,7 +320,7 @@ def test_an_artifact_that_does_not_come_along_is_told(tmp_path: Path) -> None:
     folder = stored(tmp_path, of, made)
     (folder / "artifacts" / "ab-round0").mkdir(parents=True)
     (folder / "artifacts" / "ab-round0" / "link.txt").symlink_to("/etc/hostname")
-    told = [line for each in merge([folder], tmp_path / "merged").ended.results.launches for line in each.not_kept]
+    told = [line for launch in merge([folder], tmp_path / "merged").ended.results.launches for line in launch.not_kept]
     assert told == [
         "artifacts/ab-round0/gone.txt: No such file or directory",
         "artifacts/ab-round0/link.txt: it is a link",

@@ -60,8 +60,8 @@ def test_scenarios_beside_harness_s_own_are_sent_with_their_files(
 
 def test_an_archive_becomes_a_new_folder_without_its_links(tmp_path: Path) -> None:
     parcel.unpack(archive(("run/run.json", b"{}"), ("run/link", "/etc/passwd")), tmp_path / "shards" / "1.1")
-    assert [each.name for each in (tmp_path / "shards" / "1.1" / "run").iterdir()] == ["run.json"]
-    assert [each.name for each in tmp_path.iterdir()] == ["shards"]
+    assert [path.name for path in (tmp_path / "shards" / "1.1" / "run").iterdir()] == ["run.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["shards"]
 
 
 @pytest.mark.parametrize(

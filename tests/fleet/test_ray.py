@@ -193,7 +193,7 @@ def test_who_asked_may_be_killed_and_nothing_is_lost(
     process.communicate()
     until(lambda: not left(nodes), "no harness is left on a node")
     # the nodes' own folders are runs of one plan
-    kept = [each.parent for name in ("one", "two") for each in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")]
+    kept = [path.parent for name in ("one", "two") for path in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")]
     until(lambda: not any(is_held(folder / ".lock") for folder in kept), "no run's folder is locked")
     merged = merge(kept, tmp_path / "merged")
     assert not merged.left_out

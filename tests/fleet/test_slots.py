@@ -48,10 +48,10 @@ def shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     family = set(psutil.Process(process.pid).children(recursive=True))
     # `process_iter` leaves out processes that end meanwhile: a scenario's processes are short
     return [
-        each
-        for each in psutil.process_iter(["cmdline"])
-        if each in family
-        and "harness" in (words := each.info["cmdline"] or [])
+        entry
+        for entry in psutil.process_iter(["cmdline"])
+        if entry in family
+        and "harness" in (words := entry.info["cmdline"] or [])
         and {"--shard", "--resume"} & set(words)
         and "-m" in words[1:2]
     ]
@@ -73,7 +73,7 @@ def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: H
     )
     fine = [launch for launch in harness.launches if launch["cell"]["axes"]["way"] == "fine"]
     # one group of the machine has a control
-    assert len([each for each in fine if each["role"] != "control"]) == 2 + 2 * 2
+    assert len([entry for entry in fine if entry["role"] != "control"]) == 2 + 2 * 2
     assert {launch["resources"]["slots"] for launch in fine} == {2}
     with hold_machine():
         pass
@@ -118,7 +118,7 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     _, told = process.communicate(timeout=120)
     assert process.returncode == 130, told
     assert f"To continue: harness matrix --resume results/{harness.run.name}" in told
-    assert not any(each.is_running() for each in own)
+    assert not any(entry.is_running() for entry in own)
     assert counts(harness.run)
     assert not is_whole(harness.run)
     with hold_machine():
@@ -172,7 +172,7 @@ def test_a_shard_is_measured_in_a_free_slot(harness: Harness) -> None:
     assert done.returncode == 0, done.stderr
     run = session.read(harness.run).run
     assert (run.slots, len(run.plan.groups), len(run.plan.limits.cpus or ())) == (2, 1, 1)
-    assert {each.resources["slots"] for each in session.read(harness.run).launches} == {2.0}
+    assert {launch.resources["slots"] for launch in session.read(harness.run).launches} == {2.0}
 
 
 def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +249,7 @@ def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_wa
         )
         assert process.returncode == 130, process.stderr
         assert "Traceback" not in process.stderr
-        left = [each for each in psutil.process_iter(["cwd"]) if each.info["cwd"] == str(harness.root)]
+        left = [entry for entry in psutil.process_iter(["cwd"]) if entry.info["cwd"] == str(harness.root)]
         assert not psutil.wait_procs(left, timeout=60)[1]
 
     short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")

@@ -139,8 +139,8 @@ def is_whole(merged: Path) -> bool:
     launches = [json.loads(line) for line in (merged / "launches.jsonl").read_text().splitlines()]
     plan = json.loads((merged / "run.json").read_text())["plan"]
     assert len(plan["groups"]) == 6
-    own = [each for each in launches if each["attempt"] == 0 and each["role"] != "control"]
-    found = Counter((each["group"], each["round"]) for each in own)
+    own = [launch for launch in launches if launch["attempt"] == 0 and launch["role"] != "control"]
+    found = Counter((entry["group"], entry["round"]) for entry in own)
     return set(found.values()) == {1} and {group["name"] for group in plan["groups"]} == {name for name, _ in found}
 
 
@@ -169,8 +169,8 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_nam
     assert is_whole(harness.run)
     merged = json.loads((harness.run / "run.json").read_text())
     runs = [json.loads(path.read_text()) for path in harness.run.glob("shards/*/*/run.json")]
-    assert {each["machine"]["id"] for each in runs} == {"m-one", "m-two"}
-    assert sorted(merged["merged"]) == sorted(each["id"] for each in runs)
+    assert {run["machine"]["id"] for run in runs} == {"m-one", "m-two"}
+    assert sorted(merged["merged"]) == sorted(run["id"] for run in runs)
     assert {group["machine"] for group in merged["plan"]["groups"]} == {"m-one", "m-two"}
     # nothing but what is kept for the next time is left
     for machine in ("m-one", "m-two"):
@@ -229,7 +229,9 @@ def test_what_a_host_whose_server_dies_would_have_measured_is_measured_by_anothe
 
 def servers(machine: str) -> list[psutil.Process]:
     """Return the ssh server of a host, and its processes for connections."""
-    named = (each for each in psutil.process_iter() if any(word.endswith(f"{machine}.conf") for word in words_of(each)))
+    named = (
+        entry for entry in psutil.process_iter() if any(word.endswith(f"{machine}.conf") for word in words_of(entry))
+    )
     return [
         process
         for server in named
@@ -272,4 +274,4 @@ def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
     assert f"pydantic=={version('pydantic')}" in packages
     # and what that needs, but no tool of the tests
     assert f"pydantic-core=={version('pydantic-core')}" in packages
-    assert not [each for each in packages if each.startswith("pytest==")]
+    assert not [package for package in packages if package.startswith("pytest==")]

@@ -114,7 +114,7 @@ def _launches() -> bytes:
     seen = {"observations": {"traces": 2, "losses": [1, 2.5]}, "fingerprint": {"parameters": 3, "out": [0.5]}}
     whole = {"phases": factories.PHASES, "resources": factories.RESOURCES, "memory": [(1, 100)], "pins": {"numpy": "1"}}
     made = factories.rounds(dict.fromkeys(factories.cells(), 0.01), 2, **seen, **whole)
-    return b"".join(dump(each) + b"\n" for each in made)
+    return b"".join(dump(entry) + b"\n" for entry in made)
 
 
 def _scenarios() -> Sequence[bytes]:
@@ -136,7 +136,7 @@ TARGETS = {
     "suites": Target(suites, lambda: [(ROOT / "scenarios" / "suites.toml").read_bytes()], 200),
     "bake": Target(bake, lambda: [BAKE.encode()], 1_500),
     "cached": Target(
-        cached, lambda: [json.dumps([asdict(each) for each in parse(BAKE, "x")]).encode()], 300, is_json=True
+        cached, lambda: [json.dumps([asdict(entry) for entry in parse(BAKE, "x")]).encode()], 300, is_json=True
     ),
     "machine": Target(machine_json, lambda: [b'{"id": "m-0123", "name": "quiet"}'], 300, is_json=True),
     "fleet": Target(fleet_json, lambda: [_checked()], 300, is_json=True),

@@ -97,7 +97,7 @@ def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], l
         Note("2026-09-14", "BIOS updated, fans cleaned"),
         Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
     ]
-    return [judge_series(each, decisions) for each in made], entries(nights), notes
+    return [judge_series(entry, decisions) for entry in made], entries(nights), notes
 
 
 def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:

@@ -50,7 +50,7 @@ def of_line(logs: Sequence[float | None]) -> Series:
 def noise(nights: int, level: float = 0.0, *, spread: float = 0.01, seed: int = 0) -> list[float]:
     """Nights that scatter around a level."""
     drawn = np.random.default_rng(seed).normal(size=nights) * spread + level
-    return [float(each) for each in drawn]
+    return [float(entry) for entry in drawn]
 
 
 def stepped(at: int, nights: int, share: float = 0.08, seed: int = 0) -> list[float]:

@@ -177,7 +177,7 @@ def test_a_night_whose_job_ends_early_opens_nothing_twice(github):
     both = [alert("a"), alert("b", series=["two"])]
     script.carry_out(plan_steps(both, [])[0].document)
     assert night(github, *both) == [IssueAction.KEEP, IssueAction.OPEN]
-    assert [each["title"] for each in github.issues] == ["Slower: a", "Slower: b"]
+    assert [issue["title"] for issue in github.issues] == ["Slower: a", "Slower: b"]
 
 
 def slower(share=0.08, key=KEY):
@@ -233,7 +233,7 @@ def test_an_alarm_of_another_environment_has_the_command_of_its_confirmation():
 
 def test_series_of_one_cause_are_one_alarm():
     both = [slower(key=replace(KEY, axes=(("call", call),))) for call in ("fit", "predict")]
-    (told,) = find_alerts(both, [decision(each) for each in both])
+    (told,) = find_alerts(both, [decision(entry) for entry in both])
     assert told.title == "Slower since 2026-01-15: step in tf2.1 and 1 more, on m-1"
     assert len(set(told.series)) == 2
 
@@ -270,7 +270,7 @@ def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_r
     of = of_line(stepped(14, 24))
     said = replace(decision(of), versions=["x", "y"])
     moved = replace(said, since="run-013", suspects=["the wheel of that run"])
-    whole, of_moved = (find_alerts([of], [each])[0] for each in (said, moved))
+    whole, of_moved = (find_alerts([of], [value])[0] for value in (said, moved))
     assert of_moved == whole
     assert "Confirmed on 2026-01-25" in of_moved.body
     assert (of_moved.confirmed, list(of_moved.sides)) == (said.when, ["x", "y"])
@@ -282,7 +282,7 @@ def test_the_issue_of_a_machine_is_closed_by_its_next_run(github):
     (closing,) = plan_steps([], tracked(github), file="a.toml")
     script.carry_out(closing.document)
     # the other issue is a slowdown, which a person closes
-    assert [each["state"] for each in github.issues] == ["CLOSED", "OPEN"]
+    assert [issue["state"] for issue in github.issues] == ["CLOSED", "OPEN"]
     assert github.comments == [closing.comment]
     assert plan_steps([], tracked(github), file="a.toml") == []
     # it was overdue before it was closed: the same silence doesn't open it again

@@ -26,14 +26,14 @@ def searches(monkeypatch):
 
 def test_what_is_kept_says_what_a_search_says(tmp_path, searches):
     of = [series(stepped(40, 60)), series(noise(50)), series(stepped(57, 59))]
-    plain = [judge_series(each) for each in of]
+    plain = [judge_series(entry) for entry in of]
     path = tmp_path / "deep" / "changes.json"
     first = ChangeCache(path)
-    assert [judge_series(each, known=first) for each in of] == plain
+    assert [judge_series(entry, known=first) for entry in of] == plain
     first.save()
     searches.clear()
     later = ChangeCache(path)
-    assert [judge_series(each, known=later) for each in of] == plain
+    assert [judge_series(entry, known=later) for entry in of] == plain
     assert not searches
 
 

@@ -12,7 +12,7 @@ from tests.history.nights import changed, decided, entries, key, noise, run_of, 
 def test_a_change_that_was_found_since_is_told_with_what_changed_before_it() -> None:
     of, runs, notes = season()
     since = runs[83]
-    before = [judge_series(each) for each in changes.cut_series([each.series for each in of], since)]
+    before = [judge_series(item) for item in changes.cut_series([entry.series for entry in of], since)]
     text = changes.render(before, of, since, runs, notes)
     assert text.startswith("# History: since the run of 23 Oct 2026\n\n36 runs: ")
     assert "**Confirmed: 1 series slower since the run of 24 Oct 2026.** Before that run, this changed" in text
@@ -34,7 +34,7 @@ def test_a_confirmation_says_what_the_series_was_before() -> None:
     of = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
     before = judge_series(of)
     after = judge_series(of, [decided(before, confirmed=True)])
-    assert [each.state for each in after.findings] == [State.CONFIRMED]
+    assert [finding.state for finding in after.findings] == [State.CONFIRMED]
     text = changes.render([before], [after], entries(16)[-1], entries(16), []).replace("\u00a0", " ")
     assert "| confirmed | suspected |" in text
     # what both sides showed stands beside what nights do
@@ -78,7 +78,7 @@ def test_the_last_line_says_up_to_which_run_it_tells() -> None:
 def test_a_series_until_a_run_has_the_points_up_to_it_and_is_left_out_without_any() -> None:
     one, other = series(key(), noise(5)), series(key("later"), noise(5))
     late = replace(other, points=other.points[3:])
-    assert [len(each.points) for each in changes.cut_series([one, late], entries(5)[2])] == [3]
+    assert [len(entry.points) for entry in changes.cut_series([one, late], entries(5)[2])] == [3]
     assert changes.cut_series([one], entries(5)[1])[0].points[-1].run == run_of(1)[0]
 
 

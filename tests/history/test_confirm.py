@@ -78,7 +78,7 @@ def test_a_change_is_there_or_not_or_open(percent, half, ratio, said):
 def test_one_run_decides_on_the_findings_of_one_cause_and_scenario():
     other = replace(KEY, axes=(("call", "train_on_batch"),))
     found = [finding(), finding(key=other), finding(key=replace(KEY, scenario="gather")), finding(cause="two")]
-    assert [len(each) for each in group_findings(found)] == [2, 1, 1]
+    assert [len(entry) for entry in group_findings(found)] == [2, 1, 1]
 
 
 def pins(project: Project):
@@ -155,8 +155,8 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
     monkeypatch.setattr("harness.history.confirm.load_lock", lambda *_: has)
     name = "tf2.1-six-1.14.0"
     sides = (
-        replace(summary({}), software={name: SeriesSoftware("", "", {"six": "1.14.0", "numpy": each})})
-        for each in ("1.17.5", "1.18.0")
+        replace(summary({}), software={name: SeriesSoftware("", "", {"six": "1.14.0", "numpy": entry})})
+        for entry in ("1.17.5", "1.18.0")
     )
     of = plan_confirmation([finding(key=replace(KEY, environment=name))], *sides, ConfirmRequest())
     assert of.sides == ("tf2.1+six==1.14.0+numpy==1.17.5", name)
@@ -165,7 +165,7 @@ def test_an_environment_that_was_typed_moves_as_it_was_typed(project, tmp_path, 
 def test_an_environment_that_is_not_in_the_catalogue_is_refused():
     of = finding(key=replace(KEY, environment="tf-of-mine"))
     one, other = (
-        replace(summary({}), software={"tf-of-mine": SeriesSoftware("", "", {"numpy": each})}) for each in "12"
+        replace(summary({}), software={"tf-of-mine": SeriesSoftware("", "", {"numpy": entry})}) for entry in "12"
     )
     with pytest.raises(UsageError, match="isn't in the catalog"):
         plan_confirmation([of], one, other, ConfirmRequest())
@@ -236,7 +236,7 @@ def test_another_file_is_measured_beside_that_of_now_in_both_environments(versio
 def test_another_file_with_another_lock_is_set_against_the_old_with_the_old(versions, project):
     path, before, after = versions
     now = pins(project)
-    software = [{"tf2.1": SeriesSoftware("", "", each)} for each in ({**now, "numpy": "1.17.5"}, now)]
+    software = [{"tf2.1": SeriesSoftware("", "", value)} for value in ({**now, "numpy": "1.17.5"}, now)]
     sides = (replace(each, software=of) for each, of in zip((before, after), software, strict=True))
     of = plan_confirmation([finding(key=MINE)], *sides, ConfirmRequest(), [path])
     assert (of.sides, of.is_file) == (("tf2.1+numpy==1.17.5", "tf2.1"), True)
@@ -267,13 +267,13 @@ def test_a_file_that_is_nowhere_is_refused(versions):
 def results(slower, count=6, noise=0.002):
     """A run of cells in tf1.14 and tf2.0, in which one of tf2.0 takes so much longer."""
     planned = cells()
-    seconds = {each: 0.01 * (slower if each.environment == "tf2.0" else 1.0) for each in planned}
+    seconds = {entry: 0.01 * (slower if entry.environment == "tf2.0" else 1.0) for entry in planned}
     return Results(run(planned, controlled=True), rounds(seconds, count, noise, 1)), planned
 
 
 def decide(slower, ratio, count=6):
     of_run, planned = results(slower, count)
-    cell = next(each for each in planned if each.environment == "tf2.0")
+    cell = next(entry for entry in planned if entry.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
     asked = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
     ((of, decision),) = decide_all(asked, of_run, 0.03)

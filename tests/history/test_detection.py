@@ -48,7 +48,7 @@ def test_a_step_is_found_within_five_nights():
 
 def test_steps_up_and_down_are_all_found():
     values = stepped((20, 0.10), (28, -0.08), (50, 0.20), seed=3)
-    assert [each.index for each in found(values)] == [20, 28, 50]
+    assert [entry.index for entry in found(values)] == [20, 28, 50]
 
 
 def test_noise_is_no_change():
@@ -77,7 +77,7 @@ def test_a_slope_is_no_step():
 def test_a_step_after_a_slope_is_found_in_its_third_night():
     values = noise(seed=6) + np.linspace(0.0, 0.12, NIGHTS)
     values[57:] += 0.5
-    assert [each.index for each in found(values)] == [57]
+    assert [entry.index for entry in found(values)] == [57]
 
 
 def test_what_is_within_the_margin_is_no_change_unless_asked():
@@ -97,14 +97,14 @@ def test_a_wide_interval_counts_for_less():
 
 def test_the_minimal_segment_and_the_significance_are_options():
     values = stepped((57, 0.30), seed=9)
-    assert [each.index for each in found(values)] == [57]
+    assert [entry.index for entry in found(values)] == [57]
     assert not found(values, fewest=6)
     assert not found(values, p=1e-300)
 
 
 def test_values_that_are_equal_to_the_last_digit_are_one_level():
     assert found([0.1] * 20, 0.0) == []
-    assert [each.index for each in found([0.1] * 20 + [0.2] * 5, 0.0)] == [20]
+    assert [entry.index for entry in found([0.1] * 20 + [0.2] * 5, 0.0)] == [20]
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ logs = st.lists(st.floats(-5.0, 5.0), max_size=40)
 @given(logs, st.floats(0.0, 1.0), st.integers(0, 6))
 def test_changes_are_in_order_apart_significant_and_large(values, error, fewest):
     changes = search(values, [error] * len(values), SearchOptions(fewest=fewest)).sure
-    edges = [0, *(each.index for each in changes), len(values)]
+    edges = [0, *(change.index for change in changes), len(values)]
     if changes:
         assert all(b - a >= max(2, fewest) for a, b in pairwise(edges))
-    for each in changes:
-        assert each.p < P
-        assert abs(each.after - each.before) > LEAST
-        assert each.low <= each.ratio <= each.high
+    for entry in changes:
+        assert entry.p < P
+        assert abs(entry.after - entry.before) > LEAST
+        assert entry.low <= entry.ratio <= entry.high
 
 
 @settings(max_examples=40, deadline=None)
@@ -138,8 +138,8 @@ def test_a_level_more_or_less_and_the_other_direction_change_nothing(seed, level
     plain = found(values)
     moved = found(values + level)
     turned = found(-values)
-    assert [each.index for each in plain] == [each.index for each in moved] == [each.index for each in turned]
-    assert [each.ratio for each in turned] == pytest.approx([1.0 / each.ratio for each in plain], rel=1e-3)
+    assert [entry.index for entry in plain] == [entry.index for entry in moved] == [entry.index for entry in turned]
+    assert [entry.ratio for entry in turned] == pytest.approx([1.0 / entry.ratio for entry in plain], rel=1e-3)
 
 
 def lost(y, spread):
@@ -204,7 +204,7 @@ def found_anew(of, p):
             detection._make_change(step, at, b - a, freedom, inflation)
             for step, ((a, at), (_, b)) in zip(steps, parts, strict=True)
         ]
-        failed = [each for each in found if not (each.p < p and abs(each.after - each.before) > LEAST)]
+        failed = [entry for entry in found if not (entry.p < p and abs(entry.after - entry.before) > LEAST)]
         if not failed:
             return found
         places.remove(max(failed, key=lambda each: (each.p, -abs(each.after - each.before))).index)
@@ -238,14 +238,14 @@ def otava(values):
     """What apache-otava finds, with the same significance and size."""
     times = np.exp(values).tolist()  # an array is not cut into windows
     changes, _ = compute_change_points(times, window_len=50, max_pvalue=P, min_magnitude=math.expm1(LEAST))
-    return [each.index for each in changes]
+    return [change.index for change in changes]
 
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("steps", [[(30, 0.08)], [(15, 0.10), (40, -0.10)], [(20, 0.2), (35, 0.1)], []])
 def test_clear_steps_are_those_that_otava_finds(steps, seed):
     values = stepped(*steps, seed=seed)
-    assert [each.index for each in found(values)] == pytest.approx(otava(values), abs=1)
+    assert [entry.index for entry in found(values)] == pytest.approx(otava(values), abs=1)
 
 
 def test_two_bad_nights_at_the_end_are_a_change_to_otava_alone():
@@ -274,8 +274,8 @@ def test_slow_swings_of_a_machine_are_rarely_a_change():
 def test_allowing_for_correlation_costs_a_clear_step_at_most_a_night(seed):
     values = stepped((45, 0.05), seed=seed)
     nights = range(46, NIGHTS)
-    before = next(each for each in nights if found_if_independent(values[:each]))
-    now = next(each for each in nights if found(values[:each]))
+    before = next(night for night in nights if found_if_independent(values[:night]))
+    now = next(night for night in nights if found(values[:night]))
     assert before <= now <= before + 1
 
 
@@ -309,7 +309,7 @@ def test_the_correlation_of_nights_is_estimated_without_much_bias(correlation):
 
 
 def test_the_correlation_of_few_nights_is_not_wild():
-    inflations = [detection._compute_inflation(each) for each in estimates(0.0, 13, 10)]
+    inflations = [detection._compute_inflation(estimate) for estimate in estimates(0.0, 13, 10)]
     assert np.median(inflations) == 1.0
     assert np.quantile(inflations, 0.9) < 1.7
 
@@ -329,8 +329,8 @@ def test_spikes_are_no_correlation():
 def test_a_step_is_found_in_its_third_night_or_when_otava_finds_it(seed):
     values = stepped((40, 0.05), seed=seed)
     nights = range(41, NIGHTS)
-    ours = next(each for each in nights if found(values[:each]))
-    theirs = next(each for each in nights if otava(values[:each]))
+    ours = next(night for night in nights if found(values[:night]))
+    theirs = next(night for night in nights if otava(values[:night]))
     # otava takes one night for a change, which may be a spike
     assert ours <= max(theirs, 40 + FEWEST) + 1
 
@@ -348,4 +348,4 @@ def test_several_series_have_the_levels_of_each(made):
         alone = fit_levels(values, errors, fewest=2, least=LEAST)
         assert (list(fit.places), fit.shortest) == (list(alone.places), alone.shortest)
         np.testing.assert_array_equal(fit.spread, alone.spread)
-    assert search_all(several, SearchOptions()) == [search(*each, SearchOptions()) for each in several]
+    assert search_all(several, SearchOptions()) == [search(*entry, SearchOptions()) for entry in several]

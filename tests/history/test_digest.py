@@ -28,11 +28,19 @@ def page(*all_series, rules=(), now=NOW) -> str:
     for of in all_series:
         said += [
             Decision(
-                each.key, each.since, each.suspects, True, "run-c", NOW.isoformat(), each.ratio, each.low, each.high
+                change.key,
+                change.since,
+                change.suspects,
+                True,
+                "run-c",
+                NOW.isoformat(),
+                change.ratio,
+                change.low,
+                change.high,
             )
-            for each in find_changes([of])
+            for change in find_changes([of])
         ]
-    return render([judge_series(each, said) for each in all_series], ENTRIES, rules, now).replace("\xa0", " ")
+    return render([judge_series(entry, said) for entry in all_series], ENTRIES, rules, now).replace("\xa0", " ")
 
 
 def section(text: str, title: str) -> str:

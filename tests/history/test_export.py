@@ -47,7 +47,7 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
             assert other.notes() == one.notes()
             assert other.decisions() == one.decisions()
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
-    assert names == [f"2026-11/{each.run}.json" for each in nights] + ["decisions.jsonl", "notes.jsonl"]
+    assert names == [f"2026-11/{night.run}.json" for night in nights] + ["decisions.jsonl", "notes.jsonl"]
 
 
 def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path
 def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> None:
     rows = list(csv.DictReader(export.render("otava", series).splitlines()))
     columns = list(rows[0])[3:]
-    assert columns == [f"{each.key.cell} / {each.key.versus}" for each in series if each.key.reference]
+    assert columns == [f"{entry.key.cell} / {entry.key.versus}" for entry in series if entry.key.reference]
     assert [row["run"][:10] for row in rows] == ["2026-11-21", "2026-11-22"]
     # what its importer asks: an instant with a zone, and floats
     assert all(datetime.fromisoformat(row["time"]).tzinfo for row in rows)
@@ -69,8 +69,8 @@ def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> No
 
 
 def test_otava_gets_no_gaps(series: list[Series]) -> None:
-    last = [each for each in series if each.points[-1].seconds is None]
-    other = [each for each in series if each not in last and each.points[0].log_ratio is not None]
+    last = [entry for entry in series if entry.points[-1].seconds is None]
+    other = [entry for entry in series if entry not in last and entry.points[0].log_ratio is not None]
     gone = replace(other[0], points=other[0].points[2:])
     with pytest.raises(NothingSelectedError, match="no gaps"):
         export.render("otava", [*last, gone])
@@ -79,10 +79,10 @@ def test_otava_gets_no_gaps(series: list[Series]) -> None:
 def test_the_action_gets_the_newest_run(series: list[Series]) -> None:
     entries = json.loads(export.render("benchmark-action", series))
     assert len(entries) == 2
-    for each in entries:
-        assert set(each) == {"name", "unit", "value", "range", "extra"}
-        assert "2026-11-23" in each["extra"]
-        assert each["value"] == pytest.approx(1.0, abs=0.02)
+    for entry in entries:
+        assert set(entry) == {"name", "unit", "value", "range", "extra"}
+        assert "2026-11-23" in entry["extra"]
+        assert entry["value"] == pytest.approx(1.0, abs=0.02)
 
 
 def test_bencher_gets_the_newest_run_with_its_interval(series: list[Series]) -> None:
@@ -119,7 +119,7 @@ def test_openmetrics_escapes_what_labels_hold(series: list[Series]) -> None:
 
 
 def test_where_nothing_was_compared_there_is_nothing_to_write(series: list[Series]) -> None:
-    reference = [each for each in series if not each.key.reference]
+    reference = [entry for entry in series if not entry.key.reference]
     for format in ("bencher", "benchmark-action", "otava"):
         with pytest.raises(NothingSelectedError):
             export.render(format, reference)

@@ -41,7 +41,7 @@ def test_a_run_is_added_once(where: str, night: Summary) -> None:
 def test_what_is_added_comes_back_whole(where: str, night: Summary) -> None:
     nights = [later(night, 2), night, later(night, 1)]
     with History.open(where, writing=True) as history:
-        assert history.add_all(nights) == [each.run for each in nights]
+        assert history.add_all(nights) == [night.run for night in nights]
         assert list(history.summaries()) == sorted(nights, key=lambda each: each.started)
         assert history.summary(night.run) == replace(night, points=[])
         assert history.summary("none") is None
@@ -52,8 +52,8 @@ def test_a_series_is_in_the_order_of_its_nights(where: str, night: Summary) -> N
         history.add_all([later(night, 2), night, later(night, 1, started="2026-11-22T06:10:00+02:00")])
         found = history.series()
     assert len(found) == 4
-    for each in found:
-        assert [point.started for point in each.points] == [f"2026-11-{day}T04:10:00+00:00" for day in (21, 22, 23)]
+    for entry in found:
+        assert [point.started for point in entry.points] == [f"2026-11-{day}T04:10:00+00:00" for day in (21, 22, 23)]
 
 
 def test_globs_choose_series(where: str, night: Summary) -> None:
@@ -77,7 +77,7 @@ def test_only_series_with_these_keys_are_loaded(where: str, night: Summary) -> N
 
 
 def test_a_run_names_its_machines_without_any_result(where: str, night: Summary) -> None:
-    none = [replace(each, status=Status.FAILED, seconds=None, ratio=None) for each in night.points]
+    none = [replace(point, status=Status.FAILED, seconds=None, ratio=None) for point in night.points]
     with History.open(where, writing=True) as history:
         history.add_all([later(night, 1, points=none), later(night, 2, points=[*none[1:], night.points[0]])])
         assert [list(entry.failed) for entry in history.runs()] == [[night.machines[0].machine.id], []]
@@ -99,13 +99,13 @@ def test_another_machine_another_way_and_another_reference_make_other_series(whe
     moved = replace(
         later(night, 1),
         machines=[replace(night.machines[0], machine=replace(night.machines[0].machine, id="m-2"))],
-        points=[replace(each, machine="m-2") for each in night.points],
+        points=[replace(point, machine="m-2") for point in night.points],
     )
     with History.open(where, writing=True) as history:
         history.add_all([night, moved, later(night, 2, way="all CPUs")])
-        history.add(later(night, 3, points=[replace(each, against={"mode": "eager"}) for each in night.points]))
+        history.add(later(night, 3, points=[replace(point, against={"mode": "eager"}) for point in night.points]))
         assert len(history.series()) == 4 * 4
-        assert {len(each.points) for each in history.series()} == {1}
+        assert {len(entry.points) for entry in history.series()} == {1}
 
 
 def test_what_raises_leaves_nothing(where: str, night: Summary) -> None:
@@ -174,7 +174,7 @@ def test_an_index_of_the_first_version_gets_the_new_columns(where: str, night: S
         with pytest.raises(UsageError, match="another version"), History.open(where):
             pass
     with History.open(where, writing=True) as history:
-        assert [each.run for each in history.summaries()] == [night.run]
+        assert [summary.run for summary in history.summaries()] == [night.run]
     with History.open(where) as history:
         assert all(point.origin.version == "" for series in history.series() for point in series.points)
 
@@ -291,7 +291,7 @@ def test_two_writers_of_postgres_add_a_run_once(postgres: str, night: Summary) -
         added = list(pool.map(lambda _: _add(postgres, night), range(2)))
     assert sorted(added) == [False, True]
     with History.open(postgres) as history:
-        assert [len(each.points) for each in history.series()] == [1] * 4
+        assert [len(entry.points) for entry in history.series()] == [1] * 4
 
 
 def test_what_a_reader_of_postgres_sees_is_of_one_moment(
@@ -310,7 +310,7 @@ def test_what_a_reader_of_postgres_sees_is_of_one_moment(
             return found
 
         monkeypatch.setattr(history._database, "rows", slowly)
-        assert [len(each.points) for each in history.series()] == [1] * 4
+        assert [len(entry.points) for entry in history.series()] == [1] * 4
     assert not others
     with History.open(postgres) as history:
         assert len(history.series()) == 4 * 2

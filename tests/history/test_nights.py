@@ -18,7 +18,7 @@ def test_nothing_is_suspected_where_nothing_changes(kind):
 
 @pytest.mark.parametrize("kind", [Kind.DRIFT, Kind.SPIKES])
 def test_five_percent_are_suspected_within_five_nights(kind):
-    assert all(each and each <= SOON for each in delays("harness", (kind, 0.05, 1.0), 4, range(4)))
+    assert all(entry and entry <= SOON for entry in delays("harness", (kind, 0.05, 1.0), 4, range(4)))
 
 
 @pytest.mark.parametrize("kind", [Kind.DRIFT, Kind.REPLACED])
@@ -35,7 +35,7 @@ def test_bounds_of_counts_are_those_of_tables():
     assert between(0, 10) == pytest.approx((0.0, 1.0 - 0.025**0.1))
 
 
-@pytest.mark.parametrize("name", [each for each in RULES if each != "harness"])
+@pytest.mark.parametrize("name", [rule for rule in RULES if rule != "harness"])
 def test_each_rule_sees_a_step_that_is_plain(name):
     made = nights(Kind.STILL, np.random.default_rng(5), step=math.log(1.3), at=50)
     assert delay(RULES[name], made, made.ratios, 50) is not None
@@ -44,7 +44,9 @@ def test_each_rule_sees_a_step_that_is_plain(name):
 def test_the_rules_of_one_night_take_a_spike_for_a_change():
     draw = np.random.default_rng(6)
     made = [nights(Kind.SPIKES, draw) for _ in range(5)]
-    assert sum(false_alarms(RULES["5 % slower than the previous nightly run"], each, each.ratios) for each in made) > 0
+    assert (
+        sum(false_alarms(RULES["5 % slower than the previous nightly run"], entry, entry.ratios) for entry in made) > 0
+    )
 
 
 def test_allowing_for_correlation_leaves_few_false_suspicions_of_correlated_nights():

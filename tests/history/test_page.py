@@ -47,8 +47,8 @@ def test_what_was_found_is_listed_by_cause_with_links_to_its_series() -> None:
     assert "Confirmed: 1 series slower since the run of 24 Oct 2026" in text
     assert "Before that run, this changed: the lock of tf2.1 (4f1c → 9be2)." in text
     assert text.index("Confirmed:") < text.index("Suspected:") < text.index("Refuted:")
-    for each in of[:2]:
-        assert f'<a href="#{page.make_anchor(each.series.key)}">' in text
+    for entry in of[:2]:
+        assert f'<a href="#{page.make_anchor(entry.series.key)}">' in text
     # of one cause: the second of its series is suspected still
     assert re.search(r"call=train_on_batch.*\+8\.\d.*, suspected</li>", text)
 
@@ -57,9 +57,9 @@ def test_what_a_confirmation_measured_stands_beside_what_nights_show_be_it_confi
     text = page.render(*season(), 0.03)
     assert re.search(r"call=fit.*: \+8\.\d\u00a0% \(.*\); in one run \+8\.9\u00a0% \(\+8\.0 to \+9\.8\)</li>", text)
     assert re.search(r"gather.*: \+5\.\d\u00a0% \(.*\); in one run \+0\.1\u00a0% \(-0\.1 to \+0\.3\)</li>", text)
-    told = {each["name"]: each["told"] for each in data(text)["series"]}
-    assert any("confirmed the change: +8.9" in each for each in told.values())
-    assert any("the difference was smaller: +0.1" in each for each in told.values())
+    told = {entry["name"]: entry["told"] for entry in data(text)["series"]}
+    assert any("confirmed the change: +8.9" in value for value in told.values())
+    assert any("the difference was smaller: +0.1" in value for value in told.values())
 
 
 def test_the_place_of_a_series_depends_on_its_key_alone() -> None:
@@ -69,7 +69,7 @@ def test_the_place_of_a_series_depends_on_its_key_alone() -> None:
 
 
 def test_the_index_has_what_was_found_first_then_the_others_by_name() -> None:
-    states = [each["state"] for each in data(page.render(*season(), 0.03))["series"]]
+    states = [entry["state"] for entry in data(page.render(*season(), 0.03))["series"]]
     assert states == sorted(states)
     assert states[:5] == ["0", "1", "1", "3", "4"]
 
@@ -78,17 +78,17 @@ def test_of_too_many_points_the_newest_are_in_the_page_and_that_is_said(monkeypa
     monkeypatch.setattr(page, "POINTS", 400)
     of = [judge_series(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)]
     text = page.render(of, entries(500), [], 0.03)
-    lengths = {each["name"]: len(each["runs"]) for each in data(text)["series"]}
+    lengths = {entry["name"]: len(entry["runs"]) for entry in data(text)["series"]}
     assert sorted(lengths.values()) == [20, 20, 20, 20, 320]
     assert "For 1 series, the page shows the newest 320 runs" in text
-    assert [each["left"] for each in data(text)["series"]].count(180) == 1
+    assert [entry["left"] for entry in data(text)["series"]].count(180) == 1
 
 
 def test_of_too_many_series_those_with_findings_are_kept_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "SERIES", 3)
     of, runs, notes = season()
     text = page.render(of, runs, notes, 0.03)
-    assert [each["state"] for each in data(text)["series"]] == ["0", "1", "1"]
+    assert [entry["state"] for entry in data(text)["series"]] == ["0", "1", "1"]
     assert "The page shows 3 of 17 series" in text
     # what was refuted is named, and leads nowhere
     assert re.search(r"<li>gather tf2\.1 cpu vs tf1\.14:", text)
@@ -98,7 +98,7 @@ def test_breaks_and_changes_before_the_points_of_the_page_are_left_out(monkeypat
     of, runs, notes = season()
     monkeypatch.setattr(page, "POINTS", 17 * 40)
     made = data(page.render(of, runs, notes, 0.03))["series"]
-    fit = next(each for each in made if "call=fit" in each["name"])
+    fit = next(entry for entry in made if "call=fit" in entry["name"])
     assert len(fit["runs"]) == 40
     assert [(at, kind) for at, kind, _ in fit["breaks"]] == [(4, "mark")]
     assert [at for at, *_ in fit["changes"]] == [4]
@@ -106,7 +106,7 @@ def test_breaks_and_changes_before_the_points_of_the_page_are_left_out(monkeypat
 
 def test_a_level_goes_from_a_cut_or_a_change_to_the_next() -> None:
     made = data(page.render(*season(), 0.03))["series"]
-    fit = next(each for each in made if "call=fit" in each["name"])
+    fit = next(entry for entry in made if "call=fit" in entry["name"])
     (_, before, after, _) = fit["changes"][0]
     assert fit["levels"][1:] == [[31, 84, before], [84, 120, after]]
     first, end, level = fit["levels"][0]
@@ -123,7 +123,7 @@ def test_machines_are_told_apart_where_there_are_several() -> None:
     of = [judge_series(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
     made = data(page.render(of, entries(3), [], 0.03))
     assert made["columns"] == ["machine"]
-    assert sorted(each["name"] for each in made["series"]) == [
+    assert sorted(entry["name"] for entry in made["series"]) == [
         "step tf2.1 cpu vs tf1.14 on desk",
         "step tf2.1 cpu vs tf1.14 on m-99999999",
     ]

@@ -56,7 +56,7 @@ def test_the_answer_counts_each_state() -> None:
 def test_causes_are_in_the_order_of_what_has_to_be_looked_at() -> None:
     of, *_ = season()
     causes = phrases.group_by_cause(of)
-    assert [[each.state for each in some] for some in causes] == [
+    assert [[entry.state for entry in some] for some in causes] == [
         [State.CONFIRMED, State.SUSPECTED],
         [State.SUSPECTED],
         [State.REFUTED],

@@ -40,7 +40,7 @@ def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
 
 def test_an_image_is_another_with_another_lock_and_is_not_told_apart():
     found = find_boundaries(series([0.0] * 4, {1: {"lock": "bbbbbbbbbbbb", "image": "2222222222", "scenario": "s2"}}))
-    assert [each.words.split(" (")[0] for each in found] == ["the lock of tf2.1", "the file of step"]
+    assert [entry.words.split(" (")[0] for entry in found] == ["the lock of tf2.1", "the file of step"]
 
 
 def test_what_is_measured_by_and_not_with_is_no_break():

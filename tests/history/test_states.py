@@ -47,19 +47,19 @@ def test_what_changed_in_a_night_without_a_number_is_suspected():
 def test_nothing_is_compared_across_a_cut(cut):
     seen = judge_series(series(stepped(40, 60, share=0.3), {40: cut}))
     assert (seen.changes, seen.findings) == ([], [])
-    assert [each.is_cut for each in seen.breaks] == [True]
+    assert [entry.is_cut for entry in seen.breaks] == [True]
 
 
 def test_a_change_is_found_in_either_epoch():
     logs = [*stepped(20, 40, 0.3), *stepped(20, 40, -0.3)]
     seen = judge_series(series(logs, {40: {"driver": "new"}}))
-    assert [each.index for each in seen.changes] == [20, 60]
-    assert [each.ratio > 1.0 for each in seen.findings] == [True, False]
+    assert [change.index for change in seen.changes] == [20, 60]
+    assert [finding.ratio > 1.0 for finding in seen.findings] == [True, False]
 
 
 def test_two_nights_are_watched_and_one_is_not():
     steps = [find_changes([series(stepped(40, 40 + nights))]) for nights in (1, 2, 3)]
-    assert [[each.state for each in found] for found in steps] == [[], [State.WATCH], [State.SUSPECTED]]
+    assert [[entry.state for entry in found] for found in steps] == [[], [State.WATCH], [State.SUSPECTED]]
 
 
 def test_what_slow_swings_may_explain_is_watched():
@@ -73,12 +73,12 @@ def test_what_was_taken_back_is_over_unless_it_was_confirmed():
     assert find_changes([of]) == []
     (was,) = find_changes([series(of_first(of, 40), {30: LOCK})])
     again = find_changes([of], [decision(was)])
-    assert [each.state for each in again] == [State.CONFIRMED, State.SUSPECTED]
+    assert [entry.state for entry in again] == [State.CONFIRMED, State.SUSPECTED]
     assert again[-1].ratio < 1.0
 
 
 def of_first(of, nights):
-    return [each.log_ratio for each in of.points[:nights]]
+    return [point.log_ratio for point in of.points[:nights]]
 
 
 @pytest.mark.parametrize(("confirmed", "state"), [(True, State.CONFIRMED), (False, State.REFUTED)])
@@ -136,7 +136,7 @@ def test_the_options_are_those_of_the_detector():
     assert find_changes([of])
     assert not find_changes([of], options=SearchOptions(least=math.log1p(0.2)))
     for strict in (SearchOptions(fewest=30), SearchOptions(p=1e-200)):
-        assert [each.state for each in find_changes([of], options=strict)] == [State.WATCH]
+        assert [change.state for change in find_changes([of], options=strict)] == [State.WATCH]
 
 
 def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_one_night():

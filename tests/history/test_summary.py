@@ -22,8 +22,8 @@ from tests.factories import cells, rounds, run
 def test_a_cell_is_set_against_its_groups_control(night: Summary) -> None:
     reference, *others = night.points
     assert (reference.environment, reference.reference, reference.ratio) == ("tf1.14", "", None)
-    assert {each.reference for each in others} == {"tf1.14"}
-    assert [dict(each.against)["mode"] for each in others] == ["graph"] * 3
+    assert {other.reference for other in others} == {"tf1.14"}
+    assert [dict(other.against)["mode"] for other in others] == ["graph"] * 3
     slower = others[-1]
     assert slower.ratio == pytest.approx(math.log(1.2), abs=0.01)
     assert slower.low is not None
@@ -51,8 +51,8 @@ def test_intervals_do_not_depend_on_how_many_cells_a_table_has() -> None:
 def test_without_a_control_there_are_times_alone() -> None:
     planned = cells()
     made = summarize(Results(run(planned), rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
-    assert {(each.reference, each.ratio) for each in made.points} == {("", None)}
-    assert all(each.seconds for each in made.points)
+    assert {(point.reference, point.ratio) for point in made.points} == {("", None)}
+    assert all(point.seconds for point in made.points)
 
 
 def test_a_cell_without_a_number_has_its_status() -> None:
@@ -67,7 +67,7 @@ def test_times_and_statuses_are_those_of_the_reports() -> None:
     planned = cells()
     results = Results(run(planned, controlled=True), rounds(dict.fromkeys(planned[:3], 0.01), 5, 0.02, 1))
     made = summarize(results).points
-    assert [each.status for each in made] == [each.status for each in results.cells]
+    assert [entry.status for entry in made] == [cell.status for cell in results.cells]
     for point, cell in zip(made, results.cells, strict=True):
         assert (point.seconds is None) == (cell.estimate is None)
         if cell.estimate and cell.estimate.interval:
@@ -84,14 +84,14 @@ def test_where_a_round_is_the_only_one_there_is_no_interval() -> None:
 
 def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine() -> None:
     one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
-    first, again, second = (summarize(Results(each, [])).machines[0].machine for each in (one, one, other))
+    first, again, second = (summarize(Results(value, [])).machines[0].machine for value in (one, one, other))
     assert first == again != second
     assert first.id.startswith("h-")
 
 
 def test_a_machines_own_id_is_kept(night: Summary) -> None:
-    assert [each.machine for each in night.machines] == [Machine("m-00000001", "lab")]
-    assert {each.machine for each in night.points} == {"m-00000001"}
+    assert [machine.machine for machine in night.machines] == [Machine("m-00000001", "lab")]
+    assert {point.machine for point in night.points} == {"m-00000001"}
 
 
 def test_what_makes_times_incomparable_is_told() -> None:
@@ -104,7 +104,7 @@ def test_what_makes_times_incomparable_is_told() -> None:
 def test_a_lock_is_the_same_however_its_pins_are_ordered() -> None:
     pins = {"tf1.14": {"numpy": "1.17.4", "six": "1.13.0"}}
     turned = {"tf1.14": {"six": "1.13.0", "numpy": "1.17.4"}}
-    one, other = (summarize(Results(run(pins=each), [])).software["tf1.14"].lock for each in (pins, turned))
+    one, other = (summarize(Results(run(pins=value), [])).software["tf1.14"].lock for value in (pins, turned))
     assert one == other
 
 
@@ -191,12 +191,12 @@ def test_what_was_merged_from_two_machines_is_of_each(tmp_path: Path) -> None:
         paths.append(stored(tmp_path / "runs", of, rounds(dict.fromkeys(planned, seconds), 5, 0.002, number)))
     merged = merge(paths, tmp_path / "merged")
     made = of_folder(merged.ended.folder)
-    assert [each.machine.id for each in made.machines] == ["m-1", "m-2"]
+    assert [machine.machine.id for machine in made.machines] == ["m-1", "m-2"]
     assert made.merged == ["run-1", "run-2"]
     alone = [of_folder(path) for path in paths]
-    for each in alone:
-        mine = [point for point in made.points if point.machine == each.machines[0].machine.id]
-        assert mine == list(each.points)
+    for entry in alone:
+        mine = [point for point in made.points if point.machine == entry.machines[0].machine.id]
+        assert mine == list(entry.points)
     with History.open(str(tmp_path / "x.duckdb"), writing=True) as history:
         assert history.add_all([*alone, made]) == [made.run]
         assert not history.add(alone[0])
@@ -217,7 +217,7 @@ def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
     planned = cells(("tf2.21", "tf-nightly-2.23.0.dev20261026"), modes=["graph"])
     made = run(planned, controlled=True, environments=[PINNED, line("2.23.0.dev20261026")], reference="tf2.21")
     of = summarize(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
-    assert [(each.environment, each.reference) for each in of.points] == [("tf2.21", ""), ("tf-nightly", "tf2.21")]
+    assert [(point.environment, point.reference) for point in of.points] == [("tf2.21", ""), ("tf-nightly", "tf2.21")]
     assert of.software["tf-nightly"].version == "tf-nightly==2.23.0.dev20261026"
     assert of.software["tf2.21"].version == "tf2.21"
 
@@ -227,7 +227,7 @@ def test_of_several_wheels_of_a_line_the_newest_is_the_lines_point() -> None:
     planned = cells((new.name, old.name), modes=["graph"])
     made = run(planned, controlled=True, environments=[new, old], reference=old.name)
     of = summarize(Results(made, rounds(dict.fromkeys(planned, 0.01), 5, 0.002, 1)))
-    assert [each.environment for each in of.points] == ["tf-nightly", old.name]
+    assert [point.environment for point in of.points] == ["tf-nightly", old.name]
     assert of.reference == old.name
 
 

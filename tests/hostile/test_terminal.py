@@ -87,7 +87,7 @@ def test_nothing_that_is_shown_acts_on_the_terminal(harness: Harness) -> None:
     printed = [json.loads(line) for line in done.stdout.splitlines()]
     assert printed == [json.loads(line) for line in (harness.run / "launches.jsonl").read_text().split("\n") if line]
     bad = json.loads(f'"{BAD}"')
-    assert any(f"seen {bad}" in each["observations"] for each in printed)
+    assert any(f"seen {bad}" in entry["observations"] for entry in printed)
     done = harness("report", str(harness.run), "--format", "json")
     check(done.stdout)
     assert json.loads(done.stdout)

@@ -122,7 +122,7 @@ def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: p
             sign(b"{\n}\n")
             with History.open(writing=True) as history:
                 history.note("2026-11-22", "x")
-            modes = {each.name: each.stat().st_mode & 0o777 for each in (get_data_dir(), *get_data_dir().rglob("*"))}
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (get_data_dir(), *get_data_dir().rglob("*"))}
     finally:
         os.umask(before)
     folders = {"data", "runs"}
@@ -137,7 +137,7 @@ def test_a_lock_that_users_share_is_open_to_them_and_no_other_one(
     before = os.umask(0o022)
     try:
         with hold_slot([["cpu0"]]), hold_lock(tmp_path / ".lock", "Busy."):
-            modes = {each.name: each.stat().st_mode & 0o777 for each in tmp_path.iterdir()}
+            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
     finally:
         os.umask(before)
     assert modes == {"shared": 0o666, "shared.cpu0": 0o666, ".lock": 0o644}

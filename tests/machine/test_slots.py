@@ -20,7 +20,7 @@ def machine(cores: int, *, threads: int = 2, cache: int = 0, node: int = 0) -> T
     if cache:
         for number, cpu in cpus.items():
             place = (number % cores) // cache
-            shared = frozenset(each for each in cpus if (each % cores) // cache == place)
+            shared = frozenset(entry for entry in cpus if (entry % cores) // cache == place)
             cpus[number] = Cpu(number, cpu.siblings, node=cpu.node, cache=shared)
     return Topology(cpus)
 

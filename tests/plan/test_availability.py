@@ -39,7 +39,7 @@ def split(
     needs: Sequence[Need] = (),
 ) -> tuple[list[Cell], list[Unavailable]]:
     """Of cells whose scenario asks for no package."""
-    locks = {each.name: Requirement(each, Device.CPU, Lock(Path("lock"), "0", {})) for each in catalog.values()}
+    locks = {value.name: Requirement(value, Device.CPU, Lock(Path("lock"), "0", {})) for value in catalog.values()}
     return availability.split(
         cells, {"step": replace(NO_NEEDS, needs=needs)}, locks, catalog, cards=known.cards, host=known
     )
@@ -47,7 +47,7 @@ def split(
 
 def on_gpu(names: Sequence[str], known: GpuHost) -> tuple[list[str], dict[str, Unavailable]]:
     able, unable = split([cell(name) for name in names], known)
-    return [each.environment for each in able], {each.cell.environment: each for each in unable}
+    return [entry.environment for entry in able], {entry.cell.environment: entry for entry in unable}
 
 
 def test_an_environment_without_the_device_is_not_available_and_another_is_named() -> None:
@@ -90,7 +90,7 @@ def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
     lock = {"tf2.15": Requirement(CATALOG["tf2.15"], Device.GPU, Lock(Path("lock"), "0", pins))}
     _, unable = availability.split(cells, scenarios, lock, CATALOG)
     why = {need.reason for scenario in scenarios.values() for need in scenario.needs if need.devices == [Device.CPU]}
-    on_cpu = [each.cell for each in unable if each.reason in why]
+    on_cpu = [entry.cell for entry in unable if entry.reason in why]
     # and oneDNN, which is of the CPU, and devices that are parts of it
     whole = {"onednn_single_thread", "strategy_step"}
     assert whole <= {cell.scenario for cell in on_cpu}
@@ -124,7 +124,7 @@ def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
 
 def test_a_release_without_gpu_code_has_no_gpu_and_the_nearest_one_stands_in() -> None:
     without, older, newer = bare("tf2.9", "2.9.0", ""), bare("tf2.8", "2.8.0"), bare("tf2.10", "2.10.0")
-    able, (missing,) = split([cell("tf2.9")], catalog={each.name: each for each in (without, newer)})
+    able, (missing,) = split([cell("tf2.9")], catalog={value.name: value for value in (without, newer)})
     assert able == []
     assert missing.reason == "the catalog lists no GPU code for tf2.9"
     assert missing.advice == "Use tf2.10."
@@ -165,7 +165,7 @@ def test_where_nothing_runs_that_is_said() -> None:
     kepler = replace(K80, capability=(3, 0))
     able, unable = on_gpu(list(CATALOG), host(kepler))
     assert not able
-    told = {each.advice.split(":")[0] for each in unable.values()}
+    told = {value.advice.split(":")[0] for value in unable.values()}
     assert told == {"No environment in the catalog runs on this GPU. Measure on the CPU, or on another GPU."}
 
 
@@ -173,7 +173,7 @@ def test_what_is_compiled_at_first_start_can_run_and_is_second_choice() -> None:
     assert on_gpu(["tf2.5"], host(H100)) == (["tf2.5"], {})
     old, compiled = (CATALOG[name] for name in ("tf2.3", "tf2.5"))
     assert find_nearest_on([H100], host(H100), old, [old, compiled]) is compiled
-    _, (gone,) = split([cell("tf2.3")], host(H100), {each.name: each for each in (old, compiled)})
+    _, (gone,) = split([cell("tf2.3")], host(H100), {value.name: value for value in (old, compiled)})
     assert gone.advice == "Use tf2.5 (compiled at first start)."
 
 
@@ -186,7 +186,7 @@ def test_cells_of_the_cpu_need_no_gpu() -> None:
     cells = [cell("tf2.0", Device.CPU), cell("tf2.0")]
     able, unable = split(cells, host(A100))
     assert able == [cells[0]]
-    assert [each.cell for each in unable] == [cells[1]]
+    assert [entry.cell for entry in unable] == [cells[1]]
 
 
 def test_an_environment_that_was_typed_is_judged_as_the_catalogues_are() -> None:
@@ -209,7 +209,7 @@ def told(described: Scenario, required: Requirement) -> dict[str, tuple[str, str
     """Why each API's cell cannot run, and what to do."""
     cells = [Cell("s", "e", Device.CPU, {"api": api}) for api in ("keras", "tf.keras")]
     _, unable = availability.split(cells, {"s": described}, {"e": required}, {"e": required.environment})
-    return {each.cell.axes["api"]: (each.reason, each.advice) for each in unable}
+    return {entry.cell.axes["api"]: (entry.reason, entry.advice) for entry in unable}
 
 
 def test_tensorflow_cpu_counts_as_tensorflow() -> None:

@@ -109,7 +109,7 @@ def test_a_claim_of_another_device_is_not_available() -> None:
     wanted = claims.find_claims(["T#1"], [of(claim(visible=[Device.GPU]))])
     cells, absent = selected(wanted)
     assert cells == []
-    assert [(each.reason, each.advice) for each in absent] == [
+    assert [(entry.reason, entry.advice) for entry in absent] == [
         ("T#1 is claimed for a GPU", "Add --gpu."),
     ] * 2
     assert selected(wanted, device=Device.GPU)[1] == []
@@ -119,7 +119,7 @@ def test_an_environment_that_cannot_be_made_leaves_the_others() -> None:
     wanted = claims.find_claims(["T#1"], [of(claim())])
     cells, absent = selected(wanted, "tf2.21", missing=["tf2.21"])
     assert cells == ["tf2.0 fit graph", "tf2.0 train_on_batch graph"]
-    assert [(each.cell.environment, each.reason) for each in absent] == [("tf2.21", "no tf2.21.")] * 2
+    assert [(entry.cell.environment, entry.reason) for entry in absent] == [("tf2.21", "no tf2.21.")] * 2
 
 
 def test_environments_that_claims_name_by_their_requirements_get_the_names_they_are_known_by() -> None:

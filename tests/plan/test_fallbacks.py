@@ -57,7 +57,7 @@ def taken(suite: str, known: GpuHost) -> list[StandIn]:
 
 
 def places(suite: str, known: GpuHost) -> dict[str, str]:
-    return {each.role: each.environment for each in taken(suite, known)}
+    return {entry.role: entry.environment for entry in taken(suite, known)}
 
 
 def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
@@ -89,7 +89,7 @@ def test_the_question_is_asked_of_what_each_card_runs(
 
 def test_a_release_of_the_suite_is_used_rather_than_one_whose_cuda_is_older_than_the_gpu() -> None:
     found = taken("seed", host(RTX3090))
-    assert [(each.environment, each.is_itself_too) for each in found] == [("tf1.15-ngc", False), ("tf2.5", True)]
+    assert [(entry.environment, entry.is_itself_too) for entry in found] == [("tf1.15-ngc", False), ("tf2.5", True)]
     assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
     # CUDA 11.0 has code for this GPU
     assert places("seed", host(A100)) == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.4"}
@@ -115,7 +115,7 @@ def test_releases_keep_their_order_and_what_is_native_comes_first() -> None:
 
 def test_what_no_older_release_runs_is_measured_in_the_next_one_and_said() -> None:
     found = taken("seed", host(H100))
-    places_taken = {each.role: each.environment for each in found}
+    places_taken = {entry.role: entry.environment for entry in found}
     assert places_taken == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.5", "tf2.21": "tf2.18"}
     assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
 
@@ -173,7 +173,7 @@ def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
 def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself(
     here: list[str], downloads: list[str], environment: str | None
 ) -> None:
-    found = {each.role: each.environment for each in in_python(*here, downloads=downloads)}
+    found = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
     assert found == ({"tf1.14": environment, "tf2.0": environment} if environment else {})
 
 
@@ -213,14 +213,14 @@ hosts = st.builds(
 def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, known: GpuHost) -> None:
     cells, environments = selected(suite)
     found = taken(suite, known)
-    for each in found:
-        assert fit(KNOWN[each.role], known.cards, known).is_impossible
-        assert not fit(KNOWN[each.environment], known.cards, known).is_impossible
-        assert each.environment in resolve(SUITES[suite].instead[each.role], list(KNOWN), "environment")
+    for entry in found:
+        assert fit(KNOWN[entry.role], known.cards, known).is_impossible
+        assert not fit(KNOWN[entry.environment], known.cards, known).is_impossible
+        assert entry.environment in resolve(SUITES[suite].instead[entry.role], list(KNOWN), "environment")
     moved = replace_cells(cells, found)
     assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
-    for each in found:
-        its = [cell for cell in moved if cell.environment == each.environment]
+    for item in found:
+        its = [cell for cell in moved if cell.environment == item.environment]
         assert able(suite, its, known), "one that measures nothing is no stand-in"
     assert set(replace_environments(environments, found)) >= {cell.environment for cell in moved}
 
@@ -244,7 +244,7 @@ def first(
     listed: Sequence[str], *others: Environment, needs: Sequence[Need] = (), modes: Sequence[str] = ("graph", "eager")
 ) -> str | None:
     """What stands in for `gone`, of two cells, where the list is this."""
-    catalog = {each.name: each for each in (GONE, *others)}
+    catalog = {other.name: other for other in (GONE, *others)}
     step = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", (), needs=needs)
     cells = [Cell("step", "gone", Device.GPU, {"mode": mode}) for mode in modes]
     found = find_fallbacks(
@@ -289,18 +289,20 @@ def test_many_environments_are_replaced_in_the_order_of_their_releases() -> None
     """All combinations of 8 environments and 20 fallbacks would take years."""
     old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
     able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
-    catalog = {each.name: each for each in (*old, *able)}
+    catalog = {value.name: value for value in (*old, *able)}
     step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
     found = find_fallbacks(
-        {each.name: ["b*"] for each in reversed(old)},
-        [Cell("step", each.name, Device.GPU, {}) for each in old],
+        {entry.name: ["b*"] for entry in reversed(old)},
+        [Cell("step", entry.name, Device.GPU, {}) for entry in old],
         {"step": step},
         catalog,
         lambda name: Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {})),
         cards=[CARD],
         host=GpuHost([CARD], "550.54.15", (12, 4)),
     )
-    assert {each.role: each.environment for each in found} == {f"old{number}": f"b{number + 8}" for number in range(8)}
+    assert {entry.role: entry.environment for entry in found} == {
+        f"old{number}": f"b{number + 8}" for number in range(8)
+    }
 
 
 def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:

@@ -27,9 +27,9 @@ def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step() 
 def test_the_smallest_group_alone_has_the_control() -> None:
     found = {"step": scenario()}
     groups = group(CELLS[:-1], found, "tf1.14")
-    assert [len(each.cells) for each in groups] == [4, 3]
-    assert [each.controlled for each in keep_one_control(groups, found)] == [False, True]
-    assert [each.controlled for each in keep_one_control(groups[::-1], found)] == [True, False]
+    assert [len(entry.cells) for entry in groups] == [4, 3]
+    assert [entry.controlled for entry in keep_one_control(groups, found)] == [False, True]
+    assert [entry.controlled for entry in keep_one_control(groups[::-1], found)] == [True, False]
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))

@@ -38,7 +38,7 @@ def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
     places = balance_shards(seconds, of)
     assert places.keys() == seconds.keys()
     assert places == balance_shards(dict(reversed(seconds.items())), of)
-    if all(each is not None for each in seconds.values()):
+    if all(second is not None for second in seconds.values()):
         lengths = {name: each or 0.0 for name, each in seconds.items()}
         loads = [sum(lengths[name] for name, at in places.items() if at == number) for number in range(1, of + 1)]
         assert max(loads) <= sum(lengths.values()) / of + max(lengths.values(), default=0.0) + 1e-9
@@ -93,6 +93,6 @@ def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else
 
 def test_a_shard_says_where_the_other_groups_are() -> None:
     plan = replace(run().plan, groups=group(cells(calls=("fit", "batch")), {"step": scenario()}, "tf1.14"))
-    first, second = (each.name for each in plan.groups)
+    first, second = (entry.name for entry in plan.groups)
     made = shard(plan, 1, 2, {first: 1, second: 2}, "abc")
     assert (str(made), made.plan, made.elsewhere) == ("1/2", "abc", {second: 2})

@@ -40,7 +40,7 @@ def test_it_names_the_runs_and_counts_the_verdicts():
     assert told[2] == "6 cells have a result in both runs. B vs A: 1 slower, 5 same."
     assert told[3].startswith("Shift: 0.999× (0.998 to 1.00), the median change of the 6 cells")
     assert told[3].endswith("the same within 3 %, so changes of single cells have other causes than the machine.")
-    assert any(each.startswith("Nothing else differs: machine, engine") for each in told)
+    assert any(entry.startswith("Nothing else differs: machine, engine") for entry in told)
 
 
 def test_a_line_has_the_times_and_the_ratios_of_its_cell():
@@ -104,7 +104,7 @@ def test_another_machine_is_told_before_all_else():
 
 def test_different_work_has_no_ratio():
     one, other = (
-        (asked, [launch(each.cell, each.mean, each.round, fingerprint={"parameters": n}) for each in launches])
+        (asked, [launch(entry.cell, entry.mean, entry.round, fingerprint={"parameters": n}) for entry in launches])
         for n, (asked, launches) in enumerate((first(), second()))
     )
     line = lines(one, other)[0]["tf1.14, a"]
@@ -114,7 +114,7 @@ def test_different_work_has_no_ratio():
 
 def test_cells_of_one_run_are_named_by_the_others_reason():
     asked, launches = second()
-    other = asked, [each for each in launches if each.cell != ONE]
+    other = asked, [entry for entry in launches if entry.cell != ONE]
     assert f"No result in B (interrupted): {ONE}." in words(first(), other)
     more = cell("tf2.1")
     told = words(other, first({**dict.fromkeys(CELLS, 0.01), more: 0.01}))
@@ -174,7 +174,7 @@ def made(one, other):
 
 def test_as_json_a_cell_has_its_times_its_ratio_and_what_is_said_of_it():
     told = made(first(), second(all_but(ONE, 1.3)))
-    (of,) = (each for each in told["cells"] if each["change"]["verdict"] == "slower")
+    (of,) = (entry for entry in told["cells"] if entry["change"]["verdict"] == "slower")
     assert of["cell"] == {
         "scenario": "step",
         "environment": "tf1.14",
@@ -208,7 +208,7 @@ def test_as_json_it_tells_all_that_differs():
     assert told["other_machine"] == told["differences"] == [difference]
     assert told["shift"] is None
     assert told["cells"][0]["change"]["withheld"] == "few rounds"
-    assert [(each["cell"]["environment"], each["status"]) for each in told["only_first"]] == [("tf2.1", None)]
+    assert [(entry["cell"]["environment"], entry["status"]) for entry in told["only_first"]] == [("tf2.1", None)]
 
 
 def test_each_other_quantity_has_a_table_of_its_own():

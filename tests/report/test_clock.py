@@ -38,7 +38,7 @@ def by_cpu(stored: tuple[Run, list[Launch]]) -> tuple[Run, list[Launch]]:
     def clocked(each: Launch) -> Launch:
         return replace(each, samples=[Sample(10 * s.seconds, s.steps, cpu_seconds=s.seconds) for s in each.samples])
 
-    return replace(asked, plan=replace(asked.plan, clock=Clock.CPU)), [clocked(each) for each in launches]
+    return replace(asked, plan=replace(asked.plan, clock=Clock.CPU)), [clocked(entry) for entry in launches]
 
 
 def offending(text: str) -> list[str]:
@@ -65,12 +65,12 @@ def test_names_and_units_of_other_tools_are_not_those_of_time() -> None:
     assert {entry["unit"] for entry in entries} == {"CPU ms/step"}
     assert all(entry["name"].endswith(", CPU time") for entry in entries)
     benchmarks = json.loads(render("pyperf", results))
-    assert all(each["metadata"]["name"].endswith(", CPU time") for each in benchmarks["benchmarks"])
+    assert all(benchmark["metadata"]["name"].endswith(", CPU time") for benchmark in benchmarks["benchmarks"])
     assert benchmarks["metadata"]["harness_clock"] == "cpu"
     assert "harness_clock" not in json.loads(render("pyperf", timed))["metadata"]
     suites = ElementTree.fromstring(render("junit", results))
     assert all(str(case.get("name")).endswith(", CPU time") for case in suites.iter("testcase"))
-    assert {each.get("value") for each in suites.iter("property") if each.get("name") == "clock"} == {"cpu"}
+    assert {entry.get("value") for entry in suites.iter("property") if entry.get("name") == "clock"} == {"cpu"}
     rows = list(csv.DictReader(io.StringIO(render("csv", results))))
     assert "seconds_per_step" not in rows[0]
     assert [row["taken"] for row in rows if row["status"] == "ok"] == ["0.0"] * sum(r["status"] == "ok" for r in rows)
@@ -84,7 +84,7 @@ def test_report_and_page_say_cpu_at_each_heading_sentence_and_chart(stored) -> N
     assert offending(render_full(made)) == []
     told = data.build(results, made)
     assert told.unit.startswith("CPU ")
-    assert all(each.unit.startswith("CPU ") for each in told.scenarios)
+    assert all(scenario.unit.startswith("CPU ") for scenario in told.scenarios)
     titles = [text for name, each in told.charts.items() if not name.startswith("phases") for text in _titles(each)]
     assert {"CPU time", "CPU time ratio"} & set(titles)
     assert [text for text in titles if offending(text) or text in {"time", "time ratio"}] == []
@@ -95,9 +95,9 @@ def _titles(part: object) -> list[str]:
     """The titles of axes, legends and tooltips, however deep they are."""
     if isinstance(part, dict):
         title = part.get("title") or ()
-        own = [title] if isinstance(title, str) else [each for each in title if isinstance(each, str)]
-        return [*own, *(text for each in part.values() for text in _titles(each))]
-    return [text for each in part for text in _titles(each)] if isinstance(part, list | tuple) else []
+        own = [title] if isinstance(title, str) else [entry for entry in title if isinstance(entry, str)]
+        return [*own, *(text for value in part.values() for text in _titles(value))]
+    return [text for entry in part for text in _titles(entry)] if isinstance(part, list | tuple) else []
 
 
 def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
@@ -105,8 +105,8 @@ def test_a_run_by_cpu_time_has_the_numbers_of_its_cpu_seconds() -> None:
     for one, other in zip(timed.cells, cpu.cells, strict=True):
         assert one.estimate == other.estimate
         assert one.shape == other.shape
-    assert [each.ratio for answer in timed.answers for each in answer.findings] == [
-        each.ratio for answer in cpu.answers for each in answer.findings
+    assert [finding.ratio for answer in timed.answers for finding in answer.findings] == [
+        finding.ratio for answer in cpu.answers for finding in answer.findings
     ]
 
 
@@ -129,8 +129,8 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
     asked, known = by_cpu((run([awake]), launches[:6]))
     asked = replace(run([awake, asleep, untold]), plan=replace(run([awake, asleep, untold]).plan, clock=Clock.CPU))
     results = Results(asked, [*known, *launches[6:]])
-    assert [each.status for each in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
-    reasons = {each.reason: each.advice for each in results.missing}
+    assert [cell.status for cell in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
+    reasons = {entry.reason: entry.advice for entry in results.missing}
     assert list(reasons) == [
         "The steps of the launch used no CPU time.",
         "The launch did not record the CPU time of its samples.",
@@ -143,7 +143,7 @@ def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence() -> None:
 
 
 def test_two_runs_by_cpu_time_are_compared_in_it() -> None:
-    pair = two_runs.pair(*(by_cpu(each()) for each in (two_runs.first, two_runs.second)))
+    pair = two_runs.pair(*(by_cpu(value()) for value in (two_runs.first, two_runs.second)))
     told = render_full([Section("B vs A", "compare", changes.make_sections(pair)[0].blocks)])
     assert "A, CPU ms" in told
     assert "CPU time per step in CPU ms. A ratio is the CPU time in B divided by the CPU time in A" in told

@@ -52,8 +52,8 @@ def test_no_table_is_left_as_text(tokens: list[Token]) -> None:
 def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(tokens: list[Token]) -> None:
     elements = [token.content.strip() for token in tokens if token.type == "html_block"]
     assert elements
-    assert [each.split(">")[0] for each in elements] == ["<details", "</details"] * (len(elements) // 2)
-    assert all("</summary>" in each for each in elements[::2])
+    assert [element.split(">")[0] for element in elements] == ["<details", "</details"] * (len(elements) // 2)
+    assert all("</summary>" in element for element in elements[::2])
 
 
 def test_no_other_element_is_in_it(tokens: list[Token]) -> None:

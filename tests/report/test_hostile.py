@@ -149,8 +149,8 @@ def test_pyperf_reads_it(shown: Callable[[str], str]) -> None:
 
 def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -> None:
     # names stand between backticks there, where `<` is no markup
-    for each in json.loads(shown("benchmark-action")):
-        assert not set("|`\n") & set(each["name"])
+    for load in json.loads(shown("benchmark-action")):
+        assert not set("|`\n") & set(load["name"])
 
 
 def test_pictures_are_text_too() -> None:

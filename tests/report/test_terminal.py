@@ -44,7 +44,7 @@ def test_what_is_for_a_terminal_is_printed_in_order() -> None:
         "- one",
         "- two and three",
     ]
-    assert [text.index(each) for each in told] == sorted(text.index(each) for each in told)
+    assert [text.index(entry) for entry in told] == sorted(text.index(entry) for entry in told)
     for other in ("only pasted", "Phases of it", "Hand-made", "More of it"):
         assert other not in text
 
@@ -89,8 +89,8 @@ def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
 
 
 def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
-    heads = [Head("call", is_label=True), *(Head(each, is_number=True) for each in "abcd")]
-    table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{each}.0") for each in "1234")])], where=REPORT)
+    heads = [Head("call", is_label=True), *(Head(entry, is_number=True) for entry in "abcd")]
+    table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{entry}.0") for entry in "1234")])], where=REPORT)
     lines = [squeezed(line) for line in only(table, 20).splitlines()]
     assert [line for line in lines if line and set(line) != {"─"}][1:] == [
         "call a b",

@@ -160,4 +160,4 @@ def walk(
 def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:
     """The launches of the newest attempt at a round of a group."""
     attempts = [launch for launch in launches if (launch.group, launch.round) == (group.name, number)]
-    return [launch for launch in attempts if launch.attempt == max(each.attempt for each in attempts)]
+    return [launch for launch in attempts if launch.attempt == max(attempt.attempt for attempt in attempts)]

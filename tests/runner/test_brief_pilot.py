@@ -23,7 +23,7 @@ def test_it_launches_each_environment_once_and_each_scenario(folder: RunFolder) 
     launches = walk(folder, backstage, planned)
     pilots = of_pilot(launches)
     assert sorted(pilots[:2]) == ["step 0 new", "step 0 old"]
-    assert [each.rpartition(" ")[0] for each in pilots[2:]] == ["step 2"]
+    assert [pilot.rpartition(" ")[0] for pilot in pilots[2:]] == ["step 2"]
     assert all(given.sampling == SHORT for given in backstage.jobs[: len(pilots)])
     assert [launch.role for launch in launches[len(pilots) :]] == [Role.MEASURE] * 6
 
@@ -88,7 +88,7 @@ def test_a_run_that_was_interrupted_goes_on(folder: RunFolder, killed_at: int) -
     before = folder.read_launches()
     after = walk(folder, Backstage(), planned, before)
     assert after[: len(before)] == before
-    assert {each.rpartition(" ")[2] for each in of_pilot(after)} == {"old", "new"}
+    assert {entry.rpartition(" ")[2] for entry in of_pilot(after)} == {"old", "new"}
     for group in planned.groups:
         for number in (1, 2):
             assert {launch.cell for launch in last_attempt(after, group, number)} == set(group.cells)

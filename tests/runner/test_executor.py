@@ -84,7 +84,7 @@ def test_a_cell_that_times_no_step_is_launched_in_the_rounds_where_a_phase_of_it
         return Outcome(Status.OK, observations={"traces": 3}, phases=phases)
 
     planned = plan(rounds=3)
-    compared = replace(planned, groups=[replace(each, of=["load"]) for each in planned.groups])
+    compared = replace(planned, groups=[replace(group, of=["load"]) for group in planned.groups])
     launches = walk(folder, Backstage(answer), compared)
     assert [launch.round for launch in launches if launch.cell.environment == "old"] == [0, 1, 2, 3]
     assert [launch.round for launch in launches if launch.cell.environment == "new"] == [0]

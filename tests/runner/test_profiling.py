@@ -22,8 +22,8 @@ def test_every_cell_is_launched_once_and_told_how_many_calls_to_profile(folder):
     assert {launch.cell for launch in launches} == set(PLAN.cells)
     assert len(launches) == len(PLAN.cells)
     assert {launch.role for launch in launches} == {Role.PROFILE}
-    assert {each.profile_calls for each in backend.jobs} == {50}
-    assert not any(each.thorough for each in backend.jobs)
+    assert {job.profile_calls for job in backend.jobs} == {50}
+    assert not any(job.thorough for job in backend.jobs)
 
 
 def test_what_it_leaves_is_kept_and_no_number_comes_of_it(folder):
@@ -42,8 +42,8 @@ def test_a_launch_that_fails_leaves_the_others_to_run(folder):
 def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder):
     backend = Backstage()
     walk(folder, backend, plan(rounds=1))
-    assert [each.thorough for each in backend.jobs] == [True, True, False, False]
-    assert {each.profile_calls for each in backend.jobs} == {None}
+    assert [job.thorough for job in backend.jobs] == [True, True, False, False]
+    assert {job.profile_calls for job in backend.jobs} == {None}
 
 
 @pytest.mark.parametrize("sampling", [plan().sampling, Sampling()], ids=["a brief pilot", "a pilot of every cell"])
@@ -54,8 +54,8 @@ def test_a_cell_that_ends_under_tensorflow_s_profiler_is_launched_again_without_
     well = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
     backend = Backstage(lambda _, job: ended if job.thorough else well)
     launches = walk(folder, backend, planned)
-    assert [each.thorough for each in backend.jobs] == [each.ended_under_profiler for each in launches]
-    assert sum(each.ended_under_profiler for each in launches) == len(planned.cells)
+    assert [job.thorough for job in backend.jobs] == [launch.ended_under_profiler for launch in launches]
+    assert sum(launch.ended_under_profiler for launch in launches) == len(planned.cells)
     found = lookup(replace(run(), plan=planned), launches)
     assert {cell: len(found.numbers[cell]) for cell in planned.cells} == dict.fromkeys(planned.cells, 3)
     assert walk(folder, backend, planned, launches) == launches

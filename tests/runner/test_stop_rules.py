@@ -90,7 +90,7 @@ def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_inter
     ledger = RoundLog(planned, made)
 
     def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
-        return {ended.name: 0.01 if max(each.round for each in launches) == 7 else 1.0, going.name: 1.0}
+        return {ended.name: 0.01 if max(entry.round for entry in launches) == 7 else 1.0, going.name: 1.0}
 
     assert open_groups(planned, ledger, 10, widths) == {going.name}
     # ... and where a run that goes on walks through its rounds again

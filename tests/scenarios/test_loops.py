@@ -16,8 +16,8 @@ def module(monkeypatch):
     def make(name, **contents):
         made = ModuleType(f"{ENGINE}.{name}")
         vars(made).update(contents)
-        for each in contents.values():
-            each.__module__ = made.__name__
+        for content in contents.values():
+            content.__module__ = made.__name__
         monkeypatch.setitem(sys.modules, made.__name__, made)
         return made
 

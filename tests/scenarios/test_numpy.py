@@ -29,7 +29,9 @@ def expected(scenarios):
     """What the header of numpy_behaviour states of an experiment, by observation."""
     path = scenarios / "numpy_behaviour.py"
     stated = parse(path.read_text(encoding="utf-8"), path).expect
-    return lambda experiment: {each.observation: each.value for each in stated if each.when["experiment"] == experiment}
+    return lambda experiment: {
+        entry.observation: entry.value for entry in stated if entry.when["experiment"] == experiment
+    }
 
 
 @pytest.mark.parametrize("experiment", ["promotion", "literals", "broadcasting", "indexing"])

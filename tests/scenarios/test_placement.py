@@ -294,7 +294,7 @@ def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_wa
     else:
         made.prove_gpu()
         shown = isinstance(result, EagerTensor) or handed
-        assert [each for each in names(events, "observation") if each != "settings"] == (["placed on"] if shown else [])
+        assert [name for name in names(events, "observation") if name != "settings"] == (["placed on"] if shown else [])
         assert [fields for event, fields in events if event == "gpus"] == [{"gpus": [T4]}]
 
 

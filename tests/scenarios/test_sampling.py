@@ -253,7 +253,7 @@ def test_memory_is_read_at_points_that_lie_evenly_over_the_calls_after_the_warm_
     assert found[-1][0] == calls
     steps = [after - before for (before, _), (after, _) in pairwise(found)]
     assert max(steps) - min(steps) <= 1
-    assert lengths(measurement) == pytest.approx([0.005 * each for each in steps])
+    assert lengths(measurement) == pytest.approx([0.005 * step for step in steps])
     assert [held for _, held in found] == [7 * (warm + made) for made, _ in found]
 
 

@@ -169,12 +169,12 @@ def threads(tmp_path):
     folder.mkdir()
 
     def waited(**seconds):
-        for each in list(folder.iterdir()):
-            (each / "schedstat").unlink()
-            each.rmdir()
-        for number, each in seconds.items():
+        for path in list(folder.iterdir()):
+            (path / "schedstat").unlink()
+            path.rmdir()
+        for number, path in seconds.items():
             (folder / number).mkdir()
-            (folder / number / "schedstat").write_text(f"123456789 {round(each * 1e9)} 42\n")
+            (folder / number / "schedstat").write_text(f"123456789 {round(path * 1e9)} 42\n")
 
     return str(folder), waited
 

@@ -38,7 +38,7 @@ def trace(devices):
         resource = message((1, 14), (2, message((1, "Stream #14(Compute,MemcpyH2D)"), (2, 14))))
         made.append((1, message((1, number), (2, message((1, name), (2, number), (3, resource))))))
         for event, start, duration, *arguments in events:
-            told = [(11, message((1, key), (2, value))) for each in arguments for key, value in each.items()]
+            told = [(11, message((1, key), (2, value))) for argument in arguments for key, value in argument.items()]
             place = [(9, start * 1000), (10, duration * 1000)]
             made.append((4, message((1, number), (2, 14), (3, event), *place, *told)))
     return message(*made)

@@ -150,7 +150,7 @@ def test_an_environment_without_the_device_is_not_available_and_the_others_run(p
     prepared = plan(environments=["nvidias", "old"])
     assert "made for GPUs" in absent(prepared)["nvidias"]
     assert {cell.environment for cell in prepared.plan.cells} == {"old"}
-    assert [each.name for each in prepared.environments] == ["nvidias", "old"]
+    assert [environment.name for environment in prepared.environments] == ["nvidias", "old"]
     prepared = plan(environments=["*"], gpu=True)
     assert absent(prepared) == {"slim": "the catalog lists no GPU code for slim"}
 
@@ -165,7 +165,7 @@ def test_the_reference_is_one_that_can_run(plan: Plan) -> None:
 def test_what_the_gpu_cannot_run_is_known_before_anything_is_built(plan: Plan) -> None:
     prepared = plan(H100, environments=["old", "new"], gpu=True)
     assert "CUDA 10.0" in absent(prepared)["old"]
-    assert [each.environment.name for each in prepared.needed] == ["new"]
+    assert [entry.environment.name for entry in prepared.needed] == ["new"]
 
 
 def test_where_nothing_is_known_of_the_gpu_nothing_is_judged(plan: Plan) -> None:
@@ -211,7 +211,7 @@ def replacing(plan: Plan, harness: Harness) -> Plan:
 @pytest.mark.parametrize("typed", [{"suite": "headline", "scenarios": []}, {}])
 def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, typed: dict[str, Any]) -> None:
     prepared = replacing(H100, gpu=True, **typed)
-    assert [each.name for each in prepared.environments] == ["nvidias", "new"]
+    assert [environment.name for environment in prepared.environments] == ["nvidias", "new"]
     assert {cell.environment for cell in prepared.cells} == {"nvidias", "new"}
     assert (prepared.reference, absent(prepared)) == ("nvidias", {})
     (group,) = prepared.plan.groups
@@ -220,7 +220,7 @@ def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, typed
     (taken,) = prepared.plan.stand_ins
     assert (taken.role, taken.environment, taken.card) == ("old", "nvidias", "NVIDIA H100")
     assert "CUDA 10.0 is older" in taken.reason
-    assert [each.environment.name for each in prepared.needed] == ["nvidias", "new"]
+    assert [entry.environment.name for entry in prepared.needed] == ["nvidias", "new"]
 
 
 def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> None:
@@ -229,7 +229,7 @@ def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> 
     for card, typed in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
         prepared = replacing(card, **typed)
         assert not prepared.plan.stand_ins
-        assert [each.name for each in prepared.environments] == ["old", "new"]
+        assert [environment.name for environment in prepared.environments] == ["old", "new"]
 
 
 def test_the_reference_that_was_typed_has_a_stand_in_too(replacing: Plan) -> None:
@@ -241,7 +241,7 @@ def test_the_reference_that_was_typed_has_a_stand_in_too(replacing: Plan) -> Non
 def test_a_profile_is_of_what_stands_in_too(replacing: Plan) -> None:
     replacing(H100, gpu=True)
     asked = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
-    assert [each.environment for each in make_plan(asked).plan.stand_ins] == ["nvidias"]
+    assert [entry.environment for entry in make_plan(asked).plan.stand_ins] == ["nvidias"]
 
 
 def test_wrong_stand_ins_are_told_with_their_line(replacing: Plan, harness: Harness) -> None:
@@ -303,7 +303,7 @@ def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_ru
 
 
 def test_a_scenario_without_environments_runs_in_those_of_the_headline(plan: Plan) -> None:
-    assert [each.name for each in plan().environments] == ["old", "new"]
+    assert [environment.name for environment in plan().environments] == ["old", "new"]
 
 
 @pytest.mark.parametrize(
@@ -444,7 +444,7 @@ def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Pl
         assert not own & elsewhere.keys()
         assert part.plan.shard.number not in elsewhere.values()
         # what no machine can run is told of in each
-        assert {each.cell.axes["way"] for each in part.plan.unavailable} == {"signals"}
+        assert {entry.cell.axes["way"] for entry in part.plan.unavailable} == {"signals"}
         part.refuse_nothing()
 
 
@@ -465,7 +465,7 @@ def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: P
     assert sorted(len(part.plan.groups) for part in parts) == [1, 2, 2]
     assert [sum(group.controlled for group in part.plan.groups if group.control) for part in parts] == [1, 1, 1]
     # what no machine can run is told of in each
-    assert {each.cell.axes["way"] for part in parts for each in part.plan.unavailable} == {"signals"}
+    assert {entry.cell.axes["way"] for part in parts for entry in part.plan.unavailable} == {"signals"}
     in_slots = shards(plan, 3, balance=EVENLY, slots="2")
     assert sum(group.controlled for part in in_slots for group in part.plan.groups if group.control) == 1
 
@@ -493,7 +493,7 @@ def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> 
     )
     folder = stored(tmp_path, of_run, made)
     one, other = shards(plan, 2, balance=folder)
-    assert sorted(sum(took[group.name] for group in each.plan.groups) for each in (one, other)) == [9.0, 9.5]
+    assert sorted(sum(took[group.name] for group in value.plan.groups) for value in (one, other)) == [9.0, 9.5]
     with pytest.raises(UsageError, match=r"^--balance .* has no launches of this plan's groups\."):
         shards(plan, 2, balance=stored(tmp_path / "other", of_run, []))
     foreign = replace(made[0], cell=replace(made[0].cell, axes={"way": "none", "speed": "fast"}))

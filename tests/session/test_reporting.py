@@ -53,7 +53,7 @@ def test_what_a_truncated_file_lacks_is_not_left_out_by_the_budget(tmp_path: Pat
     made = run()
     folder = RunFolder.create(tmp_path, made.id)
     folder.write_run(replace(made, stops={group.name: Stop(StopReason.BUDGET, 0) for group in made.plan.groups}))
-    assert {each.reason for each in read(folder.path).missing} == {"the budget ended"}
+    assert {entry.reason for entry in read(folder.path).missing} == {"the budget ended"}
     (folder.path / "launches.jsonl").write_text('{"group": "torn')
     assert is_torn(folder.path)
-    assert "the budget ended" not in {each.reason for each in read(folder.path).missing}
+    assert "the budget ended" not in {entry.reason for entry in read(folder.path).missing}

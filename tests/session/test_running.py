@@ -312,7 +312,7 @@ def test_what_stands_in_is_said_stored_reported_and_kept(
     session.resume(ended.folder, again)
     assert [sentence for sentence in again.said if sentence.startswith(told)]
     found = session.read(ended.folder)
-    assert [(each.environment, each.role) for each in found.run.plan.stand_ins] == [("there", "gone")]
+    assert [(entry.environment, entry.role) for entry in found.run.plan.stand_ins] == [("there", "gone")]
     for name in ("report.md", "report.html"):
         assert told in (ended.folder / name).read_text()
     assert told in (ended.folder / "report.md").read_text()
@@ -401,16 +401,20 @@ def test_what_comes_next_stands_in_for_what_this_machine_cannot_have(
     made = LocalBackend.prepare
 
     def prepare(backend: LocalBackend, requirements: Sequence[Requirement], *more: Any) -> Preparation:
-        found = made(backend, [each for each in requirements if each.environment.name != "there"], *more)
+        found = made(
+            backend, [requirement for requirement in requirements if requirement.environment.name != "there"], *more
+        )
         error = UnavailableError("The image harness/there:gpu could not be built:\nno such host", "Pull it.")
-        missing = {"there": error} if any(each.environment.name == "there" for each in requirements) else {}
+        missing = (
+            {"there": error} if any(requirement.environment.name == "there" for requirement in requirements) else {}
+        )
         return replace(found, unavailable=missing)
 
     monkeypatch.setattr(LocalBackend, "prepare", prepare)
     ears = Ears()
     ended = session.run(session.plan(session.Request(**request_, gpu=True)), ears)
     found = session.read(ended.folder).run
-    assert [(each.environment, each.role) for each in found.plan.stand_ins] == [("next", "gone")]
+    assert [(entry.environment, entry.role) for entry in found.plan.stand_ins] == [("next", "gone")]
     assert {launch.cell.environment for launch in session.read(ended.folder).launches} == {"next"}
     told = (
         "The suite prefers there as a substitute for gone, but there is not available: The image harness/there:gpu "
@@ -631,9 +635,13 @@ def test_an_environment_that_cannot_be_prepared_is_not_built_beside_other_slots(
     made = LocalBackend.prepare
 
     def prepare(backend: LocalBackend, requirements: Sequence[Requirement], *more: Any) -> Preparation:
-        asked.append([each.name for each in requirements])
-        found = made(backend, [each for each in requirements if each.name != "old"], *more)
-        missing = {each.name: UnavailableError("No Python 3.7 is here.") for each in requirements if each.name == "old"}
+        asked.append([requirement.name for requirement in requirements])
+        found = made(backend, [requirement for requirement in requirements if requirement.name != "old"], *more)
+        missing = {
+            requirement.name: UnavailableError("No Python 3.7 is here.")
+            for requirement in requirements
+            if requirement.name == "old"
+        }
         return replace(found, unavailable=missing)
 
     monkeypatch.setattr(LocalBackend, "prepare", prepare)

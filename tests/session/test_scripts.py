@@ -39,7 +39,7 @@ def test_the_default_budget_can_be_exceeded_also_by_the_command_of_a_shard(tmp_p
         found.append(request)
 
     assert CliRunner().invoke(command, asked.command()[2:]).exit_code == 0
-    assert [(each.budget, each.budget_is_wish) for each in found] == [(90.0, True)]
+    assert [(entry.budget, entry.budget_is_wish) for entry in found] == [(90.0, True)]
     assert "--budget-is-wish" not in CliRunner().invoke(command, ["--help"]).stdout
     for strict in ({"budget": 90.0}, {"rounds": 3}):
         asked, _ = make_request(script, Request(environments=["tf2.15"], **strict))

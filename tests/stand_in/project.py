@@ -86,11 +86,11 @@ class StandInProject:
     def remove(self) -> None:
         """Remove the images, and what launches left in volumes."""
         ids = docker("image", "ls", "--no-trunc", "--quiet", f"{REGISTRY}harness/*").split()
-        prefixes = tuple(f"harness-ptx-{each.partition(':')[2][:12]}" for each in ids)
-        volumes = [each for each in docker("volume", "ls", "--quiet").split() if each.startswith(prefixes)]
+        prefixes = tuple(f"harness-ptx-{entry.partition(':')[2][:12]}" for entry in ids)
+        volumes = [word for word in docker("volume", "ls", "--quiet").split() if word.startswith(prefixes)]
         # a test that was killed may have left containers
         for left in {
-            each for volume in volumes for each in docker("ps", "-aq", "--filter", f"volume={volume}").split()
+            word for volume in volumes for word in docker("ps", "-aq", "--filter", f"volume={volume}").split()
         }:
             docker("rm", "--force", left)
         if volumes:

@@ -63,9 +63,9 @@ def test_launches_without_a_run_are_told(tmp_path: Path) -> None:
 
 def test_what_was_stored_is_read_again(folder: RunFolder) -> None:
     launches = [launch(round=1), launch(round=2, status=Status.FAILED, error="a | b\nc")]
-    for each in launches:
-        folder.append(each)
-    assert [dump(each) for each in folder.read_launches()] == [dump(each) for each in launches]
+    for value in launches:
+        folder.append(value)
+    assert [dump(entry) for entry in folder.read_launches()] == [dump(item) for item in launches]
     assert dump(folder.read_run()) == dump(run())
 
 
@@ -106,7 +106,7 @@ def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: Run
     assert path.read_bytes() == whole
     assert not folder.repair()
     folder.append(launch(round=2))
-    assert [each.round for each in folder.read_launches()] == [1, 2]
+    assert [entry.round for entry in folder.read_launches()] == [1, 2]
 
 
 def test_damage_in_the_middle_is_named_by_its_line(folder: RunFolder) -> None:
@@ -180,7 +180,7 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder) -> Non
     )
     assert "cannot be written: File too large. Finished launches are saved." in done.stdout
     assert f"harness matrix --resume {folder.path}" in done.stdout
-    assert [each.round for each in folder.read_launches()] == [1]
+    assert [entry.round for entry in folder.read_launches()] == [1]
     assert not folder.repair()
 
 
@@ -191,7 +191,7 @@ def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
 
 def test_one_name_in_two_folders_stays_two_files(folder):
     kept = folder.write_artifacts("g", {"x/data.txt": b"1", "y/data.txt": b"2"})
-    assert [(folder.path / each).read_bytes() for each in kept] == [b"1", b"2"]
+    assert [(folder.path / entry).read_bytes() for entry in kept] == [b"1", b"2"]
 
 
 def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:
@@ -260,7 +260,7 @@ def test_nothing_is_written_through_a_link(folder: RunFolder, tmp_path: Path) ->
             write()
     with pytest.raises(UsageError, match=r"launches\.jsonl cannot be read: it is a link"):
         folder.read_launches()
-    assert [each.name for each in elsewhere.iterdir()] == ["old.svg"]
+    assert [path.name for path in elsewhere.iterdir()] == ["old.svg"]
     assert (elsewhere / "old.svg").read_text() == "mine"
 
 

@@ -76,7 +76,7 @@ def compared(along: str = "mode", of: str = "step", **changes: object) -> Scenar
 
 
 def asked(members=tuple(TIMES), *, about: Scenario | None = None, environments=(OLD,), **changes) -> Run:
-    pins = {each.name: {"numpy": "1.17.4", "tensorflow": each.tensorflow} for each in environments}
+    pins = {environment.name: {"numpy": "1.17.4", "tensorflow": environment.tensorflow} for environment in environments}
     if NIGHTLY in environments:
         pins["nightly"] = {"numpy": "2.0.0", "tf-nightly-cpu": NIGHTLY.tensorflow}
     fields = {"scenarios": [about or compared()], "scripts": {"step": TEXT}, "reference": "tf2.0", "pins": pins}
@@ -98,8 +98,8 @@ def measured(tmp_path: Path) -> Path:
     """The folder of a run that measured two modes of one release."""
     folder = RunFolder.create(tmp_path / "results", "run")
     folder.write_run(asked())
-    for each in rounds(TIMES):
-        folder.append(each)
+    for entry in rounds(TIMES):
+        folder.append(entry)
     return folder.path
 
 

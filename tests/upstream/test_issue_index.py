@@ -21,7 +21,7 @@ from tests.factories import rounds, run
 
 
 def names(found: list[KnownIssue]) -> list[str]:
-    return [each.issue.short for each in found]
+    return [entry.issue.short for entry in found]
 
 
 @pytest.mark.usefixtures("claiming")

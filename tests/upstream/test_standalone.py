@@ -130,7 +130,7 @@ def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more() -> No
 @pytest.mark.parametrize("path", find_scenario_files(Project(ROOT)), ids=lambda path: path.stem)
 def test_every_scenario_becomes_one_file_for_its_oldest_python(path: Path) -> None:
     tree = ast.parse(made(path.read_text(encoding="utf-8")), feature_version=(3, 6))
-    names = {each.id for each in ast.walk(tree) if isinstance(each, ast.Name)}
+    names = {entry.id for entry in ast.walk(tree) if isinstance(entry, ast.Name)}
     assert "scenario" in names
 
 

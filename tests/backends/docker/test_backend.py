@@ -105,7 +105,9 @@ def test_launches_have_priority_once_a_container_has_started_with_it(
 ) -> None:
     assert backend.facts().priority == ""
     assert backend.give_priority([3]) == []
-    assert [(each.image, each.priority) for each in containers] == [("sha256:1", Priority("-.slice", (3,)))]
+    assert [(container.image, container.priority) for container in containers] == [
+        ("sha256:1", Priority("-.slice", (3,)))
+    ]
     assert backend.facts().priority == "262144 CPU shares in the control group -.slice"
 
 

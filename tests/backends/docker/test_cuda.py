@@ -29,7 +29,7 @@ CODE = {
 def read(**changes):
     """What fatbins.py prints; `changes` by the start of a library's name."""
     code = {path: changes.get(re.sub(r".*/lib|\W.*", "", path), modules) for path, modules in CODE.items()}
-    return {path: {"modules": [[1, 64, each] for each in modules], "unread": 0} for path, modules in code.items()}
+    return {path: {"modules": [[1, 64, module] for module in modules], "unread": 0} for path, modules in code.items()}
 
 
 def judge(environment, what, code=None):

@@ -306,7 +306,7 @@ def test_a_specification_is_refreshed_where_the_toolkit_does_so_by_itself() -> N
 
 def test_every_refusal_that_is_known_is_one_that_was_seen() -> None:
     found = [find_meaning(words) for words, *_ in TOLD]
-    assert {each.words for each in found if each} == {each.words for each in REFUSALS}
+    assert {entry.words for entry in found if entry} == {refusal.words for refusal in REFUSALS}
 
 
 def test_a_refusal_about_gpus_that_is_not_known_is_told_as_it_is() -> None:

@@ -126,7 +126,7 @@ def test_cdi_that_is_off_is_told_from_cdi_that_is_not_there(bare, via):
 @pytest.mark.usefixtures("bare")
 def test_a_way_that_was_typed_is_the_only_one():
     engine = an_engine({**DISCOVERED, **WITH_RUNTIME})
-    assert [each.way for each in find(engine)] == [CDI, RUNTIME]
+    assert [entry.way for entry in find(engine)] == [CDI, RUNTIME]
     assert find(engine, RUNTIME) == [GpuAccess(RUNTIME)]
     # no engine says whether it has its device driver
     assert find(engine, DRIVER) == [GpuAccess(DRIVER)]
@@ -282,7 +282,7 @@ def test_docker_desktop_is_tried_by_its_own_device_driver_and_sees_no_specificat
     desktop = an_engine({**NEITHER, "CDISpecDirs": [str(bare)]}, system="Docker Desktop")
     assert find(desktop) == [GpuAccess(DRIVER)]
     # from 4.34 on, it lists the runtime on every machine
-    assert [each.way for each in find(an_engine(WITH_RUNTIME, system="Docker Desktop"))] == [RUNTIME, DRIVER]
+    assert [entry.way for entry in find(an_engine(WITH_RUNTIME, system="Docker Desktop"))] == [RUNTIME, DRIVER]
     with pytest.raises(CannotRunHereError, match="Docker Desktop doesn't offer CDI") as error:
         find(desktop, CDI)
     assert "nvidia-ctk" not in error.value.advice
@@ -301,9 +301,9 @@ def test_podman_is_named_although_nvidias_programs_are_here(bare, monkeypatch, v
 
 @pytest.mark.usefixtures("bare")
 def test_where_the_driver_sees_a_gpu_the_engines_own_device_driver_is_tried_last(monkeypatch):
-    assert [each.way for each in find(an_engine(WITH_RUNTIME))] == [RUNTIME]
+    assert [entry.way for entry in find(an_engine(WITH_RUNTIME))] == [RUNTIME]
     monkeypatch.setattr(gpus, "find_host", lambda: GpuHost([T4], "550.54.15", (12, 4)))
-    assert [each.way for each in find(an_engine(WITH_RUNTIME))] == [RUNTIME, DRIVER]
+    assert [entry.way for entry in find(an_engine(WITH_RUNTIME))] == [RUNTIME, DRIVER]
     assert find(an_engine(WITH_RUNTIME), RUNTIME) == [GpuAccess(RUNTIME)]
     # without another method, an image of gigabytes would have to be built before a test
     with pytest.raises(CannotRunHereError, match="can't give GPUs") as error:

@@ -248,7 +248,7 @@ def test_an_energy_that_is_not_known_is_left_out(points: list[Instant], window: 
 def test_the_energy_of_two_halves_is_that_of_the_whole(
     risen: list[tuple[float, float]], begun: float, long: float
 ) -> None:
-    times, values = (sorted(each) for each in zip(*risen, strict=True))
+    times, values = (sorted(entry) for entry in zip(*risen, strict=True))
     points = counted(*zip(times, values, strict=True))
     parts = [(begun, begun + long), (begun + long, begun + 2 * long), (begun, begun + 2 * long)]
     one, other, whole = (summarize_readings(points, part).get("gpu_energy_joules") for part in parts)

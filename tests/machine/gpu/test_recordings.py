@@ -120,7 +120,7 @@ def test_nothing_in_it_tells_whose_card_it_was(path: Path) -> None:
 
 
 def lines(*calls: dict[str, Any]) -> list[str]:
-    return [json.dumps(each) for each in ({"nvml": 1}, *calls)]
+    return [json.dumps(call) for call in ({"nvml": 1}, *calls)]
 
 
 def test_errors_are_replayed_as_errors_and_the_last_answer_stays() -> None:

@@ -21,8 +21,8 @@ def results(seconds: dict[Cell, float] | None = None, *, count: int = 5, spread:
     """Two calls in two environments and two modes, with a control: eager mode is slower, and TF 2 slower still."""
     if seconds is None:
         times = (10, 20, 10.1, 27, 8, 15, 8, 21)
-        seconds = dict(zip(cells(calls=("fit", "train_on_batch")), (each / 1000 for each in times), strict=True))
-    controls = {each: seconds[each] for each in (cell(), cell(call="train_on_batch")) if each in seconds}
+        seconds = dict(zip(cells(calls=("fit", "train_on_batch")), (seconds / 1000 for seconds in times), strict=True))
+    controls = {value: seconds[value] for value in (cell(), cell(call="train_on_batch")) if value in seconds}
     launches = rounds(seconds, count, spread, controls=controls, phases=PHASES)
     return Results(run(seconds, controlled=True), launches)
 
@@ -76,14 +76,14 @@ def kind(of: Picture) -> str:
 
 def picture(of: Results, wanted: str) -> Picture:
     """The only chart of a kind."""
-    (found,) = (each for each in drawn(of) if kind(each) == wanted)
+    (found,) = (entry for entry in drawn(of) if kind(entry) == wanted)
     return found
 
 
 def values(of: Picture, mark: str) -> Sequence[dict[str, Any]]:
     """What a chart's marks of one type show, layer by layer."""
-    layers = [each for each in of.specification["layer"] if each["mark"]["type"] == mark]
-    return [value for each in layers for value in each["data"]["values"]]
+    layers = [entry for entry in of.specification["layer"] if entry["mark"]["type"] == mark]
+    return [value for layer in layers for value in layer["data"]["values"]]
 
 
 def is_snapshot(of: Picture) -> bool:
@@ -101,4 +101,4 @@ def _rounded(value: Any) -> Any:
         return float(f"{value:.9g}")
     if isinstance(value, dict):
         return {key: _rounded(each) for key, each in value.items()}
-    return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
+    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value

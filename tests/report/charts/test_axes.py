@@ -24,10 +24,10 @@ def test_every_value_is_on_the_axis_and_every_bar_within_it(known):
     shown = axes.choose_domain(estimates, around=(1.0,))
     assert 0.0 < shown.low < shown.high < math.inf
     assert 1.0 in shown
-    for each in estimates:
-        assert each.value in shown
-        if each.interval:
-            bar = axes.clip_interval(each.interval, shown)
+    for entry in estimates:
+        assert entry.value in shown
+        if entry.interval:
+            bar = axes.clip_interval(entry.interval, shown)
             assert shown.low <= bar.low <= bar.high <= shown.high
             assert all(cap in shown for cap in bar.caps)
 

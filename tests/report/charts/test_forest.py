@@ -15,7 +15,7 @@ BOTH = pytest.mark.parametrize("kind", ["ratios", "effects"])
 
 
 def encoding(of, mark, channel):
-    (found,) = (each["encoding"] for each in of.specification["layer"] if each["mark"]["type"] == mark)
+    (found,) = (entry["encoding"] for entry in of.specification["layer"] if entry["mark"]["type"] == mark)
     return found[channel]
 
 
@@ -24,7 +24,7 @@ def told(kind, made):
     if kind == "ratios":
         return [(line.compared.ratio, line.compared.verdict) for line in list_lines(made.tables[0])]
     (attribution,) = made.attributions
-    return [(each.estimate, each.verdict) for each in attribution.effects]
+    return [(effect.estimate, effect.verdict) for effect in attribution.effects]
 
 
 @BOTH
@@ -73,9 +73,9 @@ def test_axis_and_rows_have_one_unit(kind):
     axis = encoding(chart, "point", "x")["axis"]
     assert axis["labelExpr"].endswith("+ '×'")
     assert axis["title"][-1].startswith("right of 1: ")
-    text = [*chart.words.notes, chart.words.alt, *(each["told"] for each in values(chart, "text") if "told" in each)]
-    assert not any("+" in each or "-" in each for each in text)
-    assert not any("%" in each.replace("below 3 %", "") for each in text)
+    text = [*chart.words.notes, chart.words.alt, *(value["told"] for value in values(chart, "text") if "told" in value)]
+    assert not any("+" in entry or "-" in entry for entry in text)
+    assert not any("%" in entry.replace("below 3 %", "") for entry in text)
 
 
 @BOTH
@@ -108,7 +108,9 @@ def test_of_many_the_farthest_are_drawn_and_the_picture_says_so():
 def test_what_did_different_work_is_left_out_and_the_picture_says_so():
     seconds = dict(zip(cells(), (0.01, 0.02, 0.01, 0.03), strict=True))
     other = cell("tf2.0", mode="eager")
-    launches = [replace(each, fingerprint={"parameters": 2 if each.cell == other else 1}) for each in rounds(seconds)]
+    launches = [
+        replace(entry, fingerprint={"parameters": 2 if entry.cell == other else 1}) for entry in rounds(seconds)
+    ]
     chart = picture(Results(run(seconds), launches), "ratios")
     assert [point["name"] for point in values(chart, "point")] == ["tf2.0 vs tf1.14, graph", "graph vs eager, tf1.14"]
     assert "3 comparisons of cells that did different work are not shown." in chart.words.notes

@@ -18,12 +18,12 @@ def chart(times=None, **changes):
 
 def values(of, mark, panel=0):
     """What one panel's marks of a type show."""
-    layers = [each for each in of.specification["concat"][panel]["layer"] if each["mark"]["type"] == mark]
-    return [value for each in layers for value in each["data"]["values"]]
+    layers = [entry for entry in of.specification["concat"][panel]["layer"] if entry["mark"]["type"] == mark]
+    return [value for layer in layers for value in layer["data"]["values"]]
 
 
 def encoding(of, mark="line"):
-    (found,) = (each for each in of.specification["concat"][0]["layer"] if each["mark"]["type"] == mark)
+    (found,) = (entry for entry in of.specification["concat"][0]["layer"] if entry["mark"]["type"] == mark)
     return found["encoding"]
 
 
@@ -35,11 +35,11 @@ def test_the_specification_is_the_snapshot_and_vega_lite():
 def test_each_environment_is_a_panel_with_a_curve_for_each_variant():
     made = chart()
     assert [panel["title"]["text"] for panel in made.specification["concat"]] == ["tf1.14", "tf2.0"]
-    line = [(each["series"], each["size"]) for each in values(made, "line")]
+    line = [(value["series"], value["size"]) for value in values(made, "line")]
     assert set(line) >= {(series, float(size)) for series in ("numpy", "compiled") for size in SIZES}
-    points = [(each["series"], each["size"]) for each in values(made, "point") if "series" in each]
+    points = [(value["series"], value["size"]) for value in values(made, "point") if "series" in value]
     assert points == [(series, float(size)) for series in ("numpy", "compiled") for size in SIZES]
-    assert [each["time"] for each in values(made, "line")][:1] == pytest.approx([math.sqrt(2.0)], rel=0.05)
+    assert [value["time"] for value in values(made, "line")][:1] == pytest.approx([math.sqrt(2.0)], rel=0.05)
 
 
 def test_where_nothing_but_environments_is_compared_these_are_the_curves():
@@ -52,7 +52,7 @@ def test_where_nothing_but_environments_is_compared_these_are_the_curves():
     made = chart(times, of=releases)
     assert len(made.specification["concat"]) == 1
     assert "title" not in made.specification["concat"][0]
-    assert dict.fromkeys(each["series"] for each in values(made, "line")) == {"tf1.14": None, "tf2.0": None}
+    assert dict.fromkeys(value["series"] for value in values(made, "line")) == {"tf1.14": None, "tf2.0": None}
 
 
 def test_both_axes_are_logarithmic_and_have_their_units():
@@ -72,15 +72,15 @@ def test_a_sweep_that_begins_with_zero_has_a_linear_axis():
 
 def test_points_have_their_intervals_and_crossings_theirs():
     made = chart(spread=0.01)
-    bars = [each for each in values(made, "rule") if "low" in each]
+    bars = [value for value in values(made, "rule") if "low" in value]
     assert len(bars) == 2 * len(SIZES)
-    (ring,) = [each for each in values(made, "point") if "told" in each]
-    (span,) = [each for each in values(made, "rule") if "end" in each]
+    (ring,) = [value for value in values(made, "point") if "told" in value]
+    (span,) = [value for value in values(made, "rule") if "end" in value]
     assert span["size"] <= ring["size"] <= span["end"]
     # the ring lies on both curves
-    sides = {each["series"]: each["time"] for each in values(made, "line") if each["size"] == 1024.0}
+    sides = {value["series"]: value["time"] for value in values(made, "line") if value["size"] == 1024.0}
     assert min(sides.values()) < ring["time"]
-    assert [each["told"] for each in values(made, "text")] == [ring["told"]]
+    assert [value["told"] for value in values(made, "text")] == [ring["told"]]
 
 
 def test_one_round_has_points_and_no_intervals():
@@ -115,7 +115,7 @@ def test_more_curves_than_shapes_are_told():
         for size in ("1", "32")
     }
     made = chart(times, of=of)
-    assert len({each["series"] for each in values(made, "line")}) == CURVES
+    assert len({value["series"] for value in values(made, "line")}) == CURVES
     assert f"Only {CURVES} of 8 curves are drawn: the first ones." in made.words.notes
 
 
@@ -130,8 +130,8 @@ def test_only_crossings_of_drawn_curves_are_marked():
         for size, ratio in CROSSING.items()
     }
     made = chart(times, of=of, count=1, reference=releases[0])
-    assert len({each["series"] for each in values(made, "line")}) == CURVES
-    assert len([each for each in values(made, "point") if "told" in each]) == CURVES - 1
+    assert len({value["series"] for value in values(made, "line")}) == CURVES
+    assert len([value for value in values(made, "point") if "told" in value]) == CURVES - 1
     assert f"{CURVES - 1} crossings marked" in made.words.alt
 
 

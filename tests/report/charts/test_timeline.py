@@ -11,7 +11,7 @@ def test_each_launch_is_a_mark_at_its_place():
     points = values(picture(made, "course"), "point")
     moments = made.timeline(made.tables[0])
     assert [point["place"] for point in points] == list(range(1, len(moments) + 1))
-    assert [point["factor"] for point in points] == [each.factor for each in moments]
+    assert [point["factor"] for point in points] == [moment.factor for moment in moments]
     assert {point["kind"] for point in points} == {"launch", "A/A control"}
 
 
@@ -35,10 +35,10 @@ def test_disturbed_launches_and_those_of_repeated_rounds_are_told_apart_by_shape
 
 def test_lines_are_the_samples_within_each_launch():
     seconds = [0.008, 0.01, 0.012, 0.01]
-    launches = [launch(cell(), [each * turn for each in seconds], turn) for turn in (1, 2)]
-    lines = [each for each in values(picture(Results(run([cell()]), launches), "course"), "rule") if "low" in each]
-    assert [each["place"] for each in lines] == [1, 2]
-    assert all(each["low"] < each["high"] for each in lines)
+    launches = [launch(cell(), [second * turn for second in seconds], turn) for turn in (1, 2)]
+    lines = [value for value in values(picture(Results(run([cell()]), launches), "course"), "rule") if "low" in value]
+    assert [line["place"] for line in lines] == [1, 2]
+    assert all(line["low"] < line["high"] for line in lines)
     assert lines[1]["high"] == pytest.approx(2 * lines[0]["high"])
 
 

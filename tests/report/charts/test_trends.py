@@ -23,7 +23,7 @@ def test_where_no_step_changes_there_is_no_picture():
 
 def test_of_many_those_that_change_most_are_drawn_and_the_picture_says_so():
     members = cells(("tf1.14", "tf2.0"), ("fit", "train_on_batch"))
-    made = [each for at, of in enumerate(members, 3) for each in growing(of, 0.01, 0.01 * at)]
+    made = [entry for at, of in enumerate(members, 3) for entry in growing(of, 0.01, 0.01 * at)]
     chart = picture(Results(run(members), made), "trends")
     assert len({point["series"] for point in values(chart, "point")}) == CURVES
     assert f"Only {CURVES} of 8 cells are drawn: those that change most." in chart.words.notes

@@ -18,8 +18,8 @@ KINDS = ["ratios", "times", "effects", "phases", "course"]
 
 def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
     made = list(drawn(results()))
-    assert [kind(each) for each in made] == KINDS
-    assert [each.file for each in made] == [f"charts/{name}-step.svg" for name in KINDS]
+    assert [kind(entry) for entry in made] == KINDS
+    assert [entry.file for entry in made] == [f"charts/{name}-step.svg" for name in KINDS]
 
 
 @pytest.mark.parametrize("shown", KINDS)
@@ -29,8 +29,8 @@ def test_the_specification_is_the_snapshot(shown):
 
 def test_a_chart_without_enough_to_show_is_left_out():
     alone = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
-    assert [kind(each) for each in drawn(Results(run(alone), rounds(alone)))] == ["course"]
-    assert [kind(each) for each in drawn(Results(run(alone), [launch(cell())]))] == []
+    assert [kind(entry) for entry in drawn(Results(run(alone), rounds(alone)))] == ["course"]
+    assert [kind(entry) for entry in drawn(Results(run(alone), [launch(cell())]))] == []
 
 
 def test_each_device_has_effects_of_its_own():
@@ -41,20 +41,20 @@ def test_each_device_has_effects_of_its_own():
         for mode in ("graph", "eager")
     ]
     seconds = {member: 0.01 + 0.001 * place for place, member in enumerate(members)}
-    made = [each for each in drawn(Results(run(seconds), rounds(seconds))) if kind(each) == "effects"]
-    assert [each.name for each in made] == ["effects-step-cpu", "effects-step-gpu"]
-    assert [each.words.title.rpartition(" on ")[2] for each in made] == ["cpu", "gpu"]
+    made = [entry for entry in drawn(Results(run(seconds), rounds(seconds))) if kind(entry) == "effects"]
+    assert [entry.name for entry in made] == ["effects-step-cpu", "effects-step-gpu"]
+    assert [entry.words.title.rpartition(" on ")[2] for entry in made] == ["cpu", "gpu"]
 
 
 def test_scenarios_whose_names_are_alike_have_files_of_their_own():
     names = ("a step", "a-step")
     seconds = {cell(of=name): 0.01 for name in names} | {cell("tf2.0", of=name): 0.02 for name in names}
     made = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
-    assert [each.name for each in drawn(made) if kind(each) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
+    assert [entry.name for entry in drawn(made) if kind(entry) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
 
 
 def test_what_stands_for_a_picture_says_its_content():
-    ratios, times, effects, phases, course = (each.words.alt for each in drawn(results()))
+    ratios, times, effects, phases, course = (entry.words.alt for entry in drawn(results()))
     assert ratios.startswith("Chart of 10 comparisons of step, time of the first over time of the second: from 0.")
     assert "×, slower (fit: each release's default mode: tf2.0 vs tf1.14)." in ratios
     assert times.startswith("Chart of the time per step of 8 cells of step, from ")
@@ -65,30 +65,30 @@ def test_what_stands_for_a_picture_says_its_content():
 
 
 def test_words_are_sentences():
-    for each in drawn(results()):
-        text = " ".join([each.words.title, *each.words.notes, each.words.axis, each.words.alt])
+    for entry in drawn(results()):
+        text = " ".join([entry.words.title, *entry.words.notes, entry.words.axis, entry.words.alt])
         assert not any(mark in text for mark in ("{", "}", "None", "  "))
-        assert all(note.endswith(".") for note in each.words.notes)
-        assert each.words.alt.endswith(".")
+        assert all(note.endswith(".") for note in entry.words.notes)
+        assert entry.words.alt.endswith(".")
 
 
 def test_words_of_an_untrusted_script_are_plain():
-    for each in drawn(hostile()):
-        text = "".join([each.words.title, *each.words.notes, each.words.axis, each.words.alt])
+    for entry in drawn(hostile()):
+        text = "".join([entry.words.title, *entry.words.notes, entry.words.axis, entry.words.alt])
         assert text.isprintable()
         assert HOSTILE not in text
 
 
 def test_the_specifications_are_vega_lite():
-    for each in drawn(results()):
-        altair.Chart.from_dict(dict(each.specification))
+    for entry in drawn(results()):
+        altair.Chart.from_dict(dict(entry.specification))
 
 
 def test_a_chart_is_drawn_to_any_width():
     """What is placed from the right edge is placed by Vega's own width, and no row has a label beside the plot."""
-    for each in drawn(results()):
-        assert each.specification["autosize"] == {"type": "fit-x", "contains": "padding"}
-        for layer in each.specification["layer"]:
+    for entry in drawn(results()):
+        assert entry.specification["autosize"] == {"type": "fit-x", "contains": "padding"}
+        for layer in entry.specification["layer"]:
             x, y = (layer["encoding"].get(channel, {}) for channel in ("x", "y"))
             assert x.get("value", 0) in (0, "width")
             assert y.get("field") != "name" or y["axis"]["labels"] is False
@@ -116,7 +116,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def parsed() -> list[tuple[Picture, ElementTree.Element]]:
-    return [(each, ElementTree.fromstring(each.svg())) for each in drawn(results())]
+    return [(entry, ElementTree.fromstring(entry.svg())) for entry in drawn(results())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
@@ -172,8 +172,8 @@ def test_a_picture_asks_no_host_for_anything(parsed):
 
 
 def test_strings_of_untrusted_scripts_are_harmless_text():
-    for each in drawn(hostile()):
-        text = each.svg()
+    for entry in drawn(hostile()):
+        text = entry.svg()
         assert "\x1b" not in text
         root = ElementTree.fromstring(text)
         allowed = {"svg", "title", "desc", "g", "path", "rect", "text", "tspan", "line", "defs", "clipPath"}

@@ -35,8 +35,8 @@ def example() -> tuple[Run, list[Launch]]:
     )
     group = launches[0].group
     noise = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.4}
-    disturbed = [replace(each, resources=noise) for each in launches if (each.group, each.round) == (group, 3)]
-    launches = [replace(each, attempt=1) if (each.group, each.round) == (group, 3) else each for each in launches]
+    disturbed = [replace(entry, resources=noise) for entry in launches if (entry.group, entry.round) == (group, 3)]
+    launches = [replace(item, attempt=1) if (item.group, item.round) == (group, 3) else item for item in launches]
     gone = [Unavailable(c, "needs keras<2.4", "Choose an environment with keras<2.4.") for c in cells(["tf2.1"])]
     killed = broken(lost, Status.OOM, error="killed at 2 GiB", advice="Allow more memory.", stderr="allocating\nKilled")
     return run(times, unavailable=gone, controlled=True), [*disturbed, *launches, killed]

@@ -22,7 +22,7 @@ def test_a_line_a_launch_in_their_order() -> None:
     asked, launches = example()
     read = rows(render(Results(asked, launches)))
     assert [(row["environment"], int(row["round"]), row["role"]) for row in read] == [
-        (each.cell.environment, each.round, each.role.value) for each in launches
+        (entry.cell.environment, entry.round, entry.role.value) for entry in launches
     ]
     assert (float(read[0]["seconds_per_step"]), read[0]["taken"]) == (launches[0].mean, "0.0")
     assert {row["axis:mode"] for row in read} == {"graph", "eager"}

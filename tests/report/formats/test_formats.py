@@ -54,4 +54,4 @@ def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) 
 
 def test_a_format_is_called_as_its_module_is() -> None:
     modules = (path.stem.strip("_").replace("_", "-") for path in Path(formats.__file__).parent.glob("*.py"))
-    assert list_formats() == sorted(each for each in modules if each != "init")
+    assert list_formats() == sorted(module for module in modules if module != "init")

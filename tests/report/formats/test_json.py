@@ -57,10 +57,10 @@ def test_what_is_written_keeps_the_schema(made: Any) -> None:
 def test_every_cell_has_a_name_of_its_own_and_comparisons_are_of_these_cells(report: dict[str, Any]) -> None:
     assert len({cell["name"] for cell in report["cells"]}) == len(report["cells"]) == 10
     known = [cell["cell"] for cell in report["cells"]]
-    compared = [each["compared"] for each in report["comparisons"]]
+    compared = [entry["compared"] for entry in report["comparisons"]]
     compared += [finding for answer in report["answers"] for finding in answer["findings"]]
     assert compared
-    assert all(each[side] in known for each in compared for side in ("cell", "other"))
+    assert all(entry[side] in known for entry in compared for side in ("cell", "other"))
     assert all(cell in known for entry in report["missing"] for cell in entry["cells"])
 
 
@@ -71,7 +71,7 @@ def test_a_cell_has_its_number_its_statistics_and_its_launches(report: dict[str,
     assert (cell["status"], estimate["rounds"], len(cell["launches"])) == ("ok", 5, 10)
     assert cell["used"]["phases"]["import"]["median"] == 1.24
     assert cell["shape"]["uneven"] == {"count": 0, "of": 10}
-    assert list(cell["shape"]["statistics"]) == [each.name for each in STATISTICS]
+    assert list(cell["shape"]["statistics"]) == [statistic.name for statistic in STATISTICS]
 
 
 def test_a_launch_has_what_others_took_of_its_cpu() -> None:
@@ -84,11 +84,11 @@ def test_a_launch_has_what_others_took_of_its_cpu() -> None:
 
 def test_comparisons_have_one_level_and_what_would_settle_one_has_its_width() -> None:
     times = dict(zip(factories.cells(), [0.01, 0.0104, 0.01, 0.01], strict=True))
-    found = [each["compared"] for each in written(run(times), rounds(times, spread=0.02))["comparisons"]]
-    assert [each["level"] for each in found] == [pytest.approx(1 - 0.05 / 5)] * 5
-    settled = [each["settling"] for each in found if each["settling"]]
+    found = [entry["compared"] for entry in written(run(times), rounds(times, spread=0.02))["comparisons"]]
+    assert [entry["level"] for entry in found] == [pytest.approx(1 - 0.05 / 5)] * 5
+    settled = [entry["settling"] for entry in found if entry["settling"]]
     assert settled
-    assert all(each["half"] > 0.0 for each in settled)
+    assert all(entry["half"] > 0.0 for entry in settled)
 
 
 def test_a_cell_without_a_number_has_its_status(report: dict[str, Any]) -> None:
@@ -100,9 +100,9 @@ def test_a_cell_without_a_number_has_its_status(report: dict[str, Any]) -> None:
 
 def test_a_comparison_is_told_as_the_report_tells_it(report: dict[str, Any]) -> None:
     (slower,) = (
-        each
-        for each in report["comparisons"]
-        if each["what"] == "tf2.0 vs tf1.14, eager" and each["compared"]["cell"]["axes"]["call"] == "fit"
+        entry
+        for entry in report["comparisons"]
+        if entry["what"] == "tf2.0 vs tf1.14, eager" and entry["compared"]["cell"]["axes"]["call"] == "fit"
     )
     assert (slower["scenario"], slower["comparison"], slower["along"]) == ("step", "TF 2 against TF 1", "environment")
     assert slower["compared"]["verdict"] == "slower"
@@ -110,7 +110,7 @@ def test_a_comparison_is_told_as_the_report_tells_it(report: dict[str, Any]) -> 
 
 
 def test_answers_are_the_reports_sentences_with_what_they_rest_on(report: dict[str, Any], told: list[Any]) -> None:
-    compared = [each["compared"] for each in report["comparisons"]]
+    compared = [entry["compared"] for entry in report["comparisons"]]
     assert len(report["answers"]) == 5
     # what all its rows share is in the small print
     assert report["answers"][0]["text"].partition(" (step")[0] in " ".join(told)
@@ -137,7 +137,7 @@ def test_what_was_done_is_told(report: dict[str, Any]) -> None:
     assert report["run"]["pins"]["tf1.14"]["numpy"] == "1.17.4"
     assert report["run"]["scenarios"] == ["step"]
     assert report["control"]["groups"] == 2
-    assert [(each["round"], each["repeated"]) for each in report["disturbance"]["disturbed"]] == [(3, True)]
+    assert [(entry["round"], entry["repeated"]) for entry in report["disturbance"]["disturbed"]] == [(3, True)]
 
 
 def test_what_was_found_of_turns_is_told(report: dict[str, Any]) -> None:
@@ -147,13 +147,13 @@ def test_what_was_found_of_turns_is_told(report: dict[str, Any]) -> None:
     read = written(run(members, controlled=True), made)
     turns = read["turns"]
     assert (turns["turns"], turns["alive"], turns["blocks"]) == ([20], 5, 1)
-    found = [(each["cell"], each["other"]) for each in turns["alone"] if each["is_found"]]
+    found = [(turn["cell"], turn["other"]) for turn in turns["alone"] if turn["is_found"]]
     of = next(
-        each["cell"] for each in read["cells"] if each["name"] == "step tf2.0 cpu call=fit dtype=float32 mode=graph"
+        entry["cell"] for entry in read["cells"] if entry["name"] == "step tf2.0 cpu call=fit dtype=float32 mode=graph"
     )
     assert found
     assert all(of in pair for pair in found)
-    assert all(each["compared"]["alone"] for each in read["comparisons"])
+    assert all(entry["compared"]["alone"] for entry in read["comparisons"])
 
 
 def test_a_comparison_along_a_sweep_has_its_crossings_and_who_is_ahead_where() -> None:
@@ -178,9 +178,9 @@ def test_one_round_has_a_crossing_without_an_interval() -> None:
 def test_each_statement_is_told_cell_by_cell_with_what_was_seen() -> None:
     read = written(*observing.example())
     seen = [
-        (each["expectation"]["observation"], check["standing"], check["observed"] and check["observed"]["values"])
-        for each in read["statements"]
-        for check in each["checks"]
+        (entry["expectation"]["observation"], check["standing"], check["observed"] and check["observed"]["values"])
+        for entry in read["statements"]
+        for check in entry["checks"]
     ]
     assert seen.count(("traces", "as stated", [[1, 2]])) == 2
     assert seen.count(("traces", "differs", [[1, 3]])) == 1
@@ -197,12 +197,12 @@ def test_a_cell_that_only_observes_is_ok_and_has_its_observations() -> None:
 
 def test_other_quantities_are_told_with_what_they_are() -> None:
     read = written(quantified_run("first call", "memory growth"), quantified())
-    assert {each["of"] for each in read["answers"]} == {"first call", "memory growth"}
-    assert {(each["of"], each["compared"]["verdict"]) for each in read["comparisons"]} == {
+    assert {entry["of"] for entry in read["answers"]} == {"first call", "memory growth"}
+    assert {(entry["of"], entry["compared"]["verdict"]) for entry in read["comparisons"]} == {
         ("first call", "slower"),
         ("memory growth", "more"),
     }
-    told = {(each["of"], each["name"].split()[1]): each["estimate"]["value"] for each in read["quantities"]}
+    told = {(entry["of"], entry["name"].split()[1]): entry["estimate"]["value"] for entry in read["quantities"]}
     assert told["first call", "tf2.0"] == pytest.approx(1.2, rel=0.02)
     assert told["memory growth", "tf2.0"] == pytest.approx(1200.0, abs=30.0)
 

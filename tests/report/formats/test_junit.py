@@ -107,7 +107,7 @@ def test_what_became_of_a_comparison() -> None:
 def test_a_comparison_without_a_clear_verdict_is_skipped(seconds, count, works, parts) -> None:
     times = dict(zip(cells(modes=["graph"]), [0.010, seconds], strict=True))
     work = dict(zip(times, works, strict=True))
-    launches = [replace(each, fingerprint={"size": work[each.cell]}) for each in rounds(times, count, 0.02)]
+    launches = [replace(entry, fingerprint={"size": work[entry.cell]}) for entry in rounds(times, count, 0.02)]
     found = cases(render(Results(run(times), launches)))
     (case,) = (case for name, case in found.items() if name.startswith("TF 2"))
     assert outcome(case) == "skipped"

@@ -86,10 +86,10 @@ def test_other_quantities_are_named_in_their_lines() -> None:
 
 def test_a_control_of_one_quantity_does_not_withhold_the_verdicts_on_another() -> None:
     launches = [
-        replace(each, samples=[replace(sample, seconds=1.2 * sample.seconds) for sample in each.samples])
-        if each.role is Role.CONTROL
-        else each
-        for each in quantified()
+        replace(entry, samples=[replace(sample, seconds=1.2 * sample.seconds) for sample in entry.samples])
+        if entry.role is Role.CONTROL
+        else entry
+        for entry in quantified()
     ]
     text = render(Results(quantified_run("step", "peak memory"), launches))
     assert (

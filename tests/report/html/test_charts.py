@@ -12,12 +12,12 @@ from tests.report.handmade import drawing, panels
 
 
 def layers(specification: dict[str, Any], mark: str) -> list[dict[str, Any]]:
-    return [each for each in specification["layer"] if each["mark"]["type"] == mark]
+    return [entry for entry in specification["layer"] if entry["mark"]["type"] == mark]
 
 
 def told(specification: dict[str, Any], mark: str) -> list[str]:
-    (layer,) = (each for each in layers(specification, mark) if "tooltip" in each["encoding"])
-    return [each["field"] for each in layer["encoding"]["tooltip"]]
+    (layer,) = (layer for layer in layers(specification, mark) if "tooltip" in layer["encoding"])
+    return [entry["field"] for entry in layer["encoding"]["tooltip"]]
 
 
 def test_a_mark_tells_what_it_is_and_its_number() -> None:
@@ -28,7 +28,7 @@ def test_a_mark_tells_which_quantity_its_number_is_of() -> None:
     results = Results(quantified_run("step", "peak memory"), quantified())
     charts = data.build(results, sections.build(results)).charts
     said = {
-        name: [each["title"] for layer in chart["layer"] for each in layer["encoding"].get("tooltip", ())]
+        name: [entry["title"] for layer in chart["layer"] for entry in layer["encoding"].get("tooltip", ())]
         for name, chart in charts.items()
         if name.startswith(("ratios", "times"))
     }

@@ -29,7 +29,7 @@ def made(of: Run, launches: list[Launch], told: list[Section] | None = None) -> 
 
 def entries(of: Run, launches: list[Launch]) -> list[Entry]:
     """What stands in the report's tables."""
-    found = [block for each in sections.build(Results(of, launches)) for block in walk_blocks(each.blocks)]
+    found = [block for entry in sections.build(Results(of, launches)) for block in walk_blocks(entry.blocks)]
     return [entry for block in found if isinstance(block, Table) for line in block.lines for entry in line.entries]
 
 
@@ -45,7 +45,7 @@ def only(launches: list[Launch]) -> list[LaunchData]:
 
 def test_every_cell_is_there_in_the_order_of_the_plan() -> None:
     planned, launches = example()
-    names = [each.name for each in made(planned, launches).cells]
+    names = [item.name for item in made(planned, launches).cells]
     expected = [*planned.plan.cells, *(entry.cell for entry in planned.plan.unavailable)]
     assert names == [
         f"step {of.environment} cpu call={of.axes['call']} dtype=float32 mode={of.axes['mode']}" for of in expected
@@ -63,7 +63,7 @@ def test_columns_are_what_cells_differ_in() -> None:
 def test_a_number_is_that_of_the_reports_table() -> None:
     data = made(*example())
     shown = {entry.text for entry in entries(*example()) if len(entry.cells) == 1}
-    told = {each.number for each in data.cells if each.seconds is not None}
+    told = {item.number for item in data.cells if item.seconds is not None}
     assert told <= {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
     first = data.cells[0]
     assert first.seconds == pytest.approx(0.010, rel=0.01)
@@ -73,29 +73,29 @@ def test_a_number_is_that_of_the_reports_table() -> None:
 
 def test_a_cell_without_a_number_says_why() -> None:
     data = made(*example())
-    lost, gone = (next(each for each in data.cells if each.status == status) for status in ("oom", "not available"))
+    lost, gone = (next(item for item in data.cells if item.status == status) for status in ("oom", "not available"))
     assert data.absences[lost.absence].reason == "killed at 2 GiB"
     assert data.absences[gone.absence].advice == "Choose an environment with keras<2.4."
     assert (lost.seconds, lost.time, lost.number) == (None, "", "")
-    assert {each.absence for each in data.cells if each.status == "ok"} == {-1}
+    assert {entry.absence for entry in data.cells if entry.status == "ok"} == {-1}
 
 
 def test_all_launches_are_there_and_say_whether_they_count() -> None:
     planned, launches = example()
     data = made(planned, launches)
-    assert sum(len(each.launches) for each in data.cells) == len(launches)
+    assert sum(len(item.launches) for item in data.cells) == len(launches)
     first = data.cells[0].launches
-    counted = [(each.round, each.attempt, each.role) for each in first if each.counted]
+    counted = [(entry.round, entry.attempt, entry.role) for entry in first if entry.counted]
     assert counted == [(number, int(number == 3), role) for number in range(1, 6) for role in ("measure", "control")]
-    assert {each.disturbed for each in first if (each.round, each.attempt) == (3, 0)} == {
+    assert {entry.disturbed for entry in first if (entry.round, entry.attempt) == (3, 0)} == {
         "other processes used 0.41 of the CPUs of the launch"
     }
-    assert [each.role for each in first if not each.counted and not each.disturbed] == ["pilot"]
+    assert [entry.role for entry in first if not entry.counted and not entry.disturbed] == ["pilot"]
 
 
 def test_launches_are_in_the_order_in_which_they_began() -> None:
     late, early = launch(cell(), number=1), launch(cell(), number=2, started="2026-11-21T04:09:30Z")
-    assert [(each.round, each.started) for each in only([late, early])] == [(2, 0.0), (1, 30.0)]
+    assert [(entry.round, entry.started) for entry in only([late, early])] == [(2, 0.0), (1, 30.0)]
 
 
 def test_an_instant_that_cannot_be_read_is_none() -> None:
@@ -122,7 +122,7 @@ def test_a_launch_with_many_samples_has_some_of_them() -> None:
 def test_a_launch_without_a_number_has_no_centre() -> None:
     failed = broken(cell(), Status.FAILED, error="it raised")
     empty = launch(cell(), number=1, samples=[Sample(0.0, 0)])
-    assert [(each.centre, list(each.samples), each.error) for each in only([failed, empty])] == [
+    assert [(entry.centre, list(entry.samples), entry.error) for entry in only([failed, empty])] == [
         (None, [], "it raised"),
         (None, [], ""),
     ]
@@ -147,8 +147,8 @@ def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> N
 def test_two_tables_tell_of_a_cell_one_after_the_other() -> None:
     several = [Section("First", "first", [phases(cells()), phases(cells()[:1])])]
     data = made(run(), [], several)
-    assert [each.title for each in data.tables] == ["First", "First"]
-    assert [[place for place, _ in each.told] for each in data.cells] == [[0, 1], [0], [0], [0]]
+    assert [table.title for table in data.tables] == ["First", "First"]
+    assert [[place for place, _ in entry.told] for entry in data.cells] == [[0, 1], [0], [0], [0]]
 
 
 def test_charts_are_there_by_name_and_share_a_configuration() -> None:
@@ -160,7 +160,7 @@ def test_charts_are_there_by_name_and_share_a_configuration() -> None:
 
 def test_a_run_without_a_number_has_its_cells() -> None:
     data = made(*nothing())
-    assert {each.status for each in data.cells} == {"failed"}
+    assert {entry.status for entry in data.cells} == {"failed"}
     assert data.charts == {}
 
 
@@ -175,9 +175,9 @@ def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -
 def test_a_control_of_a_round_is_a_launch_of_its_cell() -> None:
     launches = rounds(dict.fromkeys(cells(), 0.01), 2, controls={cell(): 0.01})
     data = made(run(cells(), controlled=True), launches)
-    roles = [[each.role for each in one.launches] for one in data.cells]
+    roles = [[entry.role for entry in one.launches] for one in data.cells]
     assert roles[0].count(Role.CONTROL.value) == 2
-    assert all(Role.CONTROL.value not in each for each in roles[1:])
+    assert all(Role.CONTROL.value not in role for role in roles[1:])
 
 
 def test_data_do_not_depend_on_the_order_of_the_file() -> None:

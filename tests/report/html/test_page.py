@@ -98,11 +98,11 @@ def test_the_body_is_the_snapshot() -> None:
 
 @pytest.mark.parametrize("made", [example, hostile, nothing, one_launch])
 def test_it_has_the_sections_in_their_order_and_a_table_of_all_cells(made) -> None:
-    told = [each.title for each in sections.build(Results(*made())) if each.shown(Where.PAGE)]
+    told = [entry.title for entry in sections.build(Results(*made())) if entry.shown(Where.PAGE)]
     found = Reader(body(render(made)))
     # what the page has beside: a table over all scenarios, and the dialog of a cell
     headings = [heading for heading in found.text("h2") if heading not in {"All cells", ""}]
-    assert [*found.text("h1"), *headings] == [" ".join(re.sub(r"\x1b\[\d*m", "", each).split()) for each in told]
+    assert [*found.text("h1"), *headings] == [" ".join(re.sub(r"\x1b\[\d*m", "", entry).split()) for entry in told]
     assert found.text("h2").count("All cells") == 1
 
 

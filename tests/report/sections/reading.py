@@ -30,7 +30,9 @@ def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: S
 
 def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
     """The sentences that are shown there, without the legends unless `notes`."""
-    return [each for block in shown(section, where) for each in _sentences(block) if notes or not _is_note(block)]
+    return [
+        sentence for block in shown(section, where) for sentence in _sentences(block) if notes or not _is_note(block)
+    ]
 
 
 def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
@@ -107,12 +109,12 @@ def summaries(section: Section, where: Where = EVERYWHERE) -> list[str]:
 
 def text(words: Words) -> str:
     """Words without what makes them bold or links."""
-    return words if isinstance(words, str) else "".join(each if isinstance(each, str) else each.text for each in words)
+    return words if isinstance(words, str) else "".join(word if isinstance(word, str) else word.text for word in words)
 
 
 def strong(words: Words) -> list[str]:
     """What of these words is bold."""
-    return [each.text for each in words if isinstance(each, Bold)]
+    return [word.text for word in words if isinstance(word, Bold)]
 
 
 def _sentences(block: Block) -> list[str]:

@@ -160,7 +160,10 @@ def test_many_levels_are_counted():
 
 
 def test_another_python_is_remarked():
-    newer = [replace(each, python="3.11") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    newer = [
+        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
+        for environment in ENVIRONMENTS[:2]
+    ]
     found = reading.rows(table(section(asked=run(environments=newer))))
     assert [row[-1] for row in found[:2]] == ["Python 3.11 vs 3.7", ""]
 
@@ -169,7 +172,7 @@ def test_devices_are_told_apart():
     members = [replace(of, device=device) for device in Device for of in cells()]
     made = section(dict.fromkeys(members, 0.01), run(members))
     assert reading.headings(made) == reading.headings(made, Where.PASTE) == ["cpu", "gpu"]
-    assert [each.caption for each in reading.tables(made)] == [
+    assert [entry.caption for entry in reading.tables(made)] == [
         "Effects, One training step, cpu",
         "Effects, One training step, gpu",
     ]
@@ -203,8 +206,8 @@ def test_two_scenarios_have_one_section_and_one_legend():
     made = section(times, run(times, scenarios=[scenario(), other]))
     assert reading.headings(made) == ["One training step", "Another"]
     told = reading.told(made, Where.DETAILS, notes=True)
-    assert sum("The effects are calculated from 4 cells" in each for each in told) == 2
-    assert sum("geometric mean" in each for each in told) == 1
+    assert sum("The effects are calculated from 4 cells" in entry for entry in told) == 2
+    assert sum("geometric mean" in entry for entry in told) == 1
 
 
 @pytest.mark.parametrize("calls", [8, 40])

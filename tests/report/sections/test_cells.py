@@ -23,7 +23,7 @@ def made(launches, asked=None):
 
 
 def _titled(sections_, title):
-    (found,) = [each for each in sections_ if each.title == title]
+    (found,) = [section for section in sections_ if section.title == title]
     return found
 
 
@@ -69,8 +69,8 @@ def test_phases_stand_in_the_order_in_which_launches_go_through_them_each_in_its
 
 
 def test_each_line_knows_its_cell():
-    for each in made(rounds(GRAPH, phases=PHASES, resources=RESOURCES)):
-        (told,) = all_tables(each)
+    for entry in made(rounds(GRAPH, phases=PHASES, resources=RESOURCES)):
+        (told,) = all_tables(entry)
         assert [line.cell for line in told.lines] == list(GRAPH)
 
 
@@ -99,7 +99,7 @@ def test_a_cell_without_a_phase_has_an_empty_place():
 
 
 def test_launches_of_old_runs_have_neither_phases_nor_resources():
-    assert [each.title for each in made(rounds(GRAPH))] == ["Distribution"]
+    assert [entry.title for entry in made(rounds(GRAPH))] == ["Distribution"]
 
 
 def test_a_run_without_a_number_has_none_of_it():
@@ -109,7 +109,7 @@ def test_a_run_without_a_number_has_none_of_it():
 def test_a_shape_is_in_the_tables_unit():
     told = shape([launch(cell(), [0.010, 0.008, 0.012], number) for number in range(1, 4)])
     units = {Quantity.STEP: ", ms", Quantity.SHARE: ", %", Quantity.COUNT: ""}
-    shown = [f"{each.name}{units[each.quantity]}" for each in analysis.STATISTICS]
+    shown = [f"{statistic.name}{units[statistic.quantity]}" for statistic in analysis.STATISTICS]
     assert heads(told) == ["cell", *shown]
     ((_, *values),) = rows(told)
     found = dict(zip(heads(told)[1:], values, strict=True))
@@ -119,7 +119,7 @@ def test_a_shape_is_in_the_tables_unit():
 
 @pytest.mark.parametrize(("number", "between"), [(1, False), (2, True)])
 def test_one_launch_has_nothing_between(number, between):
-    told = shape([launch(cell(), [0.01, 0.02], each) for each in range(1, number + 1)])
+    told = shape([launch(cell(), [0.01, 0.02], entry) for entry in range(1, number + 1)])
     assert ("between launches, %" in heads(told)) is between
     assert "within launches, %" in heads(told)
 
@@ -189,7 +189,7 @@ def test_much_memory_is_in_gibibytes():
 
 
 def test_a_cell_without_a_number_has_no_line():
-    told = shape([replace(each, samples=()) if each.cell == cell() else each for each in rounds(GRAPH)])
+    told = shape([replace(entry, samples=()) if entry.cell == cell() else entry for entry in rounds(GRAPH)])
     assert column(told, "cell") == ["tf2.0 graph"]
 
 
@@ -198,15 +198,15 @@ def test_two_scenarios_have_one_section_of_each_and_a_legend_once():
     times = {cell(): 0.01, Cell("other", "tf1.14", Device.CPU, {"size": "1"}): 0.02}
     asked = run(times, scenarios=[scenario(), other])
     found = made(rounds(times, phases=PHASES, resources=RESOURCES), asked)
-    assert [each.title for each in found] == ["Phases", "Distribution", "Resources"]
-    for each in found:
-        assert [block.title for block in each.blocks if isinstance(block, Heading)] == ["One training step", "Another"]
-        assert len(all_tables(each)) == 2
-        (legend,) = texts(each)
+    assert [entry.title for entry in found] == ["Phases", "Distribution", "Resources"]
+    for item in found:
+        assert [block.title for block in item.blocks if isinstance(block, Heading)] == ["One training step", "Another"]
+        assert len(all_tables(item)) == 2
+        (legend,) = texts(item)
         sentences = [sentence for sentence in legend.split(". ") if sentence]
         assert len(sentences) == len(set(sentences)) > 1
 
 
 def test_the_pasted_report_leaves_them_to_the_details():
     found = made(rounds(GRAPH, phases=PHASES, resources=RESOURCES))
-    assert not any(each.shown(Where.PASTE | Where.TERMINAL) for each in found)
+    assert not any(entry.shown(Where.PASTE | Where.TERMINAL) for entry in found)

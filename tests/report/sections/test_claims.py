@@ -20,7 +20,7 @@ SAID = "T#33487 reports: fit takes three times as long in eager mode. "
 
 
 def made(launches: Sequence[Launch], *said: Claim, **changes: Any) -> Results:
-    planned = list(dict.fromkeys(each.cell for each in launches))
+    planned = list(dict.fromkeys(entry.cell for entry in launches))
     return Results(run(planned, scenarios=[claimed_scenario(*said)], **changes), launches)
 
 
@@ -29,7 +29,7 @@ def releases(ratios: Mapping[str, float], **changes: Any) -> Results:
     sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
     seconds = {cell(name, mode="eager"): 0.01 * ratio for name, ratio in ratios.items()}
     seconds |= {cell(name, mode="graph"): 0.01 for name in ratios}
-    known = [each for each in ENVIRONMENTS if each.name in ratios]
+    known = [environment for environment in ENVIRONMENTS if environment.name in ratios]
     return made(rounds(seconds, spread=0.0), replace(CLAIM, **sides, **changes), environments=known)
 
 
@@ -185,8 +185,8 @@ def test_a_phase_and_cpu_time_are_named() -> None:
         made(slow, replace(CLAIM, of="import"))
     )
     by_cpu = [
-        replace(each, samples=[replace(sample, cpu_seconds=sample.seconds) for sample in each.samples])
-        for each in rounds({WORSE: 0.03, BETTER: 0.01}, spread=0.0)
+        replace(entry, samples=[replace(sample, cpu_seconds=sample.seconds) for sample in entry.samples])
+        for entry in rounds({WORSE: 0.03, BETTER: 0.01}, spread=0.0)
     ]
     assert "as much CPU time as graph" in sentence(made(by_cpu, CLAIM, asked={"clock": Clock.CPU}))
 
@@ -212,8 +212,8 @@ def test_several_are_counted_and_the_table_has_every_place() -> None:
     )
     items = [
         block
-        for each in (next(summary.make_sections(both)), section)
-        for block in each.blocks
+        for value in (next(summary.make_sections(both)), section)
+        for block in value.blocks
         if isinstance(block, Items)
     ]
     assert [len(block.items) for block in items] == [5, 2]
@@ -246,8 +246,8 @@ def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
     told = reading.told(next(summary.make_sections(results)), Where.PASTE, notes=True)
-    assert not any("Nothing is compared" in each for each in told)
-    assert any("A/A control" in each for each in told)
+    assert not any("Nothing is compared" in entry for entry in told)
+    assert any("A/A control" in entry for entry in told)
 
 
 def other_cells(results: Results) -> list[Cell]:
@@ -256,7 +256,7 @@ def other_cells(results: Results) -> list[Cell]:
 
 def test_an_environment_more_than_the_sentence_has_room_for_is_in_the_table() -> None:
     many = [replace(ENVIRONMENTS[1], name=f"tf2.{minor}", tensorflow=f"2.{minor}.0") for minor in range(6)]
-    seconds = {cell(each.name, mode=mode): took for each in many for mode, took in (("eager", 0.03), ("graph", 0.01))}
+    seconds = {cell(entry.name, mode=mode): took for entry in many for mode, took in (("eager", 0.03), ("graph", 0.01))}
     results = made(rounds(seconds, spread=0.0), CLAIM, environments=many)
     assert len(other_cells(results)) == 5
     assert sentence(results).endswith(" 2 more environments are in the table.")

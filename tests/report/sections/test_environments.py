@@ -80,7 +80,7 @@ def test_two_of_one_tensorflow_among_others_have_their_differences_there_too():
     has = [{"six": "1", "wrapt": "1"}, {"six": "1", "wrapt": "2"}, {"six": "3", "wrapt": "2"}]
     found = made(compared(*has, tensorflow=["1.15.0", "2.0.0", "2.0.0"]))
     assert heads(all_tables(found, Where.PASTE)[0])[-1] == "six"
-    (table,) = [each for each in all_tables(found) if each.caption == OTHERS]
+    (table,) = [table for table in all_tables(found) if table.caption == OTHERS]
     assert rows(table) == [["wrapt", "1", "2", "2"]]
 
 
@@ -89,7 +89,7 @@ def test_of_many_such_packages_the_others_are_counted_and_in_the_details():
     found = made(compared(dict.fromkeys(names, "1"), dict.fromkeys(names, "2")))
     assert heads(all_tables(found, Where.PASTE)[0])[-PACKAGES:] == names[:PACKAGES]
     assert "2 more packages differ." in " ".join(texts(found, Where.PASTE))
-    (table,) = [each for each in all_tables(found) if each.caption == OTHERS]
+    (table,) = [table for table in all_tables(found) if table.caption == OTHERS]
     assert column(table, "package") == names[PACKAGES:]
 
 
@@ -112,7 +112,7 @@ def test_tensorflows_package_is_a_column_where_it_differs():
 
 
 def test_what_is_the_same_in_all_is_one_sentence():
-    (sentence,) = [each for each in texts(made(run())) if "six" in each]
+    (sentence,) = [text for text in texts(made(run())) if "six" in text]
     assert sentence == "TensorFlow's package tensorflow, Python 3.7, NumPy 1.17.4, six 1.13.0."
 
 
@@ -170,7 +170,7 @@ def test_a_run_of_nothing_has_no_section():
 
 def test_versions_of_a_changed_release_only():
     known = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}", tensorflow=f"9.{minor // 2}.0") for minor in range(7)]
-    pins = {each.name: {"tensorflow": each.tensorflow, "six": "1"} for each in known}
+    pins = {entry.name: {"tensorflow": entry.tensorflow, "six": "1"} for entry in known}
     found = overview(run([], environments=known, pins=pins))
     assert [line.entries[1].stands_out for line in found.lines] == [False, False, True, False, True, False, True]
 

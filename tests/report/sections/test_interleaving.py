@@ -39,7 +39,7 @@ def test_which_way_it_was_stands_with_the_rounds():
 def test_several_numbers_of_turns_blocks_and_launches_without_turns_are_told():
     made = in_turns(TIMES, 1, turns=12)
     short = replace(made[0], samples=made[0].samples[:9], places=made[0].places[:9])
-    other = [replace(each, block=1) for each in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
+    other = [replace(turn, block=1) for turn in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
     assert interleaving.describe_interleaving(Results(RUN, [short, *made[1:], *other, launch(NEW, number=2)])) == (
         "the launches of a round are interleaved on the same core: 9 to 12 turns each, with up to 5 launches taking "
         "turns. A round has up to 2 blocks of such launches, and each block includes the control cell. 1 launch "
@@ -93,7 +93,7 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
     assert alert.blocks[0].words == next(iter(interleaving.list_warnings(made)))
     (section,) = run_info.make_sections(made)
     (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
-    assert any(text(each).startswith("Interleaving checks: without interleaving, the ratio is") for each in items.items)
+    assert any(text(item).startswith("Interleaving checks: without interleaving, the ratio is") for item in items.items)
 
 
 def test_a_bias_below_a_third_of_the_margin_widens_its_interval_and_is_no_warning():

@@ -21,7 +21,7 @@ def timed(seen):
     return [launch(of, 0.01, number, observations=values) for number in (1, 2) for of, values in seen.items()]
 
 
-LOOPS = {each: {"loop": f"{each.axes['mode']} loop", "parameters": 7} for each in cells(calls=("fit", "predict"))}
+LOOPS = {cell: {"loop": f"{cell.axes['mode']} loop", "parameters": 7} for cell in cells(calls=("fit", "predict"))}
 
 
 def test_a_value_that_changes_stands_out_and_one_that_does_not_is_not_repeated():

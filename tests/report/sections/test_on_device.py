@@ -36,10 +36,10 @@ def seen(kernels, **changes):
 def launches(resources, observations=None):
     """Five rounds of both cells; their pilots have seen this of the GPU, and observed that."""
     return [
-        replace(each, resources=resources[each.cell], observations=(observations or {}).get(each.cell, {}))
-        if each.round == 0
-        else each
-        for each in rounds(TIMES, resources=RESOURCES)
+        replace(entry, resources=resources[entry.cell], observations=(observations or {}).get(entry.cell, {}))
+        if entry.round == 0
+        else entry
+        for entry in rounds(TIMES, resources=RESOURCES)
     ]
 
 
@@ -130,9 +130,11 @@ def test_the_answer_says_what_such_a_ratio_is_of():
 
 
 def test_of_many_launch_bound_cells_the_answer_tells_how_many():
-    several = [cell(each, device=Device.GPU, mode=mode) for mode in ("graph", "eager") for each in ("tf1.14", "tf2.0")]
+    several = [cell(name, device=Device.GPU, mode=mode) for mode in ("graph", "eager") for name in ("tf1.14", "tf2.0")]
     shares = dict(zip(several, [0.03, 0.41, 0.2, 0.8], strict=True))
-    found = [replace(each, resources=seen(shares[each.cell])) for each in rounds(dict.fromkeys(several, 0.01), count=1)]
+    found = [
+        replace(entry, resources=seen(shares[entry.cell])) for entry in rounds(dict.fromkeys(several, 0.01), count=1)
+    ]
     (said,) = on_device.list_warnings(Results(run(several), found))
     assert said.startswith(
         "In 3 of 4 compared cells, kernels ran in less than 50 % of a step (3 % to 41 %): the ratios of"
@@ -140,4 +142,4 @@ def test_of_many_launch_bound_cells_the_answer_tells_how_many():
 
 
 def test_the_report_as_data_has_the_shares():
-    assert [each.on_device.kernels for each in json_.build(Results(RUN, BOUND)).cells] == [0.071, 0.9]
+    assert [entry.on_device.kernels for entry in json_.build(Results(RUN, BOUND)).cells] == [0.071, 0.9]

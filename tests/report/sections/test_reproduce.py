@@ -20,7 +20,7 @@ def section(of):
 
 
 def codes(found):
-    return [each.text for each in everything(found) if isinstance(each, Code)]
+    return [entry.text for entry in everything(found) if isinstance(entry, Code)]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_run_is_reproduced_with_harness_and_without_it():
 
 def test_without_a_result_there_is_no_comparison_to_run():
     lost = [broken(cell(), Status.FAILED)]
-    assert not any("bundle" in each for each in codes(section(Results(run([cell()]), lost))))
+    assert not any("bundle" in code for code in codes(section(Results(run([cell()]), lost))))
 
 
 def test_the_folder_is_one_word_of_the_command():

@@ -43,12 +43,12 @@ def items(asked, launches=()):
 
 def test_a_scenario_is_told_with_its_source_and_its_cells():
     lost = cell("tf2.0", mode="eager")
-    launches = [each for each in rounds(TIMES) if each.cell != lost]
+    launches = [entry for entry in rounds(TIMES) if entry.cell != lost]
     assert items(run(), launches)["One training step"] == (
         "One training step (step, source): 4 cells on the CPU, 3 of them with a result."
     )
     (block,) = [block for block in everything(made(run(), launches)) if isinstance(block, Items)]
-    assert [each.address for each in block.items[0] if isinstance(each, Link)] == ["https://example.org/question/1"]
+    assert [item.address for item in block.items[0] if isinstance(item, Link)] == ["https://example.org/question/1"]
 
 
 def test_cells_that_only_observe_are_counted():
@@ -239,7 +239,7 @@ def test_the_projects_own_scenarios_are_not_repeated():
 )
 def test_a_long_scenario_is_in_the_details(length, where):
     found = made(own("x" * length))
-    (folded,) = [each for each in found.blocks if getattr(each, "summary", "").startswith("The scenario step.py")]
+    (folded,) = [block for block in found.blocks if getattr(block, "summary", "").startswith("The scenario step.py")]
     assert where in folded.where
     assert (Where.DETAILS in folded.where) is (where is Where.DETAILS)
     assert Where.PAGE in folded.where

@@ -123,23 +123,23 @@ def test_intervals_that_are_judged_together_have_one_level():
     level = "Each of these 10 intervals has 99.5 % confidence, so that all of them together have 95 %."
     words = made(run(TIMES), rounds(SECONDS))[1]
     assert level in words
-    assert any("Holm" in each for each in words)
+    assert any("Holm" in word for word in words)
     two = made(run(TIMES), rounds(dict.fromkeys(SECONDS, 0.01), count=2))[1]
-    assert any(each.startswith(level) and "assume that launches vary equally" in each for each in two)
-    assert not any("Holm" in each for each in two)
-    assert not any("all of them together have" in each for each in made(run(TIMES), rounds(SECONDS, count=1))[1])
+    assert any(entry.startswith(level) and "assume that launches vary equally" in entry for entry in two)
+    assert not any("Holm" in entry for entry in two)
+    assert not any("all of them together have" in entry for entry in made(run(TIMES), rounds(SECONDS, count=1))[1])
 
 
 def test_a_run_that_was_continued_says_what_that_costs():
     asked = run(TIMES)
     names = [group.name for group in asked.plan.groups]
     _, words = made(replace(asked, looks=[dict.fromkeys(names, 2), dict.fromkeys(names, 4)]), rounds(SECONDS))
-    (told,) = [each for each in words if "continued" in each]
+    (told,) = [word for word in words if "continued" in word]
     assert told.startswith(
         "This run was reported after 2 rounds and after 4 rounds, and then continued. Its verdicts now use a "
         "level of 0.5 % instead of 5 %"
     )
-    (told,) = [each for each in words if "of these 10 intervals" in each]
+    (told,) = [word for word in words if "of these 10 intervals" in word]
     assert told.startswith("Each of these 10 intervals has 99.95 % confidence, so that all of them together have 99.5")
 
 
@@ -147,9 +147,9 @@ def test_a_run_of_claims_says_which_level_later_checks_have():
     asked = run([WORSE, BETTER], scenarios=[claimed_scenario()], asked={"claims": [str(CLAIM.issue)], "rounds": 30})
     seconds = {WORSE: 0.02, BETTER: 0.01}
     _, words = made(asked, rounds(seconds, count=6))
-    (told,) = [each for each in words if "outcomes of its claims" in each]
+    (told,) = [word for word in words if "outcomes of its claims" in word]
     assert "its verdicts use a level of 2.5 % instead of 5 %" in told
-    assert not any("outcomes of its claims" in each for each in made(asked, rounds(seconds, count=3))[1])
+    assert not any("outcomes of its claims" in entry for entry in made(asked, rounds(seconds, count=3))[1])
 
 
 def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
@@ -157,7 +157,7 @@ def test_a_run_that_a_precision_ended_says_why_some_intervals_are_wider():
     ended = {group.name: Stop(StopReason.PRECISION, 5) for group in asked.plan.groups}
     _, words = made(replace(asked, stops=ended), rounds(SECONDS))
     assert any(
-        each.startswith("A group ended when the interval of each comparison was within ±2 % or its") for each in words
+        word.startswith("A group ended when the interval of each comparison was within ±2 % or its") for word in words
     )
 
 
@@ -165,11 +165,11 @@ def test_one_that_is_judged_alone_has_its_level():
     only = {of: seconds for of, seconds in SECONDS.items() if of in cells(modes=["graph"])}
     words = made(run(only), rounds(only))[1]
     assert "The interval of the ratio has 95 % confidence." in words
-    assert not any("all of them together have" in each for each in words)
+    assert not any("all of them together have" in word for word in words)
 
 
 def test_the_intervals_of_times_say_why_they_are_others_than_those_of_ratios():
-    (told,) = [each for each in made(run(TIMES), rounds(SECONDS))[1] if each.startswith("Time per step in ms;")]
+    (told,) = [entry for entry in made(run(TIMES), rounds(SECONDS))[1] if entry.startswith("Time per step in ms;")]
     assert told.endswith(
         "is a 95 % confidence interval over 5 rounds. These intervals include variation between rounds, which "
         "cancels out in the ratios. No verdict depends on them, so each one has this confidence by itself; the "
@@ -348,8 +348,8 @@ def test_what_ratios_are_is_said_in_the_first_section_alone():
     other = scenario("other", compare=COMPARE[:1])
     times_ = {**dict.fromkeys(cells(), 0.01), **{cell(e, of="other"): 0.01 for e in ("tf1.14", "tf2.0")}}
     found = scenarios.make_sections(Results(run(times_, scenarios=[scenario(), other]), rounds(times_)))
-    told = [[b.words for b in each.blocks if isinstance(b, Text) and "A ratio is" in b.words] for each in found]
-    assert [len(each) for each in told] == [1, 0]
+    told = [[b.words for b in entry.blocks if isinstance(b, Text) and "A ratio is" in b.words] for entry in found]
+    assert [len(entry) for entry in told] == [1, 0]
 
 
 # Other quantities.
@@ -375,7 +375,7 @@ def test_each_quantity_has_a_section_with_its_own_words_and_units():
     values = [found[title][1][0][0] for title in others]
     assert values == ["tf1.14, s", "tf1.14, MiB", "tf1.14, B per call", "tf1.14"]
     verdicts = [found[title][0][1][0][2:] for title in others]
-    assert [each[0] for each in verdicts] == ["slower", "more", "more", "more"]
+    assert [verdict[0] for verdict in verdicts] == ["slower", "more", "more", "more"]
 
 
 def test_a_count_that_never_varies_has_no_interval():
@@ -386,7 +386,7 @@ def test_a_count_that_never_varies_has_no_interval():
 def test_memory_growth_is_told_in_bytes_and_as_a_difference():
     compared, values, words = quantities()["One training step: memory growth"]
     assert compared[1][0][1].startswith("+1,")
-    assert any("32.0 KiB" in each for each in words)
+    assert any("32.0 KiB" in word for word in words)
     assert "Memory growth per call in B; ±" in " ".join(words)
     assert len(values[1]) == 1
 

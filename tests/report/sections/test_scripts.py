@@ -43,7 +43,7 @@ def test_how_long_it_takes_with_the_import_and_without_it_is_said_first():
     assert second == "Exit status and output are the same in tf2.0 and tf1.14."
     section, rest = summary.make_sections(found)
     assert section.blocks[0].words[0].text == first
-    assert not any("in the tables" in text for each in (section, rest) for text in texts(each))
+    assert not any("in the tables" in text for value in (section, rest) for text in texts(value))
 
 
 def test_of_a_script_that_imports_no_tensorflow_nothing_is_said_of_the_import():
@@ -167,10 +167,10 @@ def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
     old, new = ("1/1 [" + "=" * 90 + f"] - \b\b\b{end}s" for end in (1, 2))
     of = results(made(), output={**OUTPUT, "lines": [new], "sha256": "1"})
     launches = [
-        replace(each, observations={**each.observations, "output": {**OUTPUT, "lines": [old]}})
-        if each.cell == OLD
-        else each
-        for each in of.launches
+        replace(entry, observations={**entry.observations, "output": {**OUTPUT, "lines": [old]}})
+        if entry.cell == OLD
+        else entry
+        for entry in of.launches
     ]
     told = scripts.describe_scripts(Results(of.run, launches))[1]
     assert told == (
@@ -180,7 +180,7 @@ def test_of_long_lines_what_stands_around_the_first_difference_is_quoted():
 
 def test_too_few_rounds_are_said_last_with_what_gives_a_verdict():
     of = results(made(OWN), **{"import": (0.05, 0.15), OWN: (0.05, 0.05)})
-    first, *_ = scripts.describe_scripts(Results(of.run, [each for each in of.launches if each.round == 1]))
+    first, *_ = scripts.describe_scripts(Results(of.run, [entry for entry in of.launches if entry.round == 1]))
     assert first == (
         "mine.py takes 2.00× as long in tf2.0 as in tf1.14, and 1.00× without the import of TensorFlow; "
         "too few rounds (1 of 3) for a verdict: pass --rounds 3 or more."

@@ -42,7 +42,7 @@ def only(*arguments, **changes):
 
 def prints(launches, odd):
     """Return the launches with fingerprints, another one where `odd` holds for the cell."""
-    return [replace(each, fingerprint={"parameters": 2 if odd(each.cell) else 1}) for each in launches]
+    return [replace(entry, fingerprint={"parameters": 2 if odd(entry.cell) else 1}) for entry in launches]
 
 
 def test_what_stands_in_for_what_is_said_before_anything_is_believed():
@@ -125,7 +125,7 @@ NAME = "train_on_batch: each release's default mode: tf2.0 vs tf1.14"
 def unsettled(seconds, spread):
     """Return a run of two rows, of which one has a ratio that changes."""
     times = {**BOTH, cell("tf2.0", mode="eager"): seconds}
-    launches = [replace(each, seconds=30.0) for each in rounds(times, spread=spread)]
+    launches = [replace(entry, seconds=30.0) for entry in rounds(times, spread=spread)]
     return Results(run(times, scenarios=[scenario(compare=PICK)]), launches)
 
 
@@ -133,7 +133,7 @@ def test_once_a_report_it_is_said_what_settles_the_unclear_comparisons_and_with_
     made = unsettled(0.0112, 0.03)
     told, command = summary.suggest_rounds(made)
     compared = [value.compared for row in made.tables[0].rows for value in row.values if value.compared]
-    (settling,) = {each.settling for each in compared if each.settling}
+    (settling,) = {entry.settling for entry in compared if entry.settling}
     total, cost = 5 + settling.rounds, sum(made.found.costs.values())
     assert told.words == (
         f"1 of 2 comparisons is unclear ({NAME}). With {total} rounds in total ({settling.rounds} more, "
@@ -264,7 +264,10 @@ def test_a_verdict_that_another_interval_decides_has_both_intervals():
 
 
 def test_pythons_are_told_where_they_differ():
-    newer = [replace(each, python="3.11") if each.name == "tf2.0" else each for each in ENVIRONMENTS[:2]]
+    newer = [
+        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
+        for environment in ENVIRONMENTS[:2]
+    ]
     told = only(TIMES, environments=newer)
     assert "TensorFlow 2.0.0 (eager, Python 3.11)" in told
     assert "TensorFlow 1.14.0 (graph, Python 3.7)" in told
@@ -302,7 +305,7 @@ def test_environments_are_called_by_what_differs(changes, pins, subject, base):
 def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
     times = {**TIMES, cell("tf2.0"): 0.0102}
     found = results(times, rounds(times, spread=0.02), compare=COMPARE)
-    told = [(each.comparison.name, each.is_decided) for each in found.answers]
+    told = [(answer.comparison.name, answer.is_decided) for answer in found.answers]
     assert [name for name, decided in told if decided] == [
         "TF 2 against TF 1",
         "graph against eager",
@@ -362,7 +365,7 @@ def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
         for member in members
     ]
     told = summary.describe_answers(results(times, launches, scenarios=[of]))
-    assert [each.split()[0] for each in told] == ["v3", "v2", "v1"]
+    assert [entry.split()[0] for entry in told] == ["v3", "v2", "v1"]
 
 
 def test_each_scenario_is_answered_before_one_is_answered_twice():
@@ -373,8 +376,8 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
     near = {cell(of="other", mode=name): 0.01 * (1 + index / 10) for index, name in enumerate(names)}
     both = [scenario(of, axes=axes, compare=[entry]) for of in ("step", "other")]
     told = summary.describe_answers(results({**far, **near}, rounds({**far, **near}), scenarios=both))
-    assert [each.split()[0] for each in told] == ["v3", "v3", "v2"]
-    assert ["(step," in each for each in told] == [True, False, True]
+    assert [entry.split()[0] for entry in told] == ["v3", "v3", "v2"]
+    assert ["(step," in entry for entry in told] == [True, False, True]
 
 
 def test_the_title_names_the_scenario_and_the_environments():
@@ -496,13 +499,13 @@ def single_steps(slow=1.0):
     draw = random.Random(2)
     return [
         replace(
-            each,
+            entry,
             samples=[
-                Sample(0.01 * draw.gauss(1.0, 0.01) * (slow if at % 50 == 0 and each.cell == NEW else 1.0), 1)
+                Sample(0.01 * draw.gauss(1.0, 0.01) * (slow if at % 50 == 0 and entry.cell == NEW else 1.0), 1)
                 for at in range(200)
             ],
         )
-        for each in quantified()
+        for entry in quantified()
     ]
 
 
@@ -524,7 +527,7 @@ def test_the_report_says_why_a_cell_has_no_percentile():
         "No p99 for tf1.14; tf2.0: Percentiles need single steps, but a sample of this launch has 10 steps."
         in render("md", Results(quantified_run("p99"), quantified()))
     )
-    few = [replace(each, samples=[Sample(0.01, 1)] * 40) for each in quantified()]
+    few = [replace(entry, samples=[Sample(0.01, 1)] * 40) for entry in quantified()]
     markdown = render("md", Results(quantified_run("p95", "p99"), few))
     assert "No p99 for tf1.14; tf2.0: p99 needs at least 100 steps, but this launch has 40. Measure longer" in markdown
     assert "No p95" not in markdown
@@ -532,8 +535,8 @@ def test_the_report_says_why_a_cell_has_no_percentile():
 
 def test_a_number_that_a_script_prints_is_called_by_its_name():
     launches = [
-        replace(each, observations={"printed: loss": 2.0 if each.cell.environment == "tf2.0" else 1.0})
-        for each in quantified()
+        replace(entry, observations={"printed: loss": 2.0 if entry.cell.environment == "tf2.0" else 1.0})
+        for entry in quantified()
     ]
     (sentence,) = summary.describe_answers(Results(quantified_run("printed: loss"), launches))
     assert sentence.startswith("TensorFlow 2.0.0 prints 2.00× (2.00 to 2.00) as much as TensorFlow 1.14.0 for loss (")
@@ -558,7 +561,7 @@ def test_growth_of_which_rows_differ_in_sign_is_told_from_less_to_more():
 
 
 def test_a_scenario_that_times_no_step_is_answered_by_its_phases():
-    launches = [replace(each, samples=(), observations={"seen": 1}) for each in quantified()]
+    launches = [replace(entry, samples=(), observations={"seen": 1}) for entry in quantified()]
     results = Results(quantified_run("first call"), launches)
     told = {name: render(name, results) for name in ("md", "html", "json", "junit")}["md"]
     assert "Nothing was timed" not in told

@@ -87,7 +87,7 @@ def test_what_is_unclear_at_some_sizes_says_who_is_ahead_elsewhere():
 
 def test_different_work_has_no_crossing():
     asked, launches = swept_run(seconds(CROSSING))
-    launches = [replace(each, fingerprint={"sum": len(each.cell.axes["variant"])}) for each in launches]
+    launches = [replace(launch, fingerprint={"sum": len(launch.cell.axes["variant"])}) for launch in launches]
     made = reading.made(sweeps.make_sections, asked, launches)
     assert sentence(made).startswith("compiled and numpy did different work (sum")
     assert sentence(made).endswith("), so no crossing is computed (tf1.14).")
@@ -102,7 +102,7 @@ def test_comparisons_of_which_the_same_is_told_share_a_sentence():
 def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     made = section(environments=("tf1.14", "tf2.0", "tf2.1"), spread=0.001)
     told, every = (reading.told(made, where) for where in (Where.PASTE, Where.TERMINAL))
-    assert [each.startswith("From about 9,") for each in told[:4]] == [True, True, True, False]
+    assert [entry.startswith("From about 9,") for entry in told[:4]] == [True, True, True, False]
     assert told[: sweeps.SENTENCES] == every[: sweeps.SENTENCES]
     assert told[sweeps.SENTENCES :] == [f"{7 - sweeps.SENTENCES} more comparisons along size are in the table."]
     assert len(reading.rows(reading.tables(made)[0])) == 7
@@ -148,7 +148,7 @@ def test_the_table_has_a_line_for_each_crossing_and_is_not_in_what_is_pasted():
     assert row[2].startswith("9,")
     assert row[4] == "compiled"
     assert reading.tables(made, Where.PASTE) == reading.tables(made, Where.TERMINAL) == []
-    (legend,) = [each for each in reading.told(made, Where.DETAILS, notes=True) if "Fieller 1954" in each]
+    (legend,) = [entry for entry in reading.told(made, Where.DETAILS, notes=True) if "Fieller 1954" in entry]
     assert "The margin doesn't apply" in legend
 
 

@@ -218,10 +218,10 @@ def test_ten_disturbed_rounds_are_named_in_the_details():
 
 
 def test_a_repeated_round_says_so():
-    launches = [replace(each, resources=RESOURCES) for each in rounds(TIMES, count=2)]
+    launches = [replace(entry, resources=RESOURCES) for entry in rounds(TIMES, count=2)]
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-    first = [replace(each, resources=noisy) for each in launches if each.round == 2]
-    again = [replace(each, attempt=1) if each.round == 2 else each for each in launches]
+    first = [replace(launch, resources=noisy) for launch in launches if launch.round == 2]
+    again = [replace(launch, attempt=1) if launch.round == 2 else launch for launch in launches]
     (found,) = timeline.make_sections(Results(run(), [*first, *again]))
     (items,) = [block.items for block in everything(found) if isinstance(block, Items)]
     assert len(items) == 1
@@ -245,5 +245,5 @@ def test_a_quiet_run_has_no_such_section():
 def test_a_scenario_that_fixes_its_calls_is_sampled_as_it_says():
     once = rounds(TIMES, samples=[Sample(1.0, 1)])
     assert timeline.describe_sampling(Results(run(TIMES), once)) == "the number of calls that the scenario sets"
-    mixed = [*once, *(each for each in rounds(TIMES) if each.cell != once[0].cell)]
+    mixed = [*once, *(entry for entry in rounds(TIMES) if entry.cell != once[0].cell)]
     assert timeline.describe_sampling(Results(run(TIMES), mixed)).endswith("; some scenarios set the number of calls")
