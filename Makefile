@@ -14,7 +14,7 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference requirements docs examples clean help
+.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference requirements docs examples golden clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -72,6 +72,9 @@ docs: $(READY) ## the documentation site in build/site; a warning, such as of a 
 
 examples: $(READY) ## the reports of docs/examples, from the launches stored there; ARGS="NAME results/RUN" stores others
 	$(BIN)/python -m bench.examples $(ARGS)
+
+golden: $(READY) ## the golden files in tests/**/__snapshots__, as the code writes them now: read the diff
+	@$(BIN)/python -m pytest --snapshot-update --quiet $(ARGS)
 
 clean: ## what make made
 	rm -rf .venv build/site build/site.doctrees .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

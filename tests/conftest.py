@@ -13,6 +13,8 @@ from typing import TypeGuard
 import pytest
 from _pytest.terminal import TerminalReporter
 from hypothesis import settings
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
@@ -90,6 +92,19 @@ def _own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
     for name in ("HARNESS_HISTORY", "HARNESS_MACHINE", "HARNESS_MACHINE_ID"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+
+
+class Markdown(SingleFileSnapshotExtension):
+    """A golden file for each assertion: `__snapshots__/TEST_FILE/TEST.md`, which a reviewer reads as a reader would."""
+
+    file_extension = "md"
+    _write_mode = WriteMode.TEXT
+
+
+@pytest.fixture
+def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """Return what equals the golden Markdown file of the test. `make golden` writes the files anew."""
+    return snapshot.use_extension(Markdown)
 
 
 @pytest.fixture(scope="session")

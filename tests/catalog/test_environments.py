@@ -46,8 +46,8 @@ def test_a_name_is_the_release_and_what_sets_it_apart(project: Project) -> None:
 def test_where_python_changes_between_two_releases_one_is_on_both_sides(project: Project) -> None:
     ours = [environment for environment in load_environments(project).values() if not environment.gpu_image]
     pythons: dict[tuple[int, ...], set[str]] = {}
-    for our in sorted(ours, key=lambda each: Version(our.tensorflow)):
-        pythons.setdefault(Version(our.tensorflow).release[:2], set()).add(our.python)
+    for environment in sorted(ours, key=lambda environment: Version(environment.tensorflow)):
+        pythons.setdefault(Version(environment.tensorflow).release[:2], set()).add(environment.python)
     for (before, older), (after, newer) in pairwise(pythons.items()):
         assert older & newer, f"No Python has both {before} and {after}."
 
