@@ -14,7 +14,7 @@ endif
 # written last: an environment without it is begun anew
 READY := .venv/.ready
 
-.PHONY: matrix test lint format bench gpu-check campaign simulate schema reference requirements docs examples golden clean help
+.PHONY: matrix test test-all lint format bench gpu-check campaign simulate schema reference requirements docs examples golden clean help
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -23,8 +23,15 @@ help: ## this list
 matrix: $(READY) ## TensorFlow 2.0 vs 1.14, from the images to the report
 	@$(BIN)/harness matrix $(ARGS)
 
-test: $(READY) ## every test that this machine can run
-	@$(BIN)/python -m tests.parts $(ARGS)
+# a process of pytest for each core: make test WORKERS=1
+WORKERS := logical
+PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
+
+test: $(READY) ## the quick tests, and one run in containers if Docker Engine is running; says what it left out
+	@$(PYTEST) --tier quick $(ARGS)
+
+test-all: $(READY) ## all tests of CI; ARGS="--tier rest" leaves out those of make test
+	@$(PYTEST) --tier all $(ARGS)
 
 lint: $(READY) ## format, lint, types, the arrows between the folders, declared dependencies, spelling, and the oldest Python's syntax
 	$(BIN)/ruff format --check .
@@ -45,9 +52,9 @@ bench: $(READY) ## the figures of docs/dev/validation/performance.md, on this ma
 gpu-check: $(READY) ## what needs a GPU, in ten minutes, and a bundle of it for an issue
 	@$(BIN)/python -m bench.gpu_check $(ARGS)
 
-campaign: $(READY) ## a million mangled inputs, and faults by the thousand, where CI tries some; hours
-	HARNESS_FUZZ=50 $(BIN)/pytest tests/fuzz $(ARGS)
-	HARNESS_CAMPAIGN=1 $(BIN)/pytest tests/faults $(ARGS)
+campaign: $(READY) ## a million mangled inputs, faults by the thousand, each scenario in each release; hours
+	HARNESS_FUZZ=50 $(PYTEST) --tier all tests/fuzz $(ARGS)
+	HARNESS_CAMPAIGN=1 $(PYTEST) --tier campaign $(ARGS)
 
 simulate: $(READY) ## the tables of docs/dev/validation/simulation.md: how often the verdicts are right, where the truth is known
 	$(BIN)/python -m bench.simulation $(ARGS)

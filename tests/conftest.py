@@ -12,9 +12,13 @@ from typing import TypeGuard
 
 import pytest
 from _pytest.terminal import TerminalReporter
-from hypothesis import settings
-from syrupy.assertion import SnapshotAssertion
-from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+try:
+    from hypothesis import settings
+    from syrupy.assertion import SnapshotAssertion
+    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+except ModuleNotFoundError as error:
+    pytest.exit(f"{error.name} is missing. To install what the tests need: pip install --group dev --editable .", 4)
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
@@ -22,6 +26,8 @@ from tests.forked import Forks
 from tests.lacking import campaign
 from tests.runs import run
 from tests.stand_in.gpus import build
+
+pytest_plugins = ["tests.tiers"]
 
 # a test asserts nothing about time, and a shared machine may be slow at any moment
 settings.register_profile("harness", deadline=None)
