@@ -12,13 +12,9 @@ from typing import TypeGuard
 
 import pytest
 from _pytest.terminal import TerminalReporter
-
-try:
-    from hypothesis import settings
-    from syrupy.assertion import SnapshotAssertion
-    from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
-except ModuleNotFoundError as error:
-    pytest.exit(f"{error.name} is missing. To install what the tests need: pip install --group dev --editable .", 4)
+from hypothesis import settings
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
 from harness.catalog.project import Project
 from harness.store.folder import RunFolder
