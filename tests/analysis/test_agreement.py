@@ -40,9 +40,8 @@ def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
     assert agreements(replace(table, rows=table.rows[:1])) == []
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "agrees"),
-    [
+def test_machines_agree_where_all_say_the_same(table: ScenarioTable) -> None:
+    for verdicts, agrees in [
         ((Verdict.SLOWER, Verdict.SLOWER), True),
         ((Verdict.SAME, Verdict.SLOWER), False),
         ((Verdict.FASTER, Verdict.SLOWER), False),
@@ -51,11 +50,7 @@ def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
         ((None, Verdict.UNCLEAR), None),
         ((Verdict.SLOWER, Verdict.UNCLEAR, Verdict.SAME), False),
         ((Verdict.DIFFERENT_WORK, Verdict.DIFFERENT_WORK), True),
-    ],
-)
-def test_machines_agree_where_all_say_the_same(
-    table: ScenarioTable, verdicts: tuple[Verdict | None, ...], agrees: bool | None
-) -> None:
-    (first, *_) = agreements(table)
-    compared = {str(at): replace(first.compared["a"], verdict=each) for at, each in enumerate(verdicts)}
-    assert Agreement(first.table, first.column, first.row, compared).agrees is agrees
+    ]:
+        (first, *_) = agreements(table)
+        compared = {str(at): replace(first.compared["a"], verdict=each) for at, each in enumerate(verdicts)}
+        assert Agreement(first.table, first.column, first.row, compared).agrees is agrees, (verdicts, agrees)

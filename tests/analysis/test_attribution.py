@@ -333,19 +333,16 @@ def test_axes_too_many_for_a_grid_in_memory():
     assert [axis for axis, levels in kept.items() if len(levels) > 1] == ["axis0", "axis1"]
 
 
-@pytest.mark.parametrize(
-    ("spread", "rounds_", "share"),
-    [
+def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts():
+    for spread, rounds_, share in [
         (0.1, FIRST_LOOK + 2, compute_settling_share(FIRST_LOOK + 2)),
         (0.001, FIRST_LOOK + 2, 1.0),
         (0.1, FIRST_LOOK + 1, 1.0),  # no look is after this round
-    ],
-)
-def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts(spread, rounds_, share):
-    times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
-    asked = run(times)
-    stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in asked.plan.groups}
-    asked = replace(asked, plan=replace(asked.plan, precision=0.02), stops=stops)
-    (found,) = made(asked, rounds(times, spread=spread, count=rounds_))
-    plain = 1.0 - compute_shown_alpha(len(found.effects))
-    assert found.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain))
+    ]:
+        times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
+        asked = run(times)
+        stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in asked.plan.groups}
+        asked = replace(asked, plan=replace(asked.plan, precision=0.02), stops=stops)
+        (found,) = made(asked, rounds(times, spread=spread, count=rounds_))
+        plain = 1.0 - compute_shown_alpha(len(found.effects))
+        assert found.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, rounds_, share)

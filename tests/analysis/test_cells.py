@@ -74,20 +74,20 @@ def test_what_broke_comes_before_what_was_not_available():
     assert (entries[0].reason, entries[0].advice, entries[0].stderr) == ("killed", "Give it memory.", "end")
 
 
-@pytest.mark.parametrize(
-    ("stop", "told"),
-    [
+def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():
+    for stop, told in [
         (Stop(StopReason.BUDGET, 0), "the budget ended"),
         (Stop(StopReason.BUDGET, 1), "the budget ended"),  # as the budget leaves out a part of a group
         (Stop(StopReason.BUDGET, 2), CUT_OFF),
         (Stop(StopReason.ROUNDS, 1), CUT_OFF),
         (Stop(StopReason.PRECISION, 1), ""),
-    ],
-)
-def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off(stop, told):
-    of = run([cell(), cell(mode="eager")])
-    (entry,) = found(replace(of, stops={group.name: stop for group in of.plan.groups}), [launch(cell())])
-    assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, told, [cell(mode="eager")])
+    ]:
+        of = run([cell(), cell(mode="eager")])
+        (entry,) = found(replace(of, stops={group.name: stop for group in of.plan.groups}), [launch(cell())])
+        assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, told, [cell(mode="eager")]), (
+            stop,
+            told,
+        )
 
 
 def test_a_number_with_launches_that_broke_is_told_as_partial():

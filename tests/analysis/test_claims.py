@@ -35,24 +35,21 @@ def one(seconds: Mapping[Cell, float], claim: Claim = CLAIM, *, spread: float = 
     return result
 
 
-@pytest.mark.parametrize(
-    ("times", "outcome"),
-    [
+def test_a_ratio_is_said_against_the_claimed_range() -> None:
+    for times, outcome in [
         (3.0, ClaimOutcome.CONFIRMED),
         (1.5, ClaimOutcome.SMALLER),
         (9.0, ClaimOutcome.LARGER),
         (1.0, ClaimOutcome.NOT_SEEN),
         (0.5, ClaimOutcome.OPPOSITE),
-    ],
-)
-def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: ClaimOutcome) -> None:
-    at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
-    assert at.outcome is outcome
-    assert at.estimate
-    assert at.estimate.value == pytest.approx(times, rel=0.05)
-    assert at.estimate.interval
-    assert times in at.estimate.interval
-    assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95)
+    ]:
+        at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
+        assert at.outcome is outcome, (times, outcome)
+        assert at.estimate, (times, outcome)
+        assert at.estimate.value == pytest.approx(times, rel=0.05)
+        assert at.estimate.interval, (times, outcome)
+        assert times in at.estimate.interval
+        assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95), (times, outcome)
 
 
 def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim() -> None:
@@ -73,26 +70,27 @@ def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
     assert (at.outcome, at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
 
 
-@pytest.mark.parametrize(
-    ("counts", "claim", "why"),
-    [
+def test_a_claim_that_a_budget_cuts_short_is_not_measured() -> None:
+    for counts, claim, why in [
         ((2, 2), CLAIM, "the budget of 20 s ended after 2 rounds of 3"),
         ((1, 1), CLAIM, "the budget of 20 s ended after 1 round of 3"),
         ((1, 0), CLAIM, "the budget of 20 s ended"),
         ((2, 0), LEAK, "the budget of 20 s ended after 2 rounds of 3"),
-    ],
-)
-def test_a_claim_that_a_budget_cuts_short_is_not_measured(counts: tuple[int, int], claim: Claim, why: str) -> None:
-    points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
-    launches = [
-        launch(member, seconds, number, memory=points if claim is LEAK else ())
-        for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
-        for number in range(1, count + 1)
-    ]
-    asked = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
-    stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in asked.plan.groups}
-    (result,) = Results(replace(asked, stops=stops), launches).claims
-    assert (result.at.outcome, result.at.why, result.at.estimate) == (ClaimOutcome.NOT_MEASURED, why, None)
+    ]:
+        points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
+        launches = [
+            launch(member, seconds, number, memory=points if claim is LEAK else ())
+            for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
+            for number in range(1, count + 1)
+        ]
+        asked = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
+        stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in asked.plan.groups}
+        (result,) = Results(replace(asked, stops=stops), launches).claims
+        assert (result.at.outcome, result.at.why, result.at.estimate) == (ClaimOutcome.NOT_MEASURED, why, None), (
+            counts,
+            claim,
+            why,
+        )
 
 
 def test_what_cannot_run_says_why() -> None:
@@ -162,22 +160,21 @@ def test_other_environments_take_the_place_of_the_claimed_one() -> None:
     }
 
 
-@pytest.mark.parametrize(
-    ("ratios", "fixed", "between"),
-    [
+def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen() -> None:
+    for ratios, fixed, between in [
         ([3.0, 3.0, 1.0], "tf2.1", "fixed between tf2.0 and tf2.1"),
         ([3.0, 1.0, 1.0], "tf2.0", "fixed between tf1.14 and tf2.0"),
         ([3.0, 1.0, 0.5], "tf2.0", "fixed between tf1.14 and tf2.0"),
         ([3.0, 1.0, 3.0], None, ""),
         ([3.0, 3.0, 3.0], None, ""),
         ([1.0, 1.0, 1.0], None, ""),
-    ],
-)
-def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen(
-    ratios: list[float], fixed: str | None, between: str
-) -> None:
-    result = releases(ratios)
-    assert (result.fixed and result.fixed.environment, result.fixed_between) == (fixed, between)
+    ]:
+        result = releases(ratios)
+        assert (result.fixed and result.fixed.environment, result.fixed_between) == (fixed, between), (
+            ratios,
+            fixed,
+            between,
+        )
 
 
 def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
@@ -264,24 +261,21 @@ def test_a_claim_may_be_of_a_phase() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("seconds", "outcome"),
-    [
+def test_seconds_of_one_side_are_compared_with_the_claim() -> None:
+    for seconds, outcome in [
         (6.0, ClaimOutcome.CONFIRMED),
         (2.0, ClaimOutcome.SMALLER),
         (30.0, ClaimOutcome.LARGER),
         (0.1, ClaimOutcome.NOT_SEEN),
         (0.5, ClaimOutcome.NOT_SEEN),
-    ],
-)
-def test_seconds_of_one_side_are_compared_with_the_claim(seconds: float, outcome: ClaimOutcome) -> None:
-    claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
-    launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
-    (result,) = results(launches, [claim])
-    assert result.at.outcome is outcome
-    assert result.at.estimate
-    assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
-    assert result.at.at_most is None
+    ]:
+        claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
+        launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
+        (result,) = results(launches, [claim])
+        assert result.at.outcome is outcome, (seconds, outcome)
+        assert result.at.estimate, (seconds, outcome)
+        assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
+        assert result.at.at_most is None, (seconds, outcome)
 
 
 def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
@@ -292,22 +286,19 @@ def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("growth", "outcome"),
-    [
+def test_bytes_are_what_each_call_keeps() -> None:
+    for growth, outcome in [
         (5000.0, ClaimOutcome.CONFIRMED),
         (300.0, ClaimOutcome.SMALLER),
         (90000.0, ClaimOutcome.LARGER),
         (0.0, ClaimOutcome.NOT_SEEN),
         (-40.0, ClaimOutcome.NOT_SEEN),
         (95.0, ClaimOutcome.NOT_SEEN),
-    ],
-)
-def test_bytes_are_what_each_call_keeps(growth: float, outcome: ClaimOutcome) -> None:
-    (result,) = results(leaking(growth), [LEAK])
-    assert result.at.outcome is outcome
-    assert result.at.estimate
-    assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
+    ]:
+        (result,) = results(leaking(growth), [LEAK])
+        assert result.at.outcome is outcome, (growth, outcome)
+        assert result.at.estimate, (growth, outcome)
+        assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
 
 
 def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]:
@@ -320,22 +311,17 @@ def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]
     ]
 
 
-@pytest.mark.parametrize(
-    ("growths", "outcome"),
-    [
+def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim() -> None:
+    for growths, outcome in [
         # the intervals reach from below 0 to less and to more than half of the claimed 1,000 bytes
         ([-100.0, 0.0, 150.0], ClaimOutcome.NOT_SEEN),
         ([-300.0, 0.0, 400.0], ClaimOutcome.UNCLEAR),
-    ],
-)
-def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim(
-    growths: list[float], outcome: ClaimOutcome
-) -> None:
-    ((at,),) = (result.places for result in results(controlled(growths, growths), [LEAK]))
-    assert at.estimate
-    assert at.estimate.interval
-    assert at.estimate.interval.low < 0.0
-    assert (at.outcome, bool(at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR)
+    ]:
+        ((at,),) = (result.places for result in results(controlled(growths, growths), [LEAK]))
+        assert at.estimate, (growths, outcome)
+        assert at.estimate.interval, (growths, outcome)
+        assert at.estimate.interval.low < 0.0, (growths, outcome)
+        assert (at.outcome, bool(at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR), (growths, outcome)
 
 
 def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
@@ -344,23 +330,22 @@ def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
     assert (result.at.estimate.value, result.at.estimate.interval) == (0.0, Interval(0.0, 0.0))
 
 
-@pytest.mark.parametrize(
-    ("growths", "again", "outcome"),
-    [
+def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells() -> None:
+    for growths, again, outcome in [
         # the control's difference is 500 bytes, half of the smallest claimed value
         ([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0], ClaimOutcome.CONFIRMED),
         ([600.0, 610.0, 590.0], [1100.0, 1120.0, 1090.0], ClaimOutcome.UNCLEAR),
         ([10.0, 10.0, 11.0], [510.0, 520.0, 500.0], ClaimOutcome.UNCLEAR),
         # less than a tenth of the claim has no effect
         ([940.0, 941.0, 939.0], [990.0, 991.0, 989.0], ClaimOutcome.SMALLER),
-    ],
-)
-def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells(
-    growths: list[float], again: list[float], outcome: ClaimOutcome
-) -> None:
-    (result,) = results(controlled(growths, again), [LEAK])
-    assert result.at.outcome is outcome
-    assert ("of two identical cells" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
+    ]:
+        (result,) = results(controlled(growths, again), [LEAK])
+        assert result.at.outcome is outcome, (growths, again, outcome)
+        assert ("of two identical cells" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR), (
+            growths,
+            again,
+            outcome,
+        )
 
 
 def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
@@ -397,21 +382,16 @@ def test_a_wider_claim_is_no_less_confirmed(
     assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "claimed", "outcome"),
-    [
+def test_what_is_unclear_and_far_below_the_claim_is_not_seen() -> None:
+    for low, high, claimed, outcome in [
         (0.95, 1.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
         (0.95, 3.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
         (0.95, 3.30, (10.0, 20.0), ClaimOutcome.UNCLEAR),
         (0.98, 1.06, (1.1, 1.2), ClaimOutcome.NOT_SEEN),
         (0.98, 1.07, (1.1, 1.2), ClaimOutcome.UNCLEAR),
-    ],
-)
-def test_what_is_unclear_and_far_below_the_claim_is_not_seen(
-    low: float, high: float, claimed: tuple[float, float], outcome: ClaimOutcome
-) -> None:
-    assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
-    assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR
+    ]:
+        assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
+        assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR, (low, high, claimed, outcome)
 
 
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
@@ -437,20 +417,15 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
         assert is_noticed
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "outcome"),
-    [
+def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear() -> None:
+    for low, high, outcome in [
         (0.24, 1450.0, ClaimOutcome.UNCLEAR),  # as was measured of an import in a few rounds
         (0.24, 50.0, ClaimOutcome.CONFIRMED),
         (3.0, 49.0, ClaimOutcome.CONFIRMED),
         (3.0, 51.0, ClaimOutcome.UNCLEAR),
         (5.1, 1450.0, ClaimOutcome.LARGER),
-    ],
-)
-def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
-    low: float, high: float, outcome: ClaimOutcome
-) -> None:
-    assert judge_value(Interval(low, high), (2.0, 5.0)) is outcome
+    ]:
+        assert judge_value(Interval(low, high), (2.0, 5.0)) is outcome
 
 
 def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:

@@ -83,9 +83,8 @@ def test_pairs_that_share_no_round_are_not_compared():
     assert compare([], one.found, 0.03) == []
 
 
-@pytest.mark.parametrize(
-    ("times", "count", "verdict"),
-    [
+def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
+    for times, count, verdict in [
         (1.6, 1, None),
         (1.6, 2, FASTER),
         (1.0 / 1.6, 2, SLOWER),
@@ -95,13 +94,11 @@ def test_pairs_that_share_no_round_are_not_compared():
         (1.5, 2, None),
         (1.2, 3, FASTER),
         (1.0, 3, SAME),
-    ],
-)
-def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large(times, count, verdict):
-    (found,) = family([math.log(times) + spread for spread in (0.001, -0.001, 0.0)][:count]).compared()
-    assert found.verdict is verdict
-    assert found.withheld is (None if verdict else Withheld.FEW_ROUNDS)
-    assert found.settling is None
+    ]:
+        (found,) = family([math.log(times) + spread for spread in (0.001, -0.001, 0.0)][:count]).compared()
+        assert found.verdict is verdict, (times, count, verdict)
+        assert found.withheld is (None if verdict else Withheld.FEW_ROUNDS), (times, count, verdict)
+        assert found.settling is None, (times, count, verdict)
 
 
 def test_two_rounds_far_apart_show_no_large_difference_and_are_not_told_how_many_settle_it():
@@ -124,10 +121,10 @@ def test_few_rounds_have_an_interval_and_one_has_none():
     assert three.level == pytest.approx(0.975)
 
 
-@pytest.mark.parametrize("silent", [[0.5], []])
-def test_what_is_not_judged_takes_nothing_of_the_others_level(silent):
-    alone = family(FAR).compared()[0]
-    assert family(FAR, silent).compared()[0] == alone
+def test_what_is_not_judged_takes_nothing_of_the_others_level():
+    for silent in [[0.5], []]:
+        alone = family(FAR).compared()[0]
+        assert family(FAR, silent).compared()[0] == alone
 
 
 def test_different_work_is_told_and_not_judged_by_its_times():
@@ -218,30 +215,30 @@ def test_a_change_of_python_is_told_in_the_order_of_the_cells():
     assert family(EQUAL, environments=newer[:1]).compared()[0].pythons is None
 
 
-@pytest.mark.parametrize("controlled", [False, True])
-def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by(controlled):
-    members, n = cells(["tf1.14", "tf2.0"]), 3
-    launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
-    found = lookup(run(members, controlled=controlled), launches)
-    (compared,) = compare([(members[1], members[0])], found, 0.03)
-    made = [entry for entry in launches if entry.round]
-    scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.mean) for x in made])
-    assert scatter.freedom == (9.0 if controlled else 6.0)
-    own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
-    # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
-    lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * own) / 6.0
-    assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n))
+def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
+    for controlled in [False, True]:
+        members, n = cells(["tf1.14", "tf2.0"]), 3
+        launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
+        found = lookup(run(members, controlled=controlled), launches)
+        (compared,) = compare([(members[1], members[0])], found, 0.03)
+        made = [entry for entry in launches if entry.round]
+        scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.mean) for x in made])
+        assert scatter.freedom == (9.0 if controlled else 6.0)
+        own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
+        # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
+        lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * own) / 6.0
+        assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n)), controlled
 
 
-@pytest.mark.parametrize("log", [-1400.0, -720.0, 720.0, 1400.0])
-def test_a_ratio_that_no_float_can_hold_is_still_a_ratio(log):
-    one = family([0.0] * 4)
-    seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
-    launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
-    (found,) = replace(one, launches=launches).compared()
-    assert found.verdict is (FASTER if log > 0 else SLOWER)
-    assert found.ratio.value in found.ratio.interval
-    assert found.ratio.inverse.value > 0.0
+def test_a_ratio_that_no_float_can_hold_is_still_a_ratio():
+    for log in [-1400.0, -720.0, 720.0, 1400.0]:
+        one = family([0.0] * 4)
+        seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
+        launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
+        (found,) = replace(one, launches=launches).compared()
+        assert found.verdict is (FASTER if log > 0 else SLOWER)
+        assert found.ratio.value in found.ratio.interval, log
+        assert found.ratio.inverse.value > 0.0, log
 
 
 def test_times_that_are_all_equal_are_the_same():
@@ -280,15 +277,18 @@ def grown(new, old=0.0, **changes):
     return found
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "verdict"),
-    [(1200.0, 0.0, SLOWER), (0.0, 1200.0, FASTER), (0.0, 0.0, SAME), (1200.0, 1180.0, SAME), (-500.0, 0.0, FASTER)],
-)
-def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, verdict):
-    found = grown(new, old)
-    assert found.verdict is verdict
-    assert found.ratio.value == pytest.approx(new - old, abs=30.0)
-    assert new - old in found.ratio.interval
+def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
+    for new, old, verdict in [
+        (1200.0, 0.0, SLOWER),
+        (0.0, 1200.0, FASTER),
+        (0.0, 0.0, SAME),
+        (1200.0, 1180.0, SAME),
+        (-500.0, 0.0, FASTER),
+    ]:
+        found = grown(new, old)
+        assert found.verdict is verdict, (new, old, verdict)
+        assert found.ratio.value == pytest.approx(new - old, abs=30.0)
+        assert new - old in found.ratio.interval
 
 
 def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
@@ -332,37 +332,35 @@ def test_growth_of_different_work_is_not_judged():
     assert found.verdict is Verdict.DIFFERENT_WORK
 
 
-@pytest.mark.parametrize(
-    ("apart", "withheld"), [((0.0, 10.0, -10.0), None), ((500.0, 510.0, 490.0), Withheld.CONTROL), ((500.0,), None)]
-)
-def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, withheld):
-    launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
-    first = [entry for entry in launches if entry.cell == OLD and entry.role is Role.MEASURE]
-    again = [
-        replace(each, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in each.memory])
-        for each, by in zip(first, apart, strict=False)
-    ]
-    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *again]))
-    assert (found.verdict, found.withheld) == (None if withheld else SLOWER, withheld)
+def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
+    for apart, withheld in [((0.0, 10.0, -10.0), None), ((500.0, 510.0, 490.0), Withheld.CONTROL), ((500.0,), None)]:
+        launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
+        first = [entry for entry in launches if entry.cell == OLD and entry.role is Role.MEASURE]
+        again = [
+            replace(each, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in each.memory])
+            for each, by in zip(first, apart, strict=False)
+        ]
+        (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *again]))
+        assert (found.verdict, found.withheld) == (None if withheld else SLOWER, withheld), (apart, withheld)
 
 
-@pytest.mark.parametrize("count", [2, 3])
-def test_only_a_verdict_on_growth_has_an_interval_that_decided_it(count):
-    # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
-    error = 100.0
-    grows = {
-        NEW: (1e5, 0.1),
-        cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
-    }
-    spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
-    launches = [
-        launch(of, 0.01, number, memory=memory(mean + error * off))
-        for of, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
-        for number, off in enumerate(spread, 1)
-    ]
-    clear, second = compare_growth([(of, OLD) for of in grows], lookup(run([OLD, *grows]), launches))
-    assert clear.deciding is None
-    assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
+def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
+    for count in [2, 3]:
+        # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
+        error = 100.0
+        grows = {
+            NEW: (1e5, 0.1),
+            cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
+        }
+        spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
+        launches = [
+            launch(of, 0.01, number, memory=memory(mean + error * off))
+            for of, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
+            for number, off in enumerate(spread, 1)
+        ]
+        clear, second = compare_growth([(of, OLD) for of in grows], lookup(run([OLD, *grows]), launches))
+        assert clear.deciding is None, count
+        assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
 
 
 def test_where_no_round_has_both_there_is_no_difference_of_growths():
@@ -386,11 +384,11 @@ def on_a_shared_core(ratio, *shares, truth=None):
     return found
 
 
-@pytest.mark.parametrize("ratio", [1.5, 3.0])
-def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core(ratio):
-    found = on_a_shared_core(ratio, 0.5, 0.5)
-    assert found.verdict is FASTER
-    assert found.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
+def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core():
+    for ratio in [1.5, 3.0]:
+        found = on_a_shared_core(ratio, 0.5, 0.5)
+        assert found.verdict is FASTER, ratio
+        assert found.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():

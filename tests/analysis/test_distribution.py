@@ -32,18 +32,17 @@ WITHIN, BETWEEN = "within launches", "between launches"
 numbers = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize(("rates", "expected"), [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)])
-def test_mean_and_median_part_where_a_launch_is_uneven(rates, expected):
-    assert is_uneven(launch(cell(), rates), rates) is expected
+def test_mean_and_median_part_where_a_launch_is_uneven():
+    for rates, expected in [(STEADY, False), (JUMPING, True), ([0.01], False), ([], False)]:
+        assert is_uneven(launch(cell(), rates), rates) is expected
 
 
 def test_the_share_of_a_cells_launches():
     assert describe_distribution([launch(cell(), STEADY), launch(cell(), JUMPING)]).uneven == Share(1, 2)
 
 
-@pytest.mark.parametrize(
-    ("logs", "outlying"),
-    [
+def test_an_outlier_by_iglewicz_and_hoaglin():
+    for logs, outlying in [
         # the median is 0 and that of the deviations 0.01: 0.6745 · x / 0.01 is above 3.5 from 0.0519 on
         ([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.053], [False] * 6 + [True]),
         ([-0.01, 0.0, 0.0, 0.01, 0.02, -0.02, 0.051], [False] * 7),
@@ -51,10 +50,8 @@ def test_the_share_of_a_cells_launches():
         ([-0.5, 0.0, 0.01, -0.01, 0.02], [True] + [False] * 4),
         # among launches that scatter far there is none near
         ([-0.2, 0.1, 0.0, -0.1, 0.2, 0.4], [False] * 6),
-    ],
-)
-def test_an_outlier_by_iglewicz_and_hoaglin(logs, outlying):
-    assert find_outliers(logs) == outlying
+    ]:
+        assert find_outliers(logs) == outlying
 
 
 @given(st.lists(st.integers(-50, 50), max_size=12), st.integers(-500, 500))
@@ -63,15 +60,15 @@ def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
     assert moved == find_outliers([value / 64.0 for value in values])
 
 
-@pytest.mark.parametrize(("apart", "outlying"), [(0.004, False), (math.log(1.049), False), (math.log(1.051), True)])
-def test_among_launches_that_agree_one_must_lie_five_percent_apart(apart, outlying):
-    assert find_outliers([0.0] * 5 + [apart])[-1] is outlying
-    assert find_outliers([0.0, 0.0001, -0.0001, 0.0, 0.0001, -apart])[-1] is outlying
+def test_among_launches_that_agree_one_must_lie_five_percent_apart():
+    for apart, outlying in [(0.004, False), (math.log(1.049), False), (math.log(1.051), True)]:
+        assert find_outliers([0.0] * 5 + [apart])[-1] is outlying
+        assert find_outliers([0.0, 0.0001, -0.0001, 0.0, 0.0001, -apart])[-1] is outlying
 
 
-@pytest.mark.parametrize("count", range(FEWEST_LAUNCHES))
-def test_fewer_than_five_launches_have_no_outliers(count):
-    assert find_outliers([0.0, 0.0, 0.0, 9.0][:count]) == [False] * count
+def test_fewer_than_five_launches_have_no_outliers():
+    for count in range(FEWEST_LAUNCHES):
+        assert find_outliers([0.0, 0.0, 0.0, 9.0][:count]) == [False] * count
 
 
 @given(numbers, st.floats(0.0, 1.0))
@@ -196,12 +193,14 @@ def test_cores_are_cpu_seconds_over_seconds_of_the_steady_state_alone():
     assert (found.resources[CORES].launches, found.resources[CPU].launches) == (2, 1)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [{}, {"steady_seconds": 1.0}, {"steady_cpu_seconds": 1.0}, {"steady_seconds": 0.0, "steady_cpu_seconds": 0.0}],
-)
-def test_what_cannot_be_divided_has_no_cores(told):
-    assert CORES not in summarize_resources([using(**told)]).resources
+def test_what_cannot_be_divided_has_no_cores():
+    for told in [
+        {},
+        {"steady_seconds": 1.0},
+        {"steady_cpu_seconds": 1.0},
+        {"steady_seconds": 0.0, "steady_cpu_seconds": 0.0},
+    ]:
+        assert CORES not in summarize_resources([using(**told)]).resources
 
 
 def test_a_process_that_slept_used_no_core():

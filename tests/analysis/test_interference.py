@@ -41,9 +41,8 @@ def others_on_its_cpus(seconds):
     return {"steady_own_cpus_busy_seconds": 18.0 + seconds, "steady_all_cpus_busy_seconds": 18.0 + seconds}
 
 
-@pytest.mark.parametrize(
-    ("changes", "is_disturbed"),
-    [
+def test_a_launch_is_disturbed_beyond_the_limits_alone():
+    for changes, is_disturbed in [
         ({}, False),
         # others may take 3 % of its CPUs and the ticks, and so may the hypervisor
         (others_on_its_cpus(0.67), False),
@@ -64,10 +63,8 @@ def others_on_its_cpus(seconds):
         ({"steady_own_cpus_busy_seconds": 17.9, "steady_all_cpus_busy_seconds": 17.5}, False),
         # a measurement that took no time
         ({"steady_seconds": 0.0, **others_on_its_cpus(9.0)}, False),
-    ],
-)
-def test_a_launch_is_disturbed_beyond_the_limits_alone(changes, is_disturbed):
-    assert bool(describe_interference(told(**changes))) is is_disturbed
+    ]:
+        assert bool(describe_interference(told(**changes))) is is_disturbed
 
 
 def test_in_a_short_measurement_the_ticks_weigh_more():
@@ -104,33 +101,31 @@ def test_a_launch_that_has_the_whole_machine_has_no_others_elsewhere():
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "clause"),
-    [
+def test_it_is_said_in_a_clause_how_many_cpus_were_lost():
+    for changes, clause in [
         ({"steady_own_cpus_steal_seconds": 5.0}, "the hypervisor took 0.50 of the CPUs of the launch"),
         (others_on_its_cpus(15.0), "other processes used 1.50 of the CPUs of the launch"),
         ({"steady_all_cpus_busy_seconds": 48.0}, "other processes used 3.00 of the other CPUs"),
-    ],
-)
-def test_it_is_said_in_a_clause_how_many_cpus_were_lost(changes, clause):
-    assert describe_interference(told(**changes)) == clause
+    ]:
+        assert describe_interference(told(**changes)) == clause
 
 
-@pytest.mark.parametrize(
-    ("cpu_seconds", "clause"),
-    [(9.75, ""), (8.0, "other processes used 0.20 of the CPUs of the launch (subtracted from its time)")],
-)
-def test_it_is_said_where_its_time_was_corrected(cpu_seconds, clause):
-    one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}
-    assert describe_interference(told(**one, steady_cpu_seconds=cpu_seconds)) == clause
+def test_it_is_said_where_its_time_was_corrected():
+    for cpu_seconds, clause in [
+        (9.75, ""),
+        (8.0, "other processes used 0.20 of the CPUs of the launch (subtracted from its time)"),
+    ]:
+        one = {"steady_own_cpus": 1.0, "steady_own_cpus_busy_seconds": 10.0, "steady_all_cpus_busy_seconds": 10.0}
+        assert describe_interference(told(**one, steady_cpu_seconds=cpu_seconds)) == clause
 
 
-@pytest.mark.parametrize("name", ["steady_seconds", "steady_cpu_seconds", "steady_own_cpus"])
-def test_without_what_it_rests_on_nothing_is_said(name):
-    assert (
-        describe_interference(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0))) == ""
-    )
-    assert describe_interference(launch(cell())) == ""
+def test_without_what_it_rests_on_nothing_is_said():
+    for name in ["steady_seconds", "steady_cpu_seconds", "steady_own_cpus"]:
+        assert (
+            describe_interference(told(without=[name], steady_own_cpus_steal_seconds=9.0, **others_on_its_cpus(9.0)))
+            == ""
+        )
+        assert describe_interference(launch(cell())) == "", name
 
 
 def test_without_the_machines_books_the_stolen_time_still_tells():
@@ -144,10 +139,10 @@ def test_where_stolen_time_is_not_told_there_is_none():
     assert describe_interference(told(without=["steady_own_cpus_steal_seconds"], **others_on_its_cpus(9.0))) != ""
 
 
-@pytest.mark.parametrize("name", ["steady_all_cpus", "steady_all_cpus_busy_seconds"])
-def test_without_the_rest_of_the_machine_nothing_is_said_of_it(name):
-    assert describe_interference(told(steady_all_cpus_busy_seconds=70.0)) != ""
-    assert describe_interference(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
+def test_without_the_rest_of_the_machine_nothing_is_said_of_it():
+    for name in ["steady_all_cpus", "steady_all_cpus_busy_seconds"]:
+        assert describe_interference(told(steady_all_cpus_busy_seconds=70.0)) != "", name
+        assert describe_interference(told(without=[name], steady_all_cpus_busy_seconds=70.0)) == ""
 
 
 def test_the_times_are_not_looked_at():
@@ -195,9 +190,8 @@ def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
 GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gpu_throttled_share": 0.0}
 
 
-@pytest.mark.parametrize(
-    ("changes", "clause"),
-    [
+def test_a_gpu_that_others_had_or_that_was_slowed_down_disturbs():
+    for changes, clause in [
         ({}, ""),
         ({"gpu_foreign_processes": 1.0}, "another process used the GPU of the launch"),
         ({"gpu_foreign_processes": 3.0}, "3 other processes used the GPU of the launch"),
@@ -217,19 +211,20 @@ GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gp
         ({"gpu_lost": 1.0}, "the driver lost the GPU of the launch"),
         ({"steady_ptx_cache_filled_bytes": 4096.0}, "the driver compiled GPU code during the measurement"),
         ({"steady_ptx_cache_filled_bytes": 0.0, "ptx_cache_filled_bytes": 4096.0}, ""),
-    ],
-)
-def test_a_gpu_that_others_had_or_that_was_slowed_down_disturbs(changes, clause):
-    assert describe_interference(told(**{**GPU, **changes})) == clause
+    ]:
+        assert describe_interference(told(**{**GPU, **changes})) == clause
 
 
-@pytest.mark.parametrize(
-    ("readings", "share", "is_disturbed"),
-    [(30, 0.03, False), (100, 0.03, False), (100, 0.04, True), (3, 1 / 3, False), (3, 2 / 3, True)],
-)
-def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one(readings, share, is_disturbed):
-    slowed = told(**{**GPU, "gpu_samples": readings, "gpu_throttled_share": share})
-    assert bool(describe_interference(slowed)) is is_disturbed
+def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one():
+    for readings, share, is_disturbed in [
+        (30, 0.03, False),
+        (100, 0.03, False),
+        (100, 0.04, True),
+        (3, 1 / 3, False),
+        (3, 2 / 3, True),
+    ]:
+        slowed = told(**{**GPU, "gpu_samples": readings, "gpu_throttled_share": share})
+        assert bool(describe_interference(slowed)) is is_disturbed, (readings, share, is_disturbed)
 
 
 def test_readings_of_the_whole_launch_say_nothing_of_how_its_steps_were_slowed():
@@ -282,10 +277,10 @@ def test_launches_that_lose_unlike_and_end_alike_show_that_the_correction_is_rig
     assert estimate_unchecked_share(OF, AT, NOISE.tolist(), LOSSES.tolist()) < 0.03
 
 
-@pytest.mark.parametrize("slope", [-0.5, 0.3])
-def test_what_is_left_of_the_losses_is_unchecked(slope):
-    found = estimate_unchecked_share(OF, AT, (NOISE + slope * LOSSES).tolist(), LOSSES.tolist())
-    assert found == pytest.approx(abs(slope), abs=0.03)
+def test_what_is_left_of_the_losses_is_unchecked():
+    for slope in [-0.5, 0.3]:
+        found = estimate_unchecked_share(OF, AT, (NOISE + slope * LOSSES).tolist(), LOSSES.tolist())
+        assert found == pytest.approx(abs(slope), abs=0.03)
 
 
 def test_what_no_launch_checks_may_all_be_wrong():

@@ -27,9 +27,8 @@ from tests.analysis.paired import around, family
 from tests.factories import scenario
 
 
-@pytest.mark.parametrize(
-    ("rounds", "share"),
-    [
+def test_a_look_has_what_was_not_spent_before_it():
+    for rounds, share in [
         ([5], 1.0),
         ([3, 8], 1.0 - 3.0 / 8.0),
         ([3, 8, 12], 3.0 / 8.0 - 3.0 / 12.0),
@@ -37,10 +36,8 @@ from tests.factories import scenario
         ([3, 8, 8], 1.0 - 3.0 / 8.0),
         ([0, 1, 3], 1.0),
         ([0, 3, 6], 0.5),
-    ],
-)
-def test_a_look_has_what_was_not_spent_before_it(rounds, share):
-    assert compute_last_share(rounds) == pytest.approx(share)
+    ]:
+        assert compute_last_share(rounds) == pytest.approx(share)
 
 
 @given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
@@ -97,10 +94,10 @@ def test_a_group_that_had_no_more_rounds_keeps_its_level():
     assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
 
 
-@pytest.mark.parametrize(("mean", "settled"), [(0.5, True), (0.0, True), (math.log(1.03), False)])
-def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled(mean, settled):
-    one = family(around(mean, 0.004, LOOKS[0]))
-    assert list(widths(one.run, one.launches).values()) == [0.0 if settled else math.inf]
+def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
+    for mean, settled in [(0.5, True), (0.0, True), (math.log(1.03), False)]:
+        one = family(around(mean, 0.004, LOOKS[0]))
+        assert list(widths(one.run, one.launches).values()) == [0.0 if settled else math.inf], (mean, settled)
 
 
 def test_between_looks_only_what_is_narrow_is_known_well_enough():
@@ -116,26 +113,23 @@ def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear()
     assert (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
 
 
-@pytest.mark.parametrize(("reason", "rounds"), [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])])
-def test_what_a_look_did_not_end_has_all_of_the_level(reason, rounds):
-    one = family(around(0.5, 0.001, rounds))
-    (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
-    assert found.level == pytest.approx(0.95)
+def test_what_a_look_did_not_end_has_all_of_the_level():
+    for reason, rounds in [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])]:
+        one = family(around(0.5, 0.001, rounds))
+        (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
+        assert found.level == pytest.approx(0.95), (reason, rounds)
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "looks"),
-    [
+def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
+    for first, last, looks in [
         (3, 30, [3, 6, 12, 30]),
         (2, 30, [2, 4, 8, 16, 30]),
         (3, 5, [3, 5]),
         (3, 4, [4]),  # with four rounds and the rest of the level, an interval is wider than with three rounds
         (2, 2, [2]),
         (3, 2, [2]),
-    ],
-)
-def test_each_look_at_claims_has_at_least_half_as_many_rounds_again(first, last, looks):
-    assert list_looks_at_claims(first, last) == looks
+    ]:
+        assert list_looks_at_claims(first, last) == looks
 
 
 def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
@@ -152,19 +146,25 @@ def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_m
         assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * compute_settling_share(LOOKS[0]))
 
 
-@pytest.mark.parametrize(("rounds", "share"), [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)])
-def test_claims_that_were_unclear_before_have_the_rest_of_the_level(rounds, share):
-    one = family(around(0.3, 0.01, rounds))
-    claimed = Claim(
-        issue=parse("T#1"),
-        reported="",
-        worse=ClaimSide("tf1.14", {"call": "0"}),
-        better=ClaimSide("tf2.0", {"call": "0"}),
-        ratio=(1.1, 2.0),
-    )
-    (own,) = one.run.scenarios
-    own = replace(own, claims=[claimed], axes={**own.axes, "call": ["0"]})
-    run = replace(one.run, scenarios=[own], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
-    assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share])
-    # in older runs, outcomes didn't end a group
-    assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0]
+def test_claims_that_were_unclear_before_have_the_rest_of_the_level():
+    for rounds, share in [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)]:
+        one = family(around(0.3, 0.01, rounds))
+        claimed = Claim(
+            issue=parse("T#1"),
+            reported="",
+            worse=ClaimSide("tf1.14", {"call": "0"}),
+            better=ClaimSide("tf2.0", {"call": "0"}),
+            ratio=(1.1, 2.0),
+        )
+        (own,) = one.run.scenarios
+        own = replace(own, claims=[claimed], axes={**own.axes, "call": ["0"]})
+        run = replace(one.run, scenarios=[own], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
+        assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share]), (
+            rounds,
+            share,
+        )
+        # in older runs, outcomes didn't end a group
+        assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0], (
+            rounds,
+            share,
+        )

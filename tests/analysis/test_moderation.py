@@ -55,13 +55,11 @@ def test_a_variance_and_its_groups_residual_meet_by_their_degrees_of_freedom():
     assert freedom.tolist() == [6.0] * 3
 
 
-@pytest.mark.parametrize(
-    ("known", "lends"), [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)]
-)
-def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most(known, lends):
-    variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
-    assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)])
-    assert freedom.tolist() == [2.0 + lends]
+def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most():
+    for known, lends in [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)]:
+        variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
+        assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)]), (known, lends)
+        assert freedom.tolist() == [2.0 + lends], (known, lends)
 
 
 def test_each_comparison_is_lent_by_its_own_group():
@@ -79,21 +77,18 @@ def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of
     assert degrees == pytest.approx(freedom)
 
 
-@pytest.mark.parametrize(
-    ("own", "each"),
-    [
+def test_otherwise_the_groups_residual_lends():
+    for own, each in [
         # three rounds are too few to estimate a weight from
         (np.full(12, 1e-4), 2.0),
         (np.full(11, 1e-4), 4.0),
         # one comparison and two rounds are too few to estimate even a smaller one from
         (np.full(1, 3e-4), 4.0),
         (np.array([0.01e-4, 4e-4]), 1.0),
-    ],
-)
-def test_otherwise_the_groups_residual_lends(own, each):
-    variances, freedom = lent(own, each, Residual(2e-4, 100.0))
-    assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + each * own) / (PRIOR_FREEDOM + each))
-    assert freedom.tolist() == [each + PRIOR_FREEDOM] * own.size
+    ]:
+        variances, freedom = lent(own, each, Residual(2e-4, 100.0))
+        assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + each * own) / (PRIOR_FREEDOM + each))
+        assert freedom.tolist() == [each + PRIOR_FREEDOM] * own.size
 
 
 def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
@@ -104,12 +99,12 @@ def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
     assert variances == pytest.approx(np.resize([(4e-4 + 4.0 * quiet) / 8.0, (2e-4 + 4.0 * loud) / 6.0], 4))
 
 
-@pytest.mark.parametrize("count", [2, 6])
-def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so(count):
-    own = np.repeat([1e-6, 1e-2], count)
-    groups = [Residual(variance, 20.0) for variance in own.tolist()]
-    found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
-    assert found.freedom == pytest.approx(degrees(own) + PRIOR_FREEDOM)
+def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so():
+    for count in [2, 6]:
+        own = np.repeat([1e-6, 1e-2], count)
+        groups = [Residual(variance, 20.0) for variance in own.tolist()]
+        found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
+        assert found.freedom == pytest.approx(degrees(own) + PRIOR_FREEDOM), count
 
 
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
@@ -119,11 +114,11 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
     assert freedom.tolist() == [6.0, 2.0]
 
 
-@pytest.mark.parametrize(("own", "found", "degrees"), [(2.7e-4, 9.4e-4 / 6.0, 6.0), (2.9e-4, 2.9e-4, 2.0)])
-def test_the_only_comparison_of_a_table_keeps_a_variance_that_has_a_chance_of_a_tenth(own, found, degrees):
-    # F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
-    variances, freedom = lent([own], 2.0, Residual(1e-4, 12.0))
-    assert (variances.tolist(), freedom.tolist()) == ([pytest.approx(found)], [degrees])
+def test_the_only_comparison_of_a_table_keeps_a_variance_that_has_a_chance_of_a_tenth():
+    for own, found, degrees in [(2.7e-4, 9.4e-4 / 6.0, 6.0), (2.9e-4, 2.9e-4, 2.0)]:
+        # F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
+        variances, freedom = lent([own], 2.0, Residual(1e-4, 12.0))
+        assert (variances.tolist(), freedom.tolist()) == ([pytest.approx(found)], [degrees]), (own, found, degrees)
 
 
 def test_one_loud_cell_beside_two_quiet_launches_cannot_hide_in_its_own_residual():
@@ -142,9 +137,9 @@ def test_trigamma_is_inverted(exponent):
     assert polygamma(1, _inverse_trigamma(value)) == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize(("y", "trigamma"), [(0.5, math.pi**2 / 2), (1.0, math.pi**2 / 6), (2.0, math.pi**2 / 6 - 1)])
-def test_known_values_of_trigamma(y, trigamma):
-    assert _inverse_trigamma(trigamma) == pytest.approx(y)
+def test_known_values_of_trigamma():
+    for y, trigamma in [(0.5, math.pi**2 / 2), (1.0, math.pi**2 / 6), (2.0, math.pi**2 / 6 - 1)]:
+        assert _inverse_trigamma(trigamma) == pytest.approx(y)
 
 
 def scatter(table, control=None, without=()):
@@ -272,9 +267,9 @@ def test_a_weight_that_can_be_computed_by_hand():
     assert weight(scattered(12, LENDS_SIX), np.full(12, 4.0)) == pytest.approx(6.0)
 
 
-@pytest.mark.parametrize(("own", "each"), [(np.full(12, 4e-4), 4.0), (scattered(12, 0.3), np.resize([3.0, 7.0], 12))])
-def test_variances_that_scatter_no_more_than_samples_do_have_no_limit_of_weight(own, each):
-    assert weight(own, np.broadcast_to(each, own.shape)) == math.inf
+def test_variances_that_scatter_no_more_than_samples_do_have_no_limit_of_weight():
+    for own, each in [(np.full(12, 4e-4), 4.0), (scattered(12, 0.3), np.resize([3.0, 7.0], 12))]:
+        assert weight(own, np.broadcast_to(each, own.shape)) == math.inf
 
 
 def test_variances_of_all_sizes_have_no_weight():
@@ -282,11 +277,11 @@ def test_variances_of_all_sizes_have_no_weight():
     assert weight(own, degrees(own)) < 0.5
 
 
-@pytest.mark.parametrize("freedom", [4.0, 8.0, 30.0])
-def test_the_weight_that_variances_were_drawn_with_is_found_again(freedom):
-    draw = np.random.default_rng(7)
-    true = freedom / draw.chisquare(freedom, 5000)
-    assert weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0)) == pytest.approx(freedom, rel=0.25)
+def test_the_weight_that_variances_were_drawn_with_is_found_again():
+    for freedom in [4.0, 8.0, 30.0]:
+        draw = np.random.default_rng(7)
+        true = freedom / draw.chisquare(freedom, 5000)
+        assert weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0)) == pytest.approx(freedom, rel=0.25)
 
 
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
@@ -295,24 +290,26 @@ def test_the_unit_of_the_variances_does_not_matter(own, unit):
     assert 1.0 / after == pytest.approx(1.0 / before, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("count", "spread", "known", "degrees_lent"),
-    [
+def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
+    for count, spread, known, degrees_lent in [
         # fewer than a dozen: four, whatever they look like
         (11, 0.1, 100.0, PRIOR_FREEDOM),
         (12, LENDS_SIX, 100.0, 6.0),
         # never more than the residual knows beyond the comparison's own
         (12, LENDS_SIX, 9.0, 5.0),
         (12, 0.1, 50.0, 46.0),
-    ],
-)
-def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight(count, spread, known, degrees_lent):
-    own = scattered(count, spread)
-    variances, freedom = lent(own, 4.0, Residual(1e-4, known))
-    kept = freedom > 4.0
-    assert kept.any()
-    assert freedom[kept] == pytest.approx(4.0 + degrees_lent)
-    assert variances[kept] == pytest.approx((degrees_lent * 1e-4 + 4.0 * own[kept]) / (degrees_lent + 4.0))
+    ]:
+        own = scattered(count, spread)
+        variances, freedom = lent(own, 4.0, Residual(1e-4, known))
+        kept = freedom > 4.0
+        assert kept.any(), (count, spread, known, degrees_lent)
+        assert freedom[kept] == pytest.approx(4.0 + degrees_lent), (count, spread, known, degrees_lent)
+        assert variances[kept] == pytest.approx((degrees_lent * 1e-4 + 4.0 * own[kept]) / (degrees_lent + 4.0)), (
+            count,
+            spread,
+            known,
+            degrees_lent,
+        )
 
 
 def test_without_a_residual_nothing_is_lent_however_many_they_are():

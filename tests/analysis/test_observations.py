@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,9 +52,8 @@ def test_a_cell_has_told_once_a_launch_ended_ok():
     assert not has_observations(cell(), lookup(known, []))
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_values_are_alike():
+    for one, other, same in [
         (1, 1, True),
         (1, 1.0, True),
         (1, 2, False),
@@ -74,11 +72,9 @@ def test_a_cell_has_told_once_a_launch_ended_ok():
         (math.nan, math.nan, True),
         (10**400, 1.0, False),
         (10**400, 10**400, True),
-    ],
-)
-def test_values_are_alike(one, other, same):
-    assert are_equal(one, other) is same
-    assert are_equal(other, one) is same
+    ]:
+        assert are_equal(one, other) is same
+        assert are_equal(other, one) is same
 
 
 json = st.recursive(
@@ -122,19 +118,16 @@ def expectation(value, **changes):
     return Expectation("traces", value, **{"when": {}, "requires": (), **changes})
 
 
-@pytest.mark.parametrize(
-    ("values", "standing"),
-    [
+def test_how_a_statement_stands():
+    for values, standing in [
         ([[1, 2]], Standing.AS_STATED),
         ([[1, 2], [1, 2]], Standing.AS_STATED),
         ([[1, 3]], Standing.DIFFERS),
         ([[1, 2], [1, 3]], Standing.VARIES),
-    ],
-)
-def test_how_a_statement_stands(values, standing):
-    launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
-    (check,) = checked(expectation([1, 2]), launches)
-    assert check.standing is standing
+    ]:
+        launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
+        (check,) = checked(expectation([1, 2]), launches)
+        assert check.standing is standing, (values, standing)
 
 
 def test_a_cell_that_ran_and_did_not_observe_it_is_told():

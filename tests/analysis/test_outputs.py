@@ -3,8 +3,6 @@
 import hashlib
 from typing import Any
 
-import pytest
-
 from harness.analysis.cell_index import lookup
 from harness.analysis.outputs import OutputMatch, compare_outputs
 from harness.model.environment import Device
@@ -32,9 +30,8 @@ def compared(old: list[Any], new: list[Any]) -> Any:
     return found[0] if found else None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "likeness", "line", "texts"),
-    [
+def test_outputs_are_the_same_or_differ_at_a_line():
+    for old, new, likeness, line, texts in [
         ([printed("a", "b")] * 2, [printed("a", "b")] * 2, OutputMatch.SAME, 0, (None, None)),
         ([printed("a", "b")] * 2, [printed("a", "c")] * 2, OutputMatch.DIFFERS, 2, ("c", "b")),
         ([printed("a")] * 2, [printed("a", "b")] * 2, OutputMatch.DIFFERS, 2, ("b", None)),
@@ -55,18 +52,16 @@ def compared(old: list[Any], new: list[Any]) -> Any:
             (None, None),
         ),
         ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
-    ],
-)
-def test_outputs_are_the_same_or_differ_at_a_line(old, new, likeness, line, texts):
-    found = compared(old, new)
-    assert (found.cell, found.other) == (NEW, OLD)
-    assert (found.likeness, found.line) == (likeness, line)
-    if texts is None:
-        assert len(set(found.texts)) == 2
-    else:
-        assert found.texts == texts
+    ]:
+        found = compared(old, new)
+        assert (found.cell, found.other) == (NEW, OLD), old
+        assert (found.likeness, found.line) == (likeness, line), old
+        if texts is None:
+            assert len(set(found.texts)) == 2, old
+        else:
+            assert found.texts == texts, old
 
 
-@pytest.mark.parametrize("told", [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}])
-def test_what_a_launch_wrote_in_place_of_its_output_is_none(told):
-    assert compared([told] * 2, [printed("a")] * 2) is None
+def test_what_a_launch_wrote_in_place_of_its_output_is_none():
+    for told in [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}]:
+        assert compared([told] * 2, [printed("a")] * 2) is None

@@ -25,9 +25,8 @@ def of(file: str, called: str) -> str:
     return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
 
 
-@pytest.mark.parametrize(
-    ("file", "called", "expected"),
-    [
+def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages() -> None:
+    for file, called, expected in [
         ("/site/tensorflow/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/keras/src/utils/__init__.py", "flatten", "utils.flatten"),
@@ -42,12 +41,8 @@ def of(file: str, called: str) -> str:
         ("/tmp/__autograph_generated_file8f3k2.py", "tf__train_step", "autograph.tf__train_step"),
         ("/tmp/tmpa1b2c3d4.py", "tf__train_step", "autograph.tf__train_step"),
         ("<string>", "<module>", "string.<module>"),
-    ],
-)
-def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages(
-    file: str, called: str, expected: str
-) -> None:
-    assert of(file, called) == expected
+    ]:
+        assert of(file, called) == expected
 
 
 @given(st.text(), st.text())

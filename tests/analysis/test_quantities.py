@@ -38,50 +38,45 @@ def leaking(bytes_a_call, number=1, of=GRAPH, points=CALLS, **changes):
     return launch(of, number=number, memory=memory, **changes)
 
 
-@pytest.mark.parametrize(
-    ("quantity", "clock", "expected"),
-    [
+def test_a_launch_has_one_sample_of_its_value():
+    for quantity, clock, expected in [
         ("first call", Clock.WALL, PHASES["first call"]),
         ("import", Clock.CPU, 1.1),
         ("peak memory", Clock.WALL, RESOURCES["max_rss_bytes"]),
         ("traces", Clock.WALL, 7.0),
-    ],
-)
-def test_a_launch_has_one_sample_of_its_value(quantity, clock, expected):
-    (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
-    assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)]
-    assert has_mean(made)
+    ]:
+        (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
+        assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)], (
+            quantity,
+            clock,
+            expected,
+        )
+        assert has_mean(made), (quantity, clock, expected)
 
 
 SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 
 
-@pytest.mark.parametrize(
-    ("quantity", "clock", "expected"),
-    [
+def test_a_percentile_is_that_of_a_launchs_single_steps():
+    for quantity, clock, expected in [
         ("p50", Clock.WALL, 0.1005),
         ("p95", Clock.WALL, 0.19005),
         ("p99", Clock.WALL, 0.19801),
         ("p99", Clock.CPU, 0.099005),
-    ],
-)
-def test_a_percentile_is_that_of_a_launchs_single_steps(quantity, clock, expected):
-    (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
-    assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)]
-    assert compute_subtracted_share(made) == 0.0
+    ]:
+        (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
+        assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)], (quantity, clock, expected)
+        assert compute_subtracted_share(made) == 0.0, (quantity, clock, expected)
 
 
-@pytest.mark.parametrize(
-    ("samples", "error"),
-    [
+def test_a_launch_with_few_steps_or_with_several_in_a_sample_has_no_percentile():
+    for samples, error in [
         (SINGLE[:99], "p99 needs at least 100 steps, but this launch has 99."),
         ([*SINGLE, Sample(1.0, 40)], "Percentiles need single steps, but a sample of this launch has 40 steps."),
-    ],
-)
-def test_a_launch_with_few_steps_or_with_several_in_a_sample_has_no_percentile(samples, error):
-    (made,) = launches_of("p99", [told(samples=samples)])
-    assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, error, False)
-    assert "--measure" in made.advice
+    ]:
+        (made,) = launches_of("p99", [told(samples=samples)])
+        assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, error, False), (samples, error)
+        assert "--measure" in made.advice, (samples, error)
 
 
 def test_percentiles_are_judged_like_every_time():
@@ -103,17 +98,14 @@ def test_of_the_step_launches_stay_as_they_are():
     assert launches_of("step", launches) == launches
 
 
-@pytest.mark.parametrize(
-    ("changes", "said"),
-    [
+def test_a_launch_that_has_no_such_value_is_not_available():
+    for changes, said in [
         ({"phases": {}}, "No first call was recorded."),
         ({"phases": {"first call": 0.0}}, "A ratio isn't possible: the first call is 0."),
-    ],
-)
-def test_a_launch_that_has_no_such_value_is_not_available(changes, said):
-    (made,) = launches_of("first call", [replace(told(observations={"seen": 1}), **changes)])
-    assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, said, False)
-    assert not made.only_observed
+    ]:
+        (made,) = launches_of("first call", [replace(told(observations={"seen": 1}), **changes)])
+        assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, said, False), (changes, said)
+        assert not made.only_observed, (changes, said)
 
 
 def test_what_is_no_number_is_no_count_of_traces():
@@ -160,10 +152,10 @@ def test_growth_is_the_slope_over_the_calls():
     assert growth(leaking(0)) == 0.0
 
 
-@pytest.mark.parametrize("points", [[], [0], [5, 5]])
-def test_without_two_points_there_is_no_growth(points):
-    assert growth(leaking(1000, points=points)) is None
-    assert growth_estimate([leaking(1000, points=points)]) is None
+def test_without_two_points_there_is_no_growth():
+    for points in [[], [0], [5, 5]]:
+        assert growth(leaking(1000, points=points)) is None
+        assert growth_estimate([leaking(1000, points=points)]) is None
 
 
 def test_a_pool_that_fills_in_the_first_half_is_no_growth():
@@ -171,9 +163,9 @@ def test_a_pool_that_fills_in_the_first_half_is_no_growth():
     assert growth(launch(GRAPH, memory=points)) == 0.0
 
 
-@pytest.mark.parametrize("points", [[0, 5], [0, 5, 10]])
-def test_of_few_points_two_at_least_tell(points):
-    assert growth(leaking(1000, points=points)) == pytest.approx(1000)
+def test_of_few_points_two_at_least_tell():
+    for points in [[0, 5], [0, 5, 10]]:
+        assert growth(leaking(1000, points=points)) == pytest.approx(1000)
 
 
 def test_what_is_allocated_once_is_hardly_a_growth():

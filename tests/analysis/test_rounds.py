@@ -174,9 +174,8 @@ def shared(without=(), **changes):
     return launch(cell(), resources={name: value for name, value in known.items() if name not in without})
 
 
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
+def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree():
+    for changes, share in [
         ({}, 0.2),
         ({"busy": 8.0, "steal": 2.0}, 0.2),
         ({"busy": 9.0, "steal": 1.0}, 0.2),
@@ -198,18 +197,16 @@ def shared(without=(), **changes):
         # the launch cannot have had nothing
         ({"cpu_seconds": 0.0}, 0.0),
         ({"cpu_seconds": -1.0, "busy": 10.0}, 0.0),
-    ],
-)
-def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree(changes, share):
-    made = shared(**changes)
-    assert compute_subtracted_share(made) == pytest.approx(share)
-    assert compute_mean(made) == pytest.approx(0.01 * (1.0 - share))
+    ]:
+        made = shared(**changes)
+        assert compute_subtracted_share(made) == pytest.approx(share), (changes, share)
+        assert compute_mean(made) == pytest.approx(0.01 * (1.0 - share)), (changes, share)
 
 
-@pytest.mark.parametrize("name", [name for name in SHARED if not name.endswith("steal_seconds")])
-def test_without_what_it_rests_on_nothing_was_taken(name):
-    assert compute_subtracted_share(shared(without=[name])) == 0.0
-    assert compute_subtracted_share(launch(cell())) == 0.0
+def test_without_what_it_rests_on_nothing_was_taken():
+    for name in [name for name in SHARED if not name.endswith("steal_seconds")]:
+        assert compute_subtracted_share(shared(without=[name])) == 0.0
+        assert compute_subtracted_share(launch(cell())) == 0.0, name
 
 
 def test_where_stolen_time_is_not_known_what_others_used_still_tells():
@@ -245,9 +242,8 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
     assert compute_mean(alone) == alone.mean
 
 
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
+def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken():
+    for changes, share in [
         ({"waited_seconds": 2.0}, 0.2),
         # the ticks need not agree: what it waited for by itself stays
         ({"waited_seconds": 1.0}, 0.1),
@@ -270,15 +266,12 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
         ({"waited_seconds": 2.0, "busy": 8.40, "pieces": 25.0}, 0.049),
         ({"waited_seconds": 2.0, "own_cpus": 2.0}, 0.0),
         ({"waited_seconds": 2.0, "cpu_seconds": 0.0}, 0.0),
-    ],
-)
-def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
-    assert compute_subtracted_share(shared(**changes)) == pytest.approx(share)
+    ]:
+        assert compute_subtracted_share(shared(**changes)) == pytest.approx(share)
 
 
-@pytest.mark.parametrize(
-    ("quota", "changes", "share", "contended"),
-    [
+def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_contention():
+    for quota, changes, share, contended in [
         # nobody else ran: a quota stopped it
         (0.5, {"busy": 8.0, "waited_seconds": 2.0}, 0.2, 0.0),
         # it also waited by itself
@@ -290,16 +283,12 @@ def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, shar
         # a quota that holds all that a launch can use stops nothing
         (1.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
         (4.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
-    ],
-)
-def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_contention(
-    quota, changes, share, contended
-):
-    made = shared(**changes)
-    made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
-    assert compute_subtracted_share(made) == pytest.approx(share)
-    assert was_throttled(made) == (share > 0.0)
-    assert compute_loss(made) == pytest.approx(-math.log1p(-contended))
+    ]:
+        made = shared(**changes)
+        made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
+        assert compute_subtracted_share(made) == pytest.approx(share), (quota, changes, share, contended)
+        assert was_throttled(made) == (share > 0.0), (quota, changes, share, contended)
+        assert compute_loss(made) == pytest.approx(-math.log1p(-contended)), (quota, changes, share, contended)
 
 
 def beside(idle, waited, **changes):
@@ -362,14 +351,14 @@ def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off
     assert apply_clock(Clock.CPU, [found]) == [found]
 
 
-@pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not record")])
-def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why):
-    made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
-    (found,) = apply_clock(Clock.CPU, [made])
-    assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False)
-    assert why in found.error
-    assert found.advice
-    assert series([found]) == {}
+def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why():
+    for used, why in [(0.0, "used no CPU time"), (None, "did not record")]:
+        made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
+        (found,) = apply_clock(Clock.CPU, [made])
+        assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False), (used, why)
+        assert why in found.error, (used, why)
+        assert found.advice, (used, why)
+        assert series([found]) == {}, (used, why)
 
 
 def test_what_broke_or_only_observes_stays_as_it_is_by_cpu_time():

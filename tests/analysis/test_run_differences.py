@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from harness.analysis.run_differences import Aspect, RunDifference, compare_machines, find_differences, same_software
 from harness.model.backend import REMOTE, BackendFacts
 from harness.model.launch import Interleave, Limits, Protocol, Sampling
@@ -26,16 +24,16 @@ def test_a_run_and_its_like_differ_in_nothing():
     assert told(run(), run()) == []
 
 
-@pytest.mark.parametrize("name", ["cpu", "cores"])
-def test_another_cpu_is_another_machine(name):
-    (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
-    assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+def test_another_cpu_is_another_machine():
+    for name in ["cpu", "cores"]:
+        (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
+        assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
 
 
-@pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])
-def test_a_kernel_may_keep_some_memory_for_itself(share, same):
-    other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
-    assert (compare_machines(run(), other) == []) is same
+def test_a_kernel_may_keep_some_memory_for_itself():
+    for share, same in [(0.99, True), (1.04, True), (0.5, False), (2.0, False)]:
+        other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
+        assert (compare_machines(run(), other) == []) is same, (share, same)
 
 
 def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
@@ -56,9 +54,8 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
     assert compare_machines(run(asked=GPU, host=one), run(host=other)) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [
+def test_a_gpu_that_is_set_otherwise_is_another_machine():
+    for name, first, second in [
         ("driver", "550.54", "570.1"),
         ("power_limit_watts", 700.0, 350.0),
         ("persistence", True, False),
@@ -67,15 +64,13 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
         ("application_sm_clock_mhz", 1095, 1410),
         ("pcie_width", 16, 8),
         ("mig", [], ["1g.10gb"]),
-    ],
-)
-def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
-    one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
-    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
-    assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
-        ("machine", "", f"GPU 0 {name}", first, second)
-    ]
+    ]:
+        one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
+        (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
+        assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+        assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
+            ("machine", "", f"GPU 0 {name}", first, second)
+        ]
 
 
 def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less():
@@ -150,9 +145,8 @@ def test_environments_of_which_no_cell_is_in_both_are_not_told():
     assert told(run(), other, of=[cell("tf1.14")]) == []
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_software_that_changed_or_is_not_known_is_not_the_same():
+    for changes in [
         {"sources": {"step": "cd34"}},
         {"sources": {}},
         {"images": {"tf1.14": "sha256:cd"}},
@@ -160,11 +154,9 @@ def test_environments_of_which_no_cell_is_in_both_are_not_told():
         {"pins": {"tf1.14": {"tensorflow": "1.14.0", "numpy": "1.18.0"}}},
         {"environments": [replace(ENVIRONMENTS[0], python="3.8")]},
         {"backend": BackendFacts("local")},
-    ],
-)
-def test_software_that_changed_or_is_not_known_is_not_the_same(changes):
-    assert same_software(cell(), run(**KNOWN), run(**KNOWN))
-    assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes}))
+    ]:
+        assert same_software(cell(), run(**KNOWN), run(**KNOWN)), changes
+        assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes}))
 
 
 def test_software_that_neither_run_tells_of_is_not_known_to_be_the_same():

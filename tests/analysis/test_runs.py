@@ -89,23 +89,27 @@ def test_of_four_cells_no_shift_is_told():
     assert [entry.without_shift for entry in found.cells] == [None] * 4
 
 
-@pytest.mark.parametrize(("rounds", "has_interval"), [(1, False), (3, True)])
-def test_fewer_than_four_rounds_in_either_run_have_no_verdict(rounds, has_interval):
-    for found in (compared(first(count=rounds), second()), compared(first(), second(count=rounds))):
-        each = found.cells[0]
-        assert (each.change.verdict, each.change.withheld) == (None, Withheld.FEW_ROUNDS)
-        assert (each.change.ratio.interval is not None) is has_interval
-        assert each.change.ratio.rounds == rounds
-        assert (found.shift, found.deciding) == (None, [])
+def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
+    for rounds, has_interval in [(1, False), (3, True)]:
+        for found in (compared(first(count=rounds), second()), compared(first(), second(count=rounds))):
+            each = found.cells[0]
+            assert (each.change.verdict, each.change.withheld) == (None, Withheld.FEW_ROUNDS), (rounds, has_interval)
+            assert (each.change.ratio.interval is not None) is has_interval, (rounds, has_interval)
+            assert each.change.ratio.rounds == rounds
+            assert (found.shift, found.deciding) == (None, []), (rounds, has_interval)
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(0.03, Verdict.SLOWER), (0.014, None)])
-@pytest.mark.parametrize("rounds", [2, 3])
-def test_two_rounds_have_a_verdict_beyond_one_and_a_half_times_as_in_a_run(rounds, seconds, verdict):
-    found = compared(first(count=rounds), second(dict.fromkeys(CELLS, seconds), count=rounds))
-    assert {entry.change.verdict for entry in found.cells} == {verdict}
-    assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
-    assert found.shift is None
+def test_two_rounds_have_a_verdict_beyond_one_and_a_half_times_as_in_a_run():
+    for seconds, verdict in [(0.03, Verdict.SLOWER), (0.014, None)]:
+        for rounds in [2, 3]:
+            found = compared(first(count=rounds), second(dict.fromkeys(CELLS, seconds), count=rounds))
+            assert {entry.change.verdict for entry in found.cells} == {verdict}, (seconds, verdict, rounds)
+            assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}, (
+                seconds,
+                verdict,
+                rounds,
+            )
+            assert found.shift is None, (seconds, verdict, rounds)
 
 
 def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
@@ -226,16 +230,18 @@ def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
     assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}
 
 
-@pytest.mark.parametrize(("share", "verdict"), [(0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)])
-def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention(share, verdict):
-    asked, launches = second(all_but(ONE, 1 / 1.1))
-    disturbed = [replace(entry, resources=contended(share)) if entry.cell == ONE else entry for entry in launches]
-    stretched = [
-        replace(entry, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in entry.samples])
-        if entry.cell == ONE
-        else entry
-        for entry in disturbed
-    ]
-    found = change(compared(first(), (asked, stretched)), ONE)
-    assert found.change.ratio.value == pytest.approx(1.0 / 1.1, rel=0.01)
-    assert found.change.verdict is verdict
+def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention():
+    for share, verdict in [(0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)]:
+        asked, launches = second(all_but(ONE, 1 / 1.1))
+        disturbed = [replace(entry, resources=contended(share)) if entry.cell == ONE else entry for entry in launches]
+        stretched = [
+            replace(
+                entry, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in entry.samples]
+            )
+            if entry.cell == ONE
+            else entry
+            for entry in disturbed
+        ]
+        found = change(compared(first(), (asked, stretched)), ONE)
+        assert found.change.ratio.value == pytest.approx(1.0 / 1.1, rel=0.01), (share, verdict)
+        assert found.change.verdict is verdict, (share, verdict)

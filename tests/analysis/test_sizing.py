@@ -65,10 +65,10 @@ def noise(count, seed=1, level=0.02):
     return [0.01 * (1.0 + draw.gauss(0.0, level)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("slow", [1, 3, 10, 19])
-def test_a_start_that_is_slower_belongs_to_the_warm_up(slow):
-    steady = [0.01 + 0.00001 * (-1) ** index for index in range(40 - slow)]
-    assert count_settled([3.0 * rate for rate in noise(slow)] + steady) == slow
+def test_a_start_that_is_slower_belongs_to_the_warm_up():
+    for slow in [1, 3, 10, 19]:
+        steady = [0.01 + 0.00001 * (-1) ** index for index in range(40 - slow)]
+        assert count_settled([3.0 * rate for rate in noise(slow)] + steady) == slow
 
 
 def test_a_start_that_gets_faster_bit_by_bit_is_left_out_as_far_as_it_matters():
@@ -76,10 +76,10 @@ def test_a_start_that_gets_faster_bit_by_bit_is_left_out_as_far_as_it_matters():
     assert 12 <= count_settled(rates) <= 30
 
 
-@pytest.mark.parametrize(("slower", "left_out"), [(1.02, 0), (1.03, 1)])
-def test_a_slow_sample_that_costs_less_than_a_twentieth_of_the_error_stays(slower, left_out):
-    # without it the standard error is less by 3.6 %, and by 14 %
-    assert count_settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
+def test_a_slow_sample_that_costs_less_than_a_twentieth_of_the_error_stays():
+    for slower, left_out in [(1.02, 0), (1.03, 1)]:
+        # without it the standard error is less by 3.6 %, and by 14 %
+        assert count_settled([slower] + [1.0 + 0.01 * (-1) ** index for index in range(19)]) == left_out
 
 
 def test_stationary_noise_keeps_nearly_all_of_its_samples():
@@ -88,14 +88,14 @@ def test_stationary_noise_keeps_nearly_all_of_its_samples():
     assert sorted(left_out)[40] == 0
 
 
-@pytest.mark.parametrize("count", [4, 5, 10, 41])
-def test_no_more_than_half_is_left_out(count):
-    assert count_settled([2.0**-index for index in range(count)]) == count // 2
+def test_no_more_than_half_is_left_out():
+    for count in [4, 5, 10, 41]:
+        assert count_settled([2.0**-index for index in range(count)]) == count // 2
 
 
-@pytest.mark.parametrize("rates", [[1.0], [2.0, 1.0], [9.0, 1.0, 1.0]])
-def test_fewer_than_four_samples_show_no_warm_up(rates):
-    assert count_settled(rates) == 0
+def test_fewer_than_four_samples_show_no_warm_up():
+    for rates in [[1.0], [2.0, 1.0], [9.0, 1.0, 1.0]]:
+        assert count_settled(rates) == 0
 
 
 @given(st.floats(1e-6, 1e3), st.integers(1, 40))
@@ -123,17 +123,14 @@ def test_the_best_number_of_turns_by_the_formula_and_by_what_neighbours_differ_b
     assert suggest_lengths(pilot(slow, cost=cost, calls_per_sample=10), BETWEEN).turns < 20
 
 
-@pytest.mark.parametrize(
-    ("changes", "between", "factor"),
-    [
+def test_four_times_the_variance_within_or_the_cost_take_twice_the_samples():
+    for changes, between, factor in [
         ({"scatter": 2.0 * SCATTER}, BETWEEN, 2.0),
         ({"scatter": SCATTER / 2.0}, BETWEEN, 0.5),
         ({"cost": 4.0 * COST}, BETWEEN, 2.0),
         ({}, 4.0 * BETWEEN, 0.5),
-    ],
-)
-def test_four_times_the_variance_within_or_the_cost_take_twice_the_samples(changes, between, factor):
-    assert suggest_lengths(pilot(**changes), between).measure == pytest.approx(factor * 20 * EACH)
+    ]:
+        assert suggest_lengths(pilot(**changes), between).measure == pytest.approx(factor * 20 * EACH)
 
 
 def test_times_are_taken_by_the_step_however_many_steps_a_sample_holds():
@@ -161,16 +158,13 @@ def test_lengths_are_rounded_up_to_a_twentieth_of_a_second():
     assert (asked.warmup, asked.measure) == (0.55, pytest.approx(2.05))
 
 
-@pytest.mark.parametrize(
-    ("changes", "asked"),
-    [
+def test_no_length_is_shorter_or_longer_than_the_limits():
+    for changes, asked in [
         ({"scatter": 0.0, "warm_up": 0.0}, PilotEstimate(WARMUP[0], MEASURE[0], TURNS[0])),
         ({"cost": 1e6, "warm_up": 1e6}, PilotEstimate(WARMUP[1], MEASURE[1], TURNS[1])),
         ({"rates": [0.01]}, PilotEstimate(0.5, MEASURE[0], TURNS[0])),
-    ],
-)
-def test_no_length_is_shorter_or_longer_than_the_limits(changes, asked):
-    assert suggest_lengths(pilot(**changes), BETWEEN) == asked
+    ]:
+        assert suggest_lengths(pilot(**changes), BETWEEN) == asked
 
 
 def test_a_launch_costs_at_least_a_sample():
@@ -201,16 +195,13 @@ def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for
     assert replace(found, warmup_seconds=None, measure_seconds=None) == OPEN
 
 
-@pytest.mark.parametrize(
-    "planned",
-    [
+def test_what_is_planned_in_full_and_the_documents_protocol_stay():
+    for planned in [
         Sampling(warmup_seconds=0.3, measure_seconds=0.7),
         Sampling(protocol=Protocol.DOCUMENT),
         Sampling(protocol=Protocol.DOCUMENT, warmup_seconds=0.3),
-    ],
-)
-def test_what_is_planned_in_full_and_the_documents_protocol_stay(planned):
-    assert samplings(planned, [pilot().group], [pilot()])[pilot().group] is planned
+    ]:
+        assert samplings(planned, [pilot().group], [pilot()])[pilot().group] is planned
 
 
 def test_seconds_that_were_asked_for_win():
@@ -243,15 +234,15 @@ def test_where_nothing_was_launched_twice_launches_are_believed_to_differ_by_two
     assert samplings(OPEN, [pilot().group], [pilot()])[pilot().group].measure_seconds == pytest.approx(20 * EACH)
 
 
-@pytest.mark.parametrize("group", ["its own", "another"])
-def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by(group):
-    of = cell() if group == "its own" else cell(call="train_on_batch")
-    apart = 0.2
-    twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
-    expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
-    asked = pilot(of=cell(mode="eager"))
-    found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
-    assert found.measure_seconds == suggest_lengths(asked, expected).measure < 20 * EACH
+def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
+    for group in ["its own", "another"]:
+        of = cell() if group == "its own" else cell(call="train_on_batch")
+        apart = 0.2
+        twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
+        expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
+        asked = pilot(of=cell(mode="eager"))
+        found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
+        assert found.measure_seconds == suggest_lengths(asked, expected).measure < 20 * EACH, group
 
 
 @given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
@@ -290,21 +281,18 @@ def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10
 
 
-@pytest.mark.parametrize(
-    ("seconds", "turns", "sample"),
-    [
+def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more():
+    for seconds, turns, sample in [
         (None, USUAL_TURNS, 0.05),
         (0.5, 10, 0.05),
         (0.51, 11, 0.05),
         (0.15, FEWEST_TURNS, 0.05),
         (0.01, FEWEST_TURNS, 0.003333),
         (0.0001, FEWEST_TURNS, SHORTEST_SAMPLE),
-    ],
-)
-def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more(seconds, turns, sample):
-    made = Sampling(measure_seconds=seconds).sampled(in_turns=True)
-    assert (made.turns, made.sample_seconds) == (turns, sample)
-    assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(made, turns=None)
+    ]:
+        made = Sampling(measure_seconds=seconds).sampled(in_turns=True)
+        assert (made.turns, made.sample_seconds) == (turns, sample), (seconds, turns, sample)
+        assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(made, turns=None)
 
 
 ENOUGH = FIRST_LOOK
@@ -329,9 +317,9 @@ def of_times(of, launches):
     return student(len(logs) - 1) * deviation / math.sqrt(len(logs))
 
 
-@pytest.mark.parametrize("count", [1, 2, 4, ENOUGH - 1])
-def test_before_the_first_look_nothing_is_precise_however_narrow(count):
-    assert only(family([AT_MARGIN] * count)) == math.inf
+def test_before_the_first_look_nothing_is_precise_however_narrow():
+    for count in [1, 2, 4, ENOUGH - 1]:
+        assert only(family([AT_MARGIN] * count)) == math.inf
 
 
 def test_from_round_six_on_it_is_half_the_interval_on_the_log_scale():
@@ -352,9 +340,9 @@ def test_it_falls_with_the_rounds():
     assert found[-1] < found[0] / 2.0
 
 
-@pytest.mark.parametrize("mean", [-0.5, 0.0, math.log(1.03), 2.0])
-def test_between_the_looks_at_verdicts_what_the_intervals_say_does_not_matter(mean):
-    assert only(family(around(mean, 0.01, 9))) == pytest.approx(only(family(around(0.3, 0.01, 9))))
+def test_between_the_looks_at_verdicts_what_the_intervals_say_does_not_matter():
+    for mean in [-0.5, 0.0, math.log(1.03), 2.0]:
+        assert only(family(around(mean, 0.01, 9))) == pytest.approx(only(family(around(0.3, 0.01, 9))))
 
 
 def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table():
@@ -459,11 +447,9 @@ def claiming(one, *claims, asked=("T#1",), rules=RULES):
     return replace(one, run=replace(one.run, scenarios=[whole], plan=plan, rules=rules))
 
 
-@pytest.mark.parametrize(
-    ("low", "share"), [(1.04, 0.03), (1.1, 0.0334), (1.5, 0.2068), (1.61, 0.25), (10.0, 0.25), (300.0, 0.25)]
-)
-def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds(low, share):
-    assert claim(low).needed(0.03) == pytest.approx(math.log1p(share), abs=1e-4)
+def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds():
+    for low, share in [(1.04, 0.03), (1.1, 0.0334), (1.5, 0.2068), (1.61, 0.25), (10.0, 0.25), (300.0, 0.25)]:
+        assert claim(low).needed(0.03) == pytest.approx(math.log1p(share), abs=1e-4)
 
 
 def test_a_claim_of_seconds_needs_a_quarter():
@@ -485,25 +471,22 @@ def test_a_second_look_at_claims_has_half_of_the_level():
     assert only(claiming(first, claim(2.9), rules=7)) == only(claiming(first, claim(2.9), rules=8))
 
 
-@pytest.mark.parametrize(("low", "looks"), [(2.9, [3, 6, 12]), (3.0, [2, 4, 8])])
-def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_twice_as_many(low, looks):
-    logs = around(0.2, 3.0, 12)
-    widths_after = {count: only(claiming(family(logs[:count]), claim(low))) for count in range(1, 13)}
-    assert [count for count, width in widths_after.items() if width < math.inf] == looks
+def test_claims_are_looked_at_after_two_or_three_rounds_and_whenever_there_are_twice_as_many():
+    for low, looks in [(2.9, [3, 6, 12]), (3.0, [2, 4, 8])]:
+        logs = around(0.2, 3.0, 12)
+        widths_after = {count: only(claiming(family(logs[:count]), claim(low))) for count in range(1, 13)}
+        assert [count for count, width in widths_after.items() if width < math.inf] == looks, (low, looks)
 
 
-@pytest.mark.parametrize(
-    ("log", "low", "ends"),
-    [
+def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
+    for log, low, ends in [
         (1.0, 1.1, True),  # confirmed, or of another size
         (-1.0, 1.1, True),  # opposite
         (0.0, 1.1, True),  # the same
         (0.2, 2.9, True),  # far below the claim
         (0.04, 1.05, False),
-    ],
-)
-def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear(log, low, ends):
-    assert (only(claiming(family(around(log, 0.01, 3)), claim(low))) == 0.0) is ends
+    ]:
+        assert (only(claiming(family(around(log, 0.01, 3)), claim(low))) == 0.0) is ends
 
 
 def test_an_outcome_that_the_correction_for_contention_may_change_is_not_clear(monkeypatch):
@@ -597,17 +580,17 @@ def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     assert only(alone) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
 
 
-@pytest.mark.parametrize(("rules", "level"), [(7, 0.975), (8, 0.9875)])
-def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes(rules, level):
-    one = family(around(1.0, 0.001, 6))
-    launches = [
-        replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
-        for entry in one.launches
-    ]
-    asked = claiming(
-        replace(one, launches=launches),
-        claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
-        rules=rules,
-    )
-    spread = math.sqrt(6 * 400.0**2 / 5.0)
-    assert only(asked) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0)
+def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
+    for rules, level in [(7, 0.975), (8, 0.9875)]:
+        one = family(around(1.0, 0.001, 6))
+        launches = [
+            replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
+            for entry in one.launches
+        ]
+        asked = claiming(
+            replace(one, launches=launches),
+            claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
+            rules=rules,
+        )
+        spread = math.sqrt(6 * 400.0**2 / 5.0)
+        assert only(asked) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0), (rules, level)

@@ -136,20 +136,20 @@ def values(quantity, **changes):
     return row.values
 
 
-@pytest.mark.parametrize(
-    ("quantity", "old", "new", "verdict"),
-    [
+def test_a_table_of_another_quantity_has_its_values_and_ratios():
+    for quantity, old, new, verdict in [
         ("first call", 0.3, 1.2, Verdict.SLOWER),
         ("peak memory", 400 * 2**20, 800 * 2**20, Verdict.MORE),
         ("traces", 3, 300, Verdict.MORE),
-    ],
-)
-def test_a_table_of_another_quantity_has_its_values_and_ratios(quantity, old, new, verdict):
-    one, two, ratio = values(quantity)
-    assert (one.estimate.value, two.estimate.value) == (pytest.approx(old, rel=0.02), pytest.approx(new, rel=0.02))
-    assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02)
-    assert ratio.compared.verdict is verdict
-    assert one.shape is None
+    ]:
+        one, two, ratio = values(quantity)
+        assert (one.estimate.value, two.estimate.value) == (
+            pytest.approx(old, rel=0.02),
+            pytest.approx(new, rel=0.02),
+        ), (quantity, old, new, verdict)
+        assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02), (quantity, old, new, verdict)
+        assert ratio.compared.verdict is verdict, (quantity, old, new, verdict)
+        assert one.shape is None, (quantity, old, new, verdict)
 
 
 def test_a_table_of_growth_has_bytes_a_call_and_differences():
@@ -160,8 +160,10 @@ def test_a_table_of_growth_has_bytes_a_call_and_differences():
     assert (difference.compared.verdict, difference.estimate.value) == (Verdict.MORE, pytest.approx(1200.0, abs=40.0))
 
 
-@pytest.mark.parametrize("quantity", ["traces", "memory growth"])
-def test_a_column_in_which_no_cell_tells_the_quantity_is_left_out(quantity):
-    launches = [replace(entry, observations={}, memory=()) if entry.cell == NEW else entry for entry in quantified()]
-    table = Results(quantified_run(quantity), launches).all_tables[-1]
-    assert [head.side.environment for head in table.columns] == ["tf1.14"]
+def test_a_column_in_which_no_cell_tells_the_quantity_is_left_out():
+    for quantity in ["traces", "memory growth"]:
+        launches = [
+            replace(entry, observations={}, memory=()) if entry.cell == NEW else entry for entry in quantified()
+        ]
+        table = Results(quantified_run(quantity), launches).all_tables[-1]
+        assert [head.side.environment for head in table.columns] == ["tf1.14"], quantity

@@ -75,9 +75,8 @@ def test_a_step_that_gets_faster_has_one_too():
     assert found(*launches(FLAT, level(step=-2e-5)))[FLAT].factor < 1.0
 
 
-@pytest.mark.parametrize(
-    "rates",
-    [
+def test_what_is_no_trend():
+    for rates in [
         level(),
         # a tail of the warm-up
         [0.011, 0.0105, *level(samples=18)],
@@ -87,10 +86,8 @@ def test_a_step_that_gets_faster_has_one_too():
         [*level(samples=19), 0.05],
         [0.01, 0.011],
         [0.0] * 10,
-    ],
-)
-def test_what_is_no_trend(rates):
-    assert found(*launches(FLAT, rates)) == {}
+    ]:
+        assert found(*launches(FLAT, rates)) == {}
 
 
 def test_a_machine_that_goes_now_up_and_now_down_is_no_trend():
@@ -138,13 +135,13 @@ def test_a_clock_that_falls_in_every_launch_is_no_trend_of_a_step():
     assert found(*launches(THREE[0], few), *(item for of in THREE[1:] for item in launches(of, FALLING))) == {}
 
 
-@pytest.mark.parametrize("growing", [1, 2])
-def test_a_step_that_grows_is_seen_beside_a_clock_that_falls(growing):
-    steeper = [rate * (1.0 + 0.2 * at / 19) for at, rate in enumerate(FALLING)]
-    made = [entry for at, of in enumerate(THREE) for entry in launches(of, steeper if at < growing else FALLING)]
-    trending = found(*made)
-    assert set(trending) == set(THREE[:growing])
-    assert not any(value.unsure for value in trending.values())
+def test_a_step_that_grows_is_seen_beside_a_clock_that_falls():
+    for growing in [1, 2]:
+        steeper = [rate * (1.0 + 0.2 * at / 19) for at, rate in enumerate(FALLING)]
+        made = [entry for at, of in enumerate(THREE) for entry in launches(of, steeper if at < growing else FALLING)]
+        trending = found(*made)
+        assert set(trending) == set(THREE[:growing])
+        assert not any(value.unsure for value in trending.values()), growing
 
 
 def test_what_doubles_in_all_cells_is_no_clock():
@@ -269,14 +266,14 @@ def test_what_slows_a_block_changes_a_growing_step_from_one_run_to_the_next_as_i
     assert growing.change.ratio.interval.high == pytest.approx(steady.change.ratio.interval.high)
 
 
-@pytest.mark.parametrize("warmup", [500, None])
-def test_without_steps_in_common_there_is_no_verdict(warmup):
-    made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
-    results, told = compared(*made)
-    assert (told.verdict, told.withheld, told.steps) == (None, Withheld.TREND, None)
-    assert half_widths_of([(GROWING, FLAT)], lookup(results.run, made)) == [None]
-    # nor is it one of those that share the level
-    assert told.level == 0.95
+def test_without_steps_in_common_there_is_no_verdict():
+    for warmup in [500, None]:
+        made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
+        results, told = compared(*made)
+        assert (told.verdict, told.withheld, told.steps) == (None, Withheld.TREND, None), warmup
+        assert half_widths_of([(GROWING, FLAT)], lookup(results.run, made)) == [None], warmup
+        # nor is it one of those that share the level
+        assert told.level == 0.95, warmup
 
 
 def test_a_step_that_changes_accounts_for_no_difference():

@@ -61,9 +61,8 @@ HALF = student(4) * 0.01 / math.sqrt(5.0)
 NEAR = 1e-6
 
 
-@pytest.mark.parametrize(
-    ("mean", "verdict"),
-    [
+def test_the_verdict_changes_where_the_interval_leaves_the_margin():
+    for mean, verdict in [
         (MARGIN + HALF + NEAR, SLOWER),
         (MARGIN + HALF - NEAR, UNCLEAR),
         (MARGIN - HALF + NEAR, UNCLEAR),
@@ -73,35 +72,30 @@ NEAR = 1e-6
         (-MARGIN + HALF - NEAR, UNCLEAR),
         (-MARGIN - HALF + NEAR, UNCLEAR),
         (-MARGIN - HALF - NEAR, FASTER),
-    ],
-)
-def test_the_verdict_changes_where_the_interval_leaves_the_margin(mean, verdict):
-    judged = judge(logs([mean]), MARGIN)
-    assert judged.verdicts == [verdict]
-    assert judged.half == pytest.approx(HALF)
+    ]:
+        judged = judge(logs([mean]), MARGIN)
+        assert judged.verdicts == [verdict], (mean, verdict)
+        assert judged.half == pytest.approx(HALF), (mean, verdict)
 
 
 def test_an_interval_wider_than_the_margin_on_both_sides_is_unclear():
     assert judge(logs([0.0], deviation=0.1), MARGIN).verdicts == [UNCLEAR]
 
 
-@pytest.mark.parametrize(
-    ("chances", "levels", "verdicts"),
-    [
+def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smallest_level():
+    for chances, levels, verdicts in [
         ([0.02, 0.001, 0.04], [0.05 / 2, 0.05 / 3, 0.05], [SLOWER] * 3),
         # 0.03 is above 0.05 / 2, so 0.04 is not looked at with 0.05
         ([0.04, 0.001, 0.03], [0.05 / 2, 0.05 / 3, 0.05 / 2], [UNCLEAR, SLOWER, UNCLEAR]),
         ([0.02, 0.02, 0.02], [0.05 / 3] * 3, [UNCLEAR] * 3),
-    ],
-)
-def test_the_clearest_is_the_one_whose_interval_stays_off_the_margin_at_the_smallest_level(chances, levels, verdicts):
-    # at a level of `chance` the interval would just touch the margin
-    error = 0.01 / math.sqrt(5.0)
-    judged = judge(logs([MARGIN + student(4, 1.0 - chance) * error for chance in chances]), MARGIN)
-    assert judged.alpha == pytest.approx(levels)
-    assert judged.verdicts == verdicts
-    assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3)
-    assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3)
+    ]:
+        # at a level of `chance` the interval would just touch the margin
+        error = 0.01 / math.sqrt(5.0)
+        judged = judge(logs([MARGIN + student(4, 1.0 - chance) * error for chance in chances]), MARGIN)
+        assert judged.alpha == pytest.approx(levels), (chances, levels, verdicts)
+        assert judged.verdicts == verdicts, (chances, levels, verdicts)
+        assert judged.half == pytest.approx([student(4, 1.0 - 0.05 / 3) * error] * 3), (chances, levels, verdicts)
+        assert judged.levels == pytest.approx([1.0 - 0.05 / 3] * 3), (chances, levels, verdicts)
 
 
 def test_one_comparison_is_looked_at_as_if_alone_and_none_is_no_trouble():
@@ -270,17 +264,17 @@ def test_a_difference_measured_at_the_margin_is_settled_where_the_true_one_is_el
     assert (rounds, 0.5 < chance < POWER) == (MOST_ROUNDS, True)
 
 
-@pytest.mark.parametrize("mean", [MARGIN + 0.02, -MARGIN - 0.02, 0.005])
-def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow(mean):
-    draw, runs, known = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
-    known = Logs(known.mean, known.variance, known.rounds, known.freedom + 60.0)
-    (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), MARGIN)
-    truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(known.freedom, runs)
-    further = draw.normal(truths, 0.02 / math.sqrt(total - 5.0))
-    means = np.abs((5.0 * mean + (total - 5.0) * further) / total)
-    half = student(total + 59.0) * 0.02 / math.sqrt(total)
-    assert chance >= POWER
-    assert ((means - half > MARGIN) | (means + half < MARGIN)).mean() == pytest.approx(chance, abs=0.03)
+def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow():
+    for mean in [MARGIN + 0.02, -MARGIN - 0.02, 0.005]:
+        draw, runs, known = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
+        known = Logs(known.mean, known.variance, known.rounds, known.freedom + 60.0)
+        (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), MARGIN)
+        truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(known.freedom, runs)
+        further = draw.normal(truths, 0.02 / math.sqrt(total - 5.0))
+        means = np.abs((5.0 * mean + (total - 5.0) * further) / total)
+        half = student(total + 59.0) * 0.02 / math.sqrt(total)
+        assert chance >= POWER, mean
+        assert ((means - half > MARGIN) | (means + half < MARGIN)).mean() == pytest.approx(chance, abs=0.03), mean
 
 
 def test_the_width_after_more_rounds_by_hand():
@@ -307,19 +301,16 @@ def test_a_stricter_level_asks_for_more_rounds():
     assert strict > plain
 
 
-@pytest.mark.parametrize(
-    ("verdict", "turned"),
-    [
+def test_seen_from_the_other_cell():
+    for verdict, turned in [
         (FASTER, SLOWER),
         (SLOWER, FASTER),
         (Verdict.LESS, Verdict.MORE),
         (Verdict.MORE, Verdict.LESS),
         (SAME, SAME),
         (Verdict.DIFFERENT_WORK,) * 2,
-    ],
-)
-def test_seen_from_the_other_cell(verdict, turned):
-    assert verdict.turned is turned
+    ]:
+        assert verdict.turned is turned
 
 
 def test_times_that_are_equal_to_the_last_digit_are_the_same():
@@ -347,8 +338,8 @@ def test_no_spread_and_no_ratio_upsets_the_arithmetic(variances, mean, rounds, s
     assert (rounds_to_settle(family, judged.alpha, MARGIN)[0] > rounds).all()
 
 
-@pytest.mark.parametrize("without", [1, 8, 13])
-def test_comparisons_without_any_spread_leave_the_others_as_they_are(without):
-    variances = np.append(np.zeros(without), 4e-4 * np.exp(np.arange(14.0 - without) / 10.0))
-    family = moderated(Logs.measured(np.zeros(14), variances, np.full(14, 5.0)))
-    assert family.variance[without:] == pytest.approx(variances[without:], rel=0.15)
+def test_comparisons_without_any_spread_leave_the_others_as_they_are():
+    for without in [1, 8, 13]:
+        variances = np.append(np.zeros(without), 4e-4 * np.exp(np.arange(14.0 - without) / 10.0))
+        family = moderated(Logs.measured(np.zeros(14), variances, np.full(14, 5.0)))
+        assert family.variance[without:] == pytest.approx(variances[without:], rel=0.15)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,9 +33,8 @@ def agree(one, other, device=Device.CPU):
     return of_values(one, other, device).work is Work.SAME
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_values_agree():
+    for one, other, same in [
         (162049, 162049, True),
         (162049, 162050, False),
         (2**62, 2**62 + 1, False),
@@ -63,16 +61,13 @@ def agree(one, other, device=Device.CPU):
         ({"w": 1}, {"w": 1, "b": 1}, False),
         ({"w": 1}, [1], False),
         ([{"w": 0.5}], [{"w": 0.50001}], True),
-    ],
-)
-def test_values_agree(one, other, same):
-    assert agree(one, other) is same
-    assert agree(other, one) is same
+    ]:
+        assert agree(one, other) is same
+        assert agree(other, one) is same
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "device", "same"),
-    [
+def test_floats_agree_within_the_devices_tolerance_in_lists_too():
+    for one, other, device, same in [
         (1.0, 1.00009, Device.CPU, True),
         (1.0, 1.0002, Device.CPU, False),
         (1.0, 1.009, Device.GPU, True),
@@ -82,11 +77,9 @@ def test_values_agree(one, other, same):
         (0.0, 0.0002, Device.CPU, False),
         (10000.0, 10000.9, Device.CPU, True),
         (10000.0, 10002.0, Device.CPU, False),
-    ],
-)
-def test_floats_agree_within_the_devices_tolerance_in_lists_too(one, other, device, same):
-    assert agree(one, other, device) is same
-    assert agree([0.5, one], [0.5, other], device) is same
+    ]:
+        assert agree(one, other, device) is same
+        assert agree([0.5, one], [0.5, other], device) is same
 
 
 def test_whole_numbers_are_exact_on_every_device():
@@ -94,12 +87,12 @@ def test_whole_numbers_are_exact_on_every_device():
     assert not agree([10**6], [10**6 + 1], Device.GPU)
 
 
-@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"a": x}, lambda x: [[1.0, x]]])
-@pytest.mark.parametrize("untold", [None, math.nan])
-def test_what_could_not_be_told_agrees_with_nothing(wrap, untold):
-    assert not agree(wrap(untold), wrap(untold))
-    assert not agree(wrap(untold), wrap(1.0))
-    assert not agree(wrap(1.0), wrap(untold))
+def test_what_could_not_be_told_agrees_with_nothing():
+    for wrap in [lambda x: x, lambda x: [x], lambda x: {"a": x}, lambda x: [[1.0, x]]]:
+        for untold in [None, math.nan]:
+            assert not agree(wrap(untold), wrap(untold))
+            assert not agree(wrap(untold), wrap(1.0))
+            assert not agree(wrap(1.0), wrap(untold))
 
 
 @given(values)
@@ -118,19 +111,16 @@ def test_noise_within_the_tolerance_agrees(outputs, noise):
     assert agree(outputs, [value + noise for value in outputs])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "reason"),
-    [
+def test_a_difference_is_said_in_a_line():
+    for one, other, reason in [
         (1, 3, "value: difference of 2 (tf1.14, tf2.0)"),
         ([1.0, 1.0], [1.5, 1.25], "value: difference of 0.5 (tf1.14, tf2.0)"),
         ("a", "b", "value is a and b (tf1.14, tf2.0)"),
         ({"w": [1.0]}, {"w": [2.0]}, "value.w: difference of 1 (tf1.14, tf2.0)"),
         ([["a"], ["b"]], [["a"], ["c"]], "value[1][0] is b and c (tf1.14, tf2.0)"),
         (None, None, "value is unknown (tf1.14, tf2.0)"),
-    ],
-)
-def test_a_difference_is_said_in_a_line(one, other, reason):
-    assert of_values(one, other) == WorkCheck(Work.DIFFERENT, reason)
+    ]:
+        assert of_values(one, other) == WorkCheck(Work.DIFFERENT, reason)
 
 
 def test_a_long_value_is_cut():
@@ -177,9 +167,8 @@ def test_steps_alone_are_no_proof_of_the_work():
     assert compare([one], [other]).work is Work.NOT_CHECKED
 
 
-@pytest.mark.parametrize(
-    ("fingerprint", "reason"),
-    [
+def test_steps_that_were_called_and_counted():
+    for fingerprint, reason in [
         ({}, ""),
         ({"steps_called": 100}, ""),
         ({"steps_counted": 100}, ""),
@@ -190,23 +179,21 @@ def test_steps_alone_are_no_proof_of_the_work():
             {"steps_called": 100, "steps_counted": None},
             "ran 100 steps, but the framework's count can't be read",
         ),
-    ],
-)
-def test_steps_that_were_called_and_counted(fingerprint, reason):
-    assert steps(proof(OLD, **fingerprint)) == reason
+    ]:
+        assert steps(proof(OLD, **fingerprint)) == reason
 
 
-@pytest.mark.parametrize("side", [OLD, NEW])
-def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
-    launches = {
-        value: [
-            proof(value, parameters=1),
-            proof(value, parameters=1, steps_called=2, steps_counted=2 - (value is side)),
-        ]
-        for value in (OLD, NEW)
-    }
-    found = compare(launches[OLD], launches[NEW])
-    assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} ran 2 steps, but the framework counted 1")
+def test_miscounted_steps_are_different_work_whatever_else_agrees():
+    for side in [OLD, NEW]:
+        launches = {
+            value: [
+                proof(value, parameters=1),
+                proof(value, parameters=1, steps_called=2, steps_counted=2 - (value is side)),
+            ]
+            for value in (OLD, NEW)
+        }
+        found = compare(launches[OLD], launches[NEW])
+        assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} ran 2 steps, but the framework counted 1")
 
 
 def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
@@ -237,9 +224,9 @@ def test_in_mixed_precision_floats_agree_to_a_hundredth_on_a_cpu_too():
     assert compare([mixed("float32", outputs=1.0)], [mixed("float32", outputs=1.005)]).differs
 
 
-@pytest.mark.parametrize(("counted", "told"), [(1000, ""), (991, ""), (989, "1000 steps"), (1001, "1000 steps")])
-def test_in_mixed_precision_the_optimizer_may_leave_out_a_hundredth_of_the_steps(counted, told):
-    fingerprint = {"steps_called": 1000, "steps_counted": counted}
-    assert told in steps(mixed(**fingerprint))
-    assert bool(steps(mixed(**fingerprint))) is bool(told)
-    assert bool(steps(mixed("float32", **fingerprint))) is (counted != 1000)
+def test_in_mixed_precision_the_optimizer_may_leave_out_a_hundredth_of_the_steps():
+    for counted, told in [(1000, ""), (991, ""), (989, "1000 steps"), (1001, "1000 steps")]:
+        fingerprint = {"steps_called": 1000, "steps_counted": counted}
+        assert told in steps(mixed(**fingerprint)), (counted, told)
+        assert bool(steps(mixed(**fingerprint))) is bool(told), (counted, told)
+        assert bool(steps(mixed("float32", **fingerprint))) is (counted != 1000)
