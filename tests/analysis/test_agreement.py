@@ -13,7 +13,7 @@ from tests import factories
 
 
 @pytest.fixture(scope="module")
-def table() -> ScenarioTable:
+def table() :
     """A table of two machines; on the second TF 2 is not slower."""
     cells = [replace(cell, axes={MACHINE: machine, **cell.axes}) for machine in "ab" for cell in factories.cells()]
     seconds = {c: 0.02 if c.environment == "tf2.0" and c.axes[MACHINE] == "a" else 0.01 for c in cells}
@@ -23,7 +23,7 @@ def table() -> ScenarioTable:
     return found
 
 
-def test_a_comparison_that_several_machines_have_is_told_once(table: ScenarioTable) -> None:
+def test_a_comparison_that_several_machines_have_is_told_once(table) :
     found = agreements(table)
     assert len(found) == sum(head.comparison is not None for head in table.columns)
     assert all(list(entry.compared) == ["a", "b"] for entry in found)
@@ -32,7 +32,7 @@ def test_a_comparison_that_several_machines_have_is_told_once(table: ScenarioTab
     assert {entry.agrees for entry in across} == {False}
 
 
-def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
+def test_a_run_of_one_machine_has_none(table) :
     rows = [
         replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
     ]
@@ -40,7 +40,7 @@ def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
     assert agreements(replace(table, rows=table.rows[:1])) == []
 
 
-def test_machines_agree_where_all_say_the_same(table: ScenarioTable) -> None:
+def test_machines_agree_where_all_say_the_same(table) :
     for verdicts, agrees in [
         ((Verdict.SLOWER, Verdict.SLOWER), True),
         ((Verdict.SAME, Verdict.SLOWER), False),

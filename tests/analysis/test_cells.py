@@ -12,17 +12,17 @@ from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example
 
 
-def test_a_name_is_all_that_identifies_a_cell() -> None:
+def test_a_name_is_all_that_identifies_a_cell() :
     assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
 
 
-def test_every_cell_of_the_run_is_there_once() -> None:
+def test_every_cell_of_the_run_is_there_once() :
     results = Results(*example())
     assert [entry.cell for entry in results.cells] == list(results.found.cells)
     assert len({item.name for item in results.cells}) == len(results.cells) == 10
 
 
-def test_a_cell_has_a_number_or_a_cause() -> None:
+def test_a_cell_has_a_number_or_a_cause() :
     results = Results(*example())
     causes = {entry.cell: results.causes.get(entry.cell) for entry in results.cells}
     assert all((item.status is Status.OK) == bool(item.estimate) for item in results.cells)
@@ -33,7 +33,7 @@ def test_a_cell_has_a_number_or_a_cause() -> None:
     assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
 
 
-def test_launches_are_those_that_count() -> None:
+def test_launches_are_those_that_count() :
     first = Results(*example()).cells[0]
     measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]

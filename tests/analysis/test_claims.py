@@ -1,41 +1,35 @@
 """What upstream issues claim, against stored launches."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
-from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device, Environment
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import Role, Status
 from harness.model.run import Stop, StopReason, Unavailable
-from harness.model.scenario import Cell, Claim
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
 
 
-def results(
-    launches: Sequence[Launch], claims: Sequence[Claim] = (CLAIM,), planned: Sequence[Cell] = (), **changes: Any
-) -> list[ClaimResult]:
+def results(launches, claims=(CLAIM,), planned=(), **changes):
     """What the claims of a run with these launches come to."""
     known = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
     return Results(run(known, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
 
 
-def one(seconds: Mapping[Cell, float], claim: Claim = CLAIM, *, spread: float = 0.01, count: int = 5) -> ClaimResult:
+def one(seconds, claim=CLAIM, *, spread=0.01, count=5):
     (result,) = results(rounds(seconds, count, spread), [claim], environments=ENVIRONMENTS)
     return result
 
 
-def test_a_ratio_is_said_against_the_claimed_range() -> None:
+def test_a_ratio_is_said_against_the_claimed_range():
     for times, outcome in [
         (3.0, ClaimOutcome.CONFIRMED),
         (1.5, ClaimOutcome.SMALLER),
@@ -45,102 +39,81 @@ def test_a_ratio_is_said_against_the_claimed_range() -> None:
     ]:
         at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
         assert at.outcome is outcome, (times, outcome)
-        assert at.estimate, (times, outcome)
         assert at.estimate.value == pytest.approx(times, rel=0.05)
-        assert at.estimate.interval, (times, outcome)
         assert times in at.estimate.interval
         assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95), (times, outcome)
 
 
-def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim() -> None:
+def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim():
     at = one({WORSE: 0.0115, BETTER: 0.01}, spread=0.2).at
     assert at.outcome is ClaimOutcome.UNCLEAR
-    assert at.settling
     assert at.settling.rounds > 0
-    assert at.estimate
-    assert at.estimate.interval
     assert at.at_most == at.estimate.interval.high < CLAIM.range[0]
     far = one({WORSE: 0.015, BETTER: 0.01}, spread=1.2).at
     assert (far.outcome, far.at_most) == (ClaimOutcome.UNCLEAR, None)
+    vague = one({WORSE: 3.0}, replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0)), spread=1.5, count=3).at
+    assert vague.outcome is ClaimOutcome.UNCLEAR
+    assert vague.settling.rounds > 0
 
 
-def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
-    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
-    at = one({WORSE: 0.015, BETTER: 0.01}, count=2).at
-    assert (at.outcome, at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
+def cut_short(counts, claim):
+    """The claim in a run whose budget ended after so many rounds of each side."""
+    points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
+    launches = [
+        launch(member, seconds, number, memory=points if claim is LEAK else ())
+        for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
+        for number in range(1, count + 1)
+    ]
+    plan = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
+    stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in plan.plan.groups}
+    (result,) = Results(replace(plan, stops=stops), launches).claims
+    return result
 
 
-def test_a_claim_that_a_budget_cuts_short_is_not_measured() -> None:
-    for counts, claim, why in [
-        ((2, 2), CLAIM, "the budget of 20 s ended after 2 rounds of 3"),
-        ((1, 1), CLAIM, "the budget of 20 s ended after 1 round of 3"),
-        ((1, 0), CLAIM, "the budget of 20 s ended"),
-        ((2, 0), LEAK, "the budget of 20 s ended after 2 rounds of 3"),
-    ]:
-        points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
-        launches = [
-            launch(member, seconds, number, memory=points if claim is LEAK else ())
-            for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
-            for number in range(1, count + 1)
-        ]
-        asked = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
-        stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in asked.plan.groups}
-        (result,) = Results(replace(asked, stops=stops), launches).claims
-        assert (result.at.outcome, result.at.why, result.at.estimate) == (ClaimOutcome.NOT_MEASURED, why, None), (
-            counts,
-            claim,
-            why,
-        )
-
-
-def test_what_cannot_run_says_why() -> None:
-    launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no such layer.")]
-    (result,) = results(launches)
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.CANNOT_RUN,
-        "failed in tf2.0: ValueError: no such layer",
-    )
+def test_a_claim_that_was_not_judged_says_why(snapshot):
+    better, both = rounds({BETTER: 0.01}), rounds({WORSE: 0.03, BETTER: 0.01})
+    failed = broken(WORSE, Status.FAILED, error="ValueError: no such layer.")
+    observed = [launch(side, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for side in (WORSE, BETTER)]
+    other_work = [replace(made, fingerprint={"parameters": 1 if made.cell == WORSE else 2}) for made in both]
     absent = Unavailable(WORSE, "There is no Keras.", "Take another.")
-    (result,) = results(rounds({BETTER: 0.01}), unavailable=[absent])
-    assert result.at.why == "not available in tf2.0: There is no Keras"
-
-
-def test_what_was_interrupted_before_it_was_measured_is_no_fault_of_the_claim() -> None:
-    (result,) = results(rounds({BETTER: 0.01}), planned=[WORSE, BETTER])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "interrupted in tf2.0")
-
-
-def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
-    elsewhere = {cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01}
-    (result,) = results(rounds(elsewhere), environments=ENVIRONMENTS)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "the run did not include these cells")
+    elsewhere = rounds({cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01})
+    cases = {
+        "two rounds": [one({WORSE: 0.015, BETTER: 0.01}, count=2)],
+        "failed": results([*better, failed]),
+        "not available": results(better, unavailable=[absent]),
+        "interrupted": results(better, planned=[WORSE, BETTER]),
+        "only other environments": results(elsewhere, environments=ENVIRONMENTS),
+        "another device": results(both, [replace(CLAIM, visible=[Device.GPU])]),
+        "different work": results(other_work),
+        "only observed": results(observed),
+        "no such phase": results(both, [replace(CLAIM, of="load")]),
+        "few calls": results(leaking(0.0, calls=40), [LEAK]),
+        "one round of growth": results(leaking(5000.0, count=1), [LEAK]),
+        "no memory": results(rounds({WORSE: 0.01}), [LEAK]),
+        "two rounds in the budget": [cut_short((2, 2), CLAIM)],
+        "one round in the budget": [cut_short((1, 1), CLAIM)],
+        "one side in the budget": [cut_short((1, 0), CLAIM)],
+        "growth in the budget": [cut_short((2, 0), LEAK)],
+    }
+    said = {case: f"{result.at.outcome.value}: {result.at.why}" for case, (result,) in cases.items()}
+    assert said == snapshot
+    for case, (result,) in cases.items():
+        not_measured = ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED
+        assert result.at.outcome not in not_measured or result.at.estimate is None, case
+    (result,) = cases["only other environments"]
     assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", ClaimOutcome.CONFIRMED)]
+    # two rounds show a large ratio
+    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
 
 
-def test_what_is_seen_on_another_device_is_not_judged() -> None:
-    at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "the issue was reported for a GPU", None)
-
-
-def test_different_work_is_no_measure_of_a_claim() -> None:
-    (result,) = results(
-        [
-            replace(made, fingerprint={"parameters": 1 if made.cell == WORSE else 2})
-            for made in rounds({WORSE: 0.03, BETTER: 0.01})
-        ]
-    )
-    assert result.at.outcome is ClaimOutcome.DIFFERENT_WORK
-    assert "parameters" in result.at.why
-
-
-def test_a_claim_of_which_the_run_has_nothing_is_left_out() -> None:
+def test_a_claim_of_which_the_run_has_nothing_is_left_out():
     assert results(rounds({cell(call="train_on_batch"): 0.01})) == []
 
 
 THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("graph", "eager")]
 
 
-def releases(ratios: Sequence[float], **changes: Any) -> ClaimResult:
+def releases(ratios, **changes):
     """The claim of tf1.14's eager mode, with these ratios in tf1.14, tf2.0 and tf2.1."""
     seconds = {cell(name, mode=mode): 0.01 for name, mode in THREE}
     seconds |= {cell(each.name, mode="eager"): 0.01 * ratio for each, ratio in zip(ENVIRONMENTS, ratios, strict=True)}
@@ -148,7 +121,7 @@ def releases(ratios: Sequence[float], **changes: Any) -> ClaimResult:
     return one(seconds, replace(CLAIM, **sides, **changes))
 
 
-def test_other_environments_take_the_place_of_the_claimed_one() -> None:
+def test_other_environments_take_the_place_of_the_claimed_one():
     found = releases([3.0, 1.5, 1.0])
     assert [(place.environment, place.outcome) for place in found.places] == [
         ("tf1.14", ClaimOutcome.CONFIRMED),
@@ -160,24 +133,20 @@ def test_other_environments_take_the_place_of_the_claimed_one() -> None:
     }
 
 
-def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen() -> None:
-    for ratios, fixed, between in [
-        ([3.0, 3.0, 1.0], "tf2.1", "fixed between tf2.0 and tf2.1"),
-        ([3.0, 1.0, 1.0], "tf2.0", "fixed between tf1.14 and tf2.0"),
-        ([3.0, 1.0, 0.5], "tf2.0", "fixed between tf1.14 and tf2.0"),
-        ([3.0, 1.0, 3.0], None, ""),
-        ([3.0, 3.0, 3.0], None, ""),
-        ([1.0, 1.0, 1.0], None, ""),
-    ]:
+def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen():
+    for ratios, fixed, after in (
+        ([3.0, 3.0, 1.0], "tf2.1", "tf2.0"),
+        ([3.0, 1.0, 1.0], "tf2.0", "tf1.14"),
+        ([3.0, 1.0, 0.5], "tf2.0", "tf1.14"),
+    ):
         result = releases(ratios)
-        assert (result.fixed and result.fixed.environment, result.fixed_between) == (fixed, between), (
-            ratios,
-            fixed,
-            between,
-        )
+        assert result.fixed.environment == fixed, ratios
+        assert result.fixed_between == f"fixed between {after} and {fixed}"
+    for ratios in ([3.0, 1.0, 3.0], [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]):
+        assert (releases(ratios).fixed, releases(ratios).fixed_between) == (None, ""), ratios
 
 
-def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
+def test_a_release_without_a_clear_outcome_may_have_the_fix():
     seconds = {cell(name, mode="graph"): 0.01 for name in ("tf1.14", "tf2.1")}
     seconds |= {cell("tf1.14", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
     sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
@@ -194,7 +163,7 @@ def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
     assert result.fixed_between == "fixed between tf1.14 and tf2.1"
 
 
-def test_only_a_later_release_fixes() -> None:
+def test_only_a_later_release_fixes():
     """tf2.1 is where it was claimed: tf1.14 and tf2.0 had nothing yet."""
     sides = {name: replace(getattr(CLAIM, name), environment="tf2.1") for name in ("worse", "better")}
     seconds = {cell(name, mode=mode): 0.03 if (name, mode) == ("tf2.1", "eager") else 0.01 for name, mode in THREE}
@@ -203,7 +172,7 @@ def test_only_a_later_release_fixes() -> None:
     assert [place.outcome for place in found.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
 
 
-def test_of_two_environments_the_worse_one_moves_and_the_other_is_held() -> None:
+def test_of_two_environments_the_worse_one_moves_and_the_other_is_held():
     better = replace(CLAIM.better, environment="tf1.14", axes={"mode": "eager"})
     times = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
     found = one(times, replace(CLAIM, better=better))
@@ -211,11 +180,10 @@ def test_of_two_environments_the_worse_one_moves_and_the_other_is_held() -> None
         ("tf2.0", "tf1.14"),
         ("tf2.1", "tf1.14"),
     ]
-    assert found.fixed
     assert found.fixed.environment == "tf2.1"
 
 
-def test_requirements_are_found_by_what_was_asked() -> None:
+def test_requirements_are_found_by_what_was_asked():
     asked = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
     worse, better = (replace(getattr(CLAIM, name), environment=asked.asked) for name in ("worse", "better"))
     pair = {cell("moved", mode="eager"): 0.03, cell("moved"): 0.01}
@@ -223,7 +191,7 @@ def test_requirements_are_found_by_what_was_asked() -> None:
     assert (result.at.outcome, result.at.environment) == (ClaimOutcome.CONFIRMED, "moved")
 
 
-def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
+def test_a_scenarios_claims_of_one_quantity_are_judged_together():
     other = replace(CLAIM, when={"call": "train_on_batch"})
     slower = {
         entry: 0.03 if entry.axes["mode"] == "eager" else 0.01 for entry in cells(["tf2.0"], ["fit", "train_on_batch"])
@@ -233,7 +201,7 @@ def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
     assert [entry.claim.when["call"] for entry in found] == ["fit", "train_on_batch"]
 
 
-def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
+def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone():
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     other = replace(CLAIM, issue=replace(CLAIM.issue, number=CLAIM.issue.number + 1))
     made = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
@@ -242,26 +210,21 @@ def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
         assert [entry.claim for entry in found] == told
 
 
-def phases(seconds: float, number: int) -> dict[str, Any]:
+def phases(seconds, number):
     return {"phases": {"import": seconds * (1.0 + 0.01 * math.sin(number))}}
 
 
-def test_a_claim_may_be_of_a_phase() -> None:
+def test_a_claim_may_be_of_a_phase():
     launches = [
-        launch(each, 0.01, number, **phases(took, number))
+        launch(side, 0.01, number, **phases(seconds, number))
         for number in range(1, 6)
-        for each, took in ((WORSE, 3.0), (BETTER, 1.0))
+        for side, seconds in ((WORSE, 3.0), (BETTER, 1.0))
     ]
     (result,) = results(launches, [replace(CLAIM, of="import")])
     assert result.at.outcome is ClaimOutcome.CONFIRMED
-    (result,) = results(launches, [replace(CLAIM, of="load")])
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.CANNOT_RUN,
-        "not available in tf2.0: No load was recorded",
-    )
 
 
-def test_seconds_of_one_side_are_compared_with_the_claim() -> None:
+def test_seconds_of_one_side_are_compared_with_the_claim():
     for seconds, outcome in [
         (6.0, ClaimOutcome.CONFIRMED),
         (2.0, ClaimOutcome.SMALLER),
@@ -273,12 +236,11 @@ def test_seconds_of_one_side_are_compared_with_the_claim() -> None:
         launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
         (result,) = results(launches, [claim])
         assert result.at.outcome is outcome, (seconds, outcome)
-        assert result.at.estimate, (seconds, outcome)
         assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
         assert result.at.at_most is None, (seconds, outcome)
 
 
-def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
+def leaking(growth, count=5, calls=2000):
     points = [calls * at / 20 for at in range(21)]
     return [
         launch(WORSE, 0.01, number, memory=[(at, 1e9 + growth * at * (1.0 + 0.02 * number)) for at in points])
@@ -286,7 +248,7 @@ def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
     ]
 
 
-def test_bytes_are_what_each_call_keeps() -> None:
+def test_bytes_are_what_each_call_keeps():
     for growth, outcome in [
         (5000.0, ClaimOutcome.CONFIRMED),
         (300.0, ClaimOutcome.SMALLER),
@@ -297,11 +259,10 @@ def test_bytes_are_what_each_call_keeps() -> None:
     ]:
         (result,) = results(leaking(growth), [LEAK])
         assert result.at.outcome is outcome, (growth, outcome)
-        assert result.at.estimate, (growth, outcome)
         assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
 
 
-def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]:
+def controlled(growths, again):
     """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `again`."""
     points = [100.0 * at for at in range(21)]
     return [
@@ -311,59 +272,32 @@ def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]
     ]
 
 
-def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim() -> None:
-    for growths, outcome in [
-        # the intervals reach from below 0 to less and to more than half of the claimed 1,000 bytes
+def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim():
+    # the intervals reach from below 0 to less and to more than half of the claimed 1,000 bytes
+    for growths, outcome in (
         ([-100.0, 0.0, 150.0], ClaimOutcome.NOT_SEEN),
         ([-300.0, 0.0, 400.0], ClaimOutcome.UNCLEAR),
-    ]:
-        ((at,),) = (result.places for result in results(controlled(growths, growths), [LEAK]))
-        assert at.estimate, (growths, outcome)
-        assert at.estimate.interval, (growths, outcome)
-        assert at.estimate.interval.low < 0.0, (growths, outcome)
-        assert (at.outcome, bool(at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR), (growths, outcome)
-
-
-def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
+    ):
+        (result,) = results(controlled(growths, growths), [LEAK])
+        assert result.at.estimate.interval.low < 0.0
+        assert (result.at.outcome, bool(result.at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR)
+    # nothing kept is 0 bytes, and no trifle
     (result,) = results(controlled([3.6e-8, 3.6e-8, 3.7e-8], [0.0, 0.0, 0.0]), [LEAK])
-    assert result.at.estimate
     assert (result.at.estimate.value, result.at.estimate.interval) == (0.0, Interval(0.0, 0.0))
 
 
-def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells() -> None:
-    for growths, again, outcome in [
+def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells():
+    for growths, again, outcome in (
         # the control's difference is 500 bytes, half of the smallest claimed value
         ([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0], ClaimOutcome.CONFIRMED),
         ([600.0, 610.0, 590.0], [1100.0, 1120.0, 1090.0], ClaimOutcome.UNCLEAR),
         ([10.0, 10.0, 11.0], [510.0, 520.0, 500.0], ClaimOutcome.UNCLEAR),
         # less than a tenth of the claim has no effect
         ([940.0, 941.0, 939.0], [990.0, 991.0, 989.0], ClaimOutcome.SMALLER),
-    ]:
+    ):
         (result,) = results(controlled(growths, again), [LEAK])
-        assert result.at.outcome is outcome, (growths, again, outcome)
-        assert ("of two identical cells" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR), (
-            growths,
-            again,
-            outcome,
-        )
-
-
-def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
-    only = [launch(value, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for value in (WORSE, BETTER)]
-    (result,) = results(only)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "no times in tf2.0")
-
-
-def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
-    (result,) = results(leaking(0.0, calls=40), [LEAK])
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.UNCLEAR,
-        "40 calls are too few to show 1,000 bytes per call",
-    )
-    (result,) = results(leaking(5000.0, count=1), [LEAK])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
-    (result,) = results(rounds({WORSE: 0.01}), [LEAK])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "the memory size was not recorded in tf2.0")
+        assert result.at.outcome is outcome, growths
+        assert ("identical" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
 
 
 ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
@@ -372,9 +306,7 @@ HOLDS = (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
 
 
 @given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
-def test_a_wider_claim_is_no_less_confirmed(
-    interval: Interval, claimed: tuple[float, float], below: float, above: float, verdict: Verdict
-) -> None:
+def test_a_wider_claim_is_no_less_confirmed(interval, claimed, below, above, verdict):
     wider = (claimed[0] * (1.0 - below), claimed[1] + above)
     before, after = (judge_ratio(verdict, interval, value) for value in (claimed, wider))
     # what was far below the claim may no longer be
@@ -382,7 +314,7 @@ def test_a_wider_claim_is_no_less_confirmed(
     assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
 
 
-def test_what_is_unclear_and_far_below_the_claim_is_not_seen() -> None:
+def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
     for low, high, claimed, outcome in [
         (0.95, 1.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
         (0.95, 3.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
@@ -395,7 +327,7 @@ def test_what_is_unclear_and_far_below_the_claim_is_not_seen() -> None:
 
 
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
-def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, claimed: tuple[float, float]) -> None:
+def test_the_sides_turned_around_turn_the_outcome(ratio, spread, claimed):
     # at the margin itself a ratio is unclear, and turned around it may lie far below the claim
     either = (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
     turned = {ClaimOutcome.OPPOSITE: HOLDS, ClaimOutcome.NOT_SEEN: either, ClaimOutcome.UNCLEAR: either}
@@ -409,7 +341,7 @@ def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, c
 
 
 @given(ENDS, RANGES)
-def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[float, float]) -> None:
+def test_an_absolute_value_is_one_of_five(interval, claimed):
     outcome = judge_value(interval, claimed)
     is_noticed = interval.low > claimed[0] / 10
     assert (outcome is ClaimOutcome.NOT_SEEN) == (not is_noticed and interval.high < claimed[0] / 2)
@@ -417,20 +349,12 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
         assert is_noticed
 
 
-def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear() -> None:
-    for low, high, outcome in [
-        (0.24, 1450.0, ClaimOutcome.UNCLEAR),  # as was measured of an import in a few rounds
-        (0.24, 50.0, ClaimOutcome.CONFIRMED),
-        (3.0, 49.0, ClaimOutcome.CONFIRMED),
-        (3.0, 51.0, ClaimOutcome.UNCLEAR),
-        (5.1, 1450.0, ClaimOutcome.LARGER),
-    ]:
-        assert judge_value(Interval(low, high), (2.0, 5.0)) is outcome
-
-
-def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:
-    claim = replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0))
-    vague = one({WORSE: 3.0}, claim, spread=1.5, count=3)
-    assert vague.at.outcome is ClaimOutcome.UNCLEAR
-    assert vague.at.settling
-    assert vague.at.settling.rounds > 0
+def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear():
+    outcomes = {
+        (0.24, 1450.0): ClaimOutcome.UNCLEAR,  # as was measured of an import in a few rounds
+        (0.24, 50.0): ClaimOutcome.CONFIRMED,
+        (3.0, 49.0): ClaimOutcome.CONFIRMED,
+        (3.0, 51.0): ClaimOutcome.UNCLEAR,
+        (5.1, 1450.0): ClaimOutcome.LARGER,
+    }
+    assert {ends: judge_value(Interval(*ends), (2.0, 5.0)) for ends in outcomes} == outcomes

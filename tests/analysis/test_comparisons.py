@@ -52,27 +52,33 @@ def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cell
     assert faster.ratio.rounds == 5
 
 
-def test_one_comparison_has_the_t_interval_of_its_rounds():
-    (found,) = family([0.09, 0.10, 0.11, 0.10]).compared()
-    assert half(found) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
-    assert found.level == pytest.approx(0.95)
+def test_each_has_the_t_interval_of_its_rounds_and_one_round_has_none():
+    (alone,) = family([0.09, 0.10, 0.11, 0.10]).compared()
+    assert half(alone) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
+    assert alone.level == pytest.approx(0.95)
+    one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
+    assert one.ratio.interval is None
+    assert two.ratio.value == pytest.approx(math.exp(-0.10))
+    # two are judged together
+    assert half(two) == pytest.approx(student(1, 0.975) * math.sqrt(0.0002 / 2.0))
+    assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
+    assert three.level == pytest.approx(0.975)
 
 
-def test_the_margin_is_a_share():
-    (found,) = family(around(math.log(1.05))).compared(margin=0.03)
-    (wider,) = family(around(math.log(1.05))).compared(margin=0.06)
-    assert (found.verdict, wider.verdict) == (FASTER, SAME)
-
-
-def test_all_of_a_family_are_shown_at_one_level():
+def test_all_of_a_family_are_shown_at_one_level_and_a_verdict_by_holm_may_be_clearer():
     found = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
     assert [entry.level for entry in found] == pytest.approx([1.0 - 0.05 / 4] * 4)
-
-
-def test_a_verdict_by_holm_may_be_clearer_than_its_interval():
     clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
     assert verdicts([clearest, clear]) == [FASTER, FASTER]
     assert clear.ratio.interval.high > 1.0 / 1.03 > clearest.ratio.interval.high
+    # the margin is a share
+    assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
+
+
+
+
+
+
 
 
 def test_pairs_that_share_no_round_are_not_compared():
@@ -84,67 +90,56 @@ def test_pairs_that_share_no_round_are_not_compared():
 
 
 def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
-    for times, count, verdict in [
-        (1.6, 1, None),
-        (1.6, 2, FASTER),
-        (1.0 / 1.6, 2, SLOWER),
+    def judged(*logs, margin=0.03):
+        (found,) = family(logs).compared(margin)
+        assert found.withheld is (None if found.verdict else Withheld.FEW_ROUNDS)
+        assert found.settling is None
+        return found.verdict
+
+    spread = (0.001, -0.001, 0.0)
+    outcomes = {
+        (1.6, 1): None,
+        (1.6, 2): FASTER,
+        (1.0 / 1.6, 2): SLOWER,
         # three rounds suffice for any difference, two for one beyond ×1.5 alone
-        (1.2, 2, None),
-        (1.0, 2, None),
-        (1.5, 2, None),
-        (1.2, 3, FASTER),
-        (1.0, 3, SAME),
-    ]:
-        (found,) = family([math.log(times) + spread for spread in (0.001, -0.001, 0.0)][:count]).compared()
-        assert found.verdict is verdict, (times, count, verdict)
-        assert found.withheld is (None if verdict else Withheld.FEW_ROUNDS), (times, count, verdict)
-        assert found.settling is None, (times, count, verdict)
+        (1.2, 2): None,
+        (1.0, 2): None,
+        (1.5, 2): None,
+        (1.2, 3): FASTER,
+        (1.0, 3): SAME,
+    }
+    assert {key: judged(*(math.log(key[0]) + off for off in spread[: key[1]])) for key in outcomes} == outcomes
+    # two rounds far apart show none, and a margin beyond a large difference holds for them, too
+    assert judged(math.log(1.6) + 0.1, math.log(1.6) - 0.1) is None
+    assert judged(math.log(1.6), math.log(1.6), margin=0.7) is None
 
 
-def test_two_rounds_far_apart_show_no_large_difference_and_are_not_told_how_many_settle_it():
-    (found,) = family([math.log(1.6) + 0.1, math.log(1.6) - 0.1]).compared()
-    assert (found.verdict, found.withheld, found.settling) == (None, Withheld.FEW_ROUNDS, None)
 
 
-def test_a_margin_beyond_a_large_difference_holds_for_two_rounds_too():
-    (found,) = family([math.log(1.6), math.log(1.6)]).compared(margin=0.7)
-    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
 
 
-def test_few_rounds_have_an_interval_and_one_has_none():
-    one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
-    assert one.ratio.interval is None
-    assert two.ratio.value == pytest.approx(math.exp(-0.10))
-    # two are judged together
-    assert half(two) == pytest.approx(student(1, 0.975) * math.sqrt(0.0002 / 2.0))
-    assert half(three) == pytest.approx(student(2, 0.975) * 0.01 / math.sqrt(3.0))
-    assert three.level == pytest.approx(0.975)
 
 
-def test_what_is_not_judged_takes_nothing_of_the_others_level():
-    for silent in [[0.5], []]:
-        alone = family(FAR).compared()[0]
-        assert family(FAR, silent).compared()[0] == alone
 
 
-def test_different_work_is_told_and_not_judged_by_its_times():
+def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_others_level():
     far, same = family(FAR, EQUAL, fingerprints=differing("0")).compared()
     assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
     assert far.work.work is Work.DIFFERENT
-    alone = family(EQUAL).compared()[0]
-    assert (same.verdict, same.level, same.ratio) == (SAME, alone.level, alone.ratio)
-
-
-def test_different_work_needs_no_more_than_one_round_to_be_told():
-    (found,) = family([0.5], fingerprints=differing("0")).compared()
-    assert (found.verdict, found.withheld) == (Verdict.DIFFERENT_WORK, None)
-
-
-def test_work_that_was_not_checked_is_judged_and_said():
+    plain = family(EQUAL).compared()[0]
+    assert (same.verdict, same.level, same.ratio) == (SAME, plain.level, plain.ratio)
+    (once,) = family([0.5], fingerprints=differing("0")).compared()
+    assert (once.verdict, once.withheld) == (Verdict.DIFFERENT_WORK, None)
+    for silent in ([0.5], []):
+        assert family(FAR, silent).compared()[0] == family(FAR).compared()[0]
+    # work that was not checked is judged
     assert family(FAR).compared()[0].work.work is Work.NOT_CHECKED
-    proof = {side: {"parameters": 7} for side in pair("0")}
-    (found,) = family(FAR, fingerprints=proof).compared()
-    assert (found.verdict, found.work.work) == (FASTER, Work.SAME)
+    (checked,) = family(FAR, fingerprints={side: {"parameters": 7} for side in pair("0")}).compared()
+    assert (checked.verdict, checked.work.work) == (FASTER, Work.SAME)
+
+
+
+
 
 
 def test_a_control_beyond_the_margin_withholds_every_verdict():
@@ -160,14 +155,13 @@ def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     found = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
     assert verdicts(found) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
     assert {entry.withheld for entry in found} == {None}
+    # nor does one within it, and one of one round
+    for control in (around(0.01), [0.5]):
+        assert verdicts(family(FAR, EQUAL, control=control).compared()) == [FASTER, SAME]
 
 
-def test_a_control_within_the_margin_takes_nothing_away():
-    assert verdicts(family(FAR, EQUAL, control=around(0.01)).compared()) == [FASTER, SAME]
 
 
-def test_a_control_of_one_round_takes_nothing_away():
-    assert verdicts(family(FAR, EQUAL, control=[0.5]).compared()) == [FASTER, SAME]
 
 
 def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
@@ -196,16 +190,16 @@ def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_whi
 
 def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
     unclear = around(math.log(1.03) + 0.03, 0.03)
-    alone, *_ = family(unclear).compared()
+    first, *_ = family(unclear).compared()
     with_four, *_ = family(unclear, FAR[:4]).compared()
-    assert alone.settling.seconds == alone.settling.rounds * SECONDS_PER_ROUND
+    assert first.settling.seconds == first.settling.rounds * SECONDS_PER_ROUND
     assert with_four.settling.seconds == (2 * with_four.settling.rounds + 1) * SECONDS_PER_ROUND
-
-
-def test_at_the_margin_200_rounds_have_a_probability_and_a_verdict_needs_no_settling():
+    # at the margin itself, 200 rounds have a probability, and a verdict needs no settling
     at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
     assert (at.verdict, at.settling.rounds, at.settling.is_likely) == (UNCLEAR, MOST_ROUNDS - 5, False)
     assert clear.settling is None
+
+
 
 
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
@@ -230,20 +224,18 @@ def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
         assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n)), controlled
 
 
-def test_a_ratio_that_no_float_can_hold_is_still_a_ratio():
-    for log in [-1400.0, -720.0, 720.0, 1400.0]:
-        one = family([0.0] * 4)
+def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the_same():
+    one = family([0.0] * 4)
+    for log in (-1400.0, -720.0, 720.0, 1400.0):
         seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
         launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
         (found,) = replace(one, launches=launches).compared()
-        assert found.verdict is (FASTER if log > 0 else SLOWER)
-        assert found.ratio.value in found.ratio.interval, log
-        assert found.ratio.inverse.value > 0.0, log
+        assert found.verdict is (FASTER if log > 0 else SLOWER), log
+        assert found.ratio.value in found.ratio.interval
+        assert found.ratio.inverse.value > 0.0
+    assert verdicts(family(*[[0.0] * 5] * FEWEST).compared()) == [SAME] * FEWEST
 
 
-def test_times_that_are_all_equal_are_the_same():
-    found = family(*[[0.0] * 5] * FEWEST).compared()
-    assert verdicts(found) == [SAME] * FEWEST
 
 
 @given(st.lists(several, min_size=1, max_size=6))
@@ -259,14 +251,13 @@ def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
 def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
     one, other = family(around(0.5, 0.01), around(0.0, 0.02)), family(around(0.0, 0.01), around(-0.9, 0.02))
     assert half_widths_of(one.pairs, one.found) == pytest.approx(half_widths_of(other.pairs, other.found))
-
-
-def test_different_work_has_no_width_and_one_round_has_an_infinite_one():
+    # different work has none, and one round an infinite one
     one = family(FAR, [0.5], FAR, fingerprints=differing("0"))
     different, few, judged = half_widths_of(one.pairs, one.found)
     assert (different, few) == (None, math.inf)
-    # alone in its family
     assert judged == pytest.approx(half(family(FAR).compared()[0]))
+
+
 
 
 def grown(new, old=0.0, **changes):
@@ -278,37 +269,44 @@ def grown(new, old=0.0, **changes):
 
 
 def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
-    for new, old, verdict in [
+    for new, old, verdict in (
         (1200.0, 0.0, SLOWER),
         (0.0, 1200.0, FASTER),
         (0.0, 0.0, SAME),
         (1200.0, 1180.0, SAME),
         (-500.0, 0.0, FASTER),
-    ]:
+    ):
         found = grown(new, old)
-        assert found.verdict is verdict, (new, old, verdict)
+        assert found.verdict is verdict, (new, old)
         assert found.ratio.value == pytest.approx(new - old, abs=30.0)
-        assert new - old in found.ratio.interval
-
-
-def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
-    found = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
-    assert found.verdict is UNCLEAR
-    assert 0.0 < found.settling.half < 2 * PIECE / CALLS
-    assert found.settling.rounds > 0
-
-
-def test_what_grows_alike_in_every_launch_has_a_difference_without_width():
-    found = grown(1200.0, leak=0.0)
-    assert (found.verdict, found.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
-    assert found.ratio.interval.high == pytest.approx(1200.0)
+        assert new - old in found.ratio.interval, (new, old)
+    at_the_margin = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
+    assert at_the_margin.verdict is UNCLEAR
+    assert 0.0 < at_the_margin.settling.half < 2 * PIECE / CALLS
+    assert at_the_margin.settling.rounds > 0
+    alike = grown(1200.0, leak=0.0)
+    assert (alike.verdict, alike.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
+    assert alike.ratio.interval.high == pytest.approx(1200.0)
 
 
 def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
-    found = grown(1200.0, count=2)
-    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
-    assert found.ratio.interval
+    two = grown(1200.0, count=2)
+    assert (two.verdict, two.withheld) == (None, Withheld.FEW_ROUNDS)
+    assert two.ratio.interval
     assert grown(1200.0, count=1).ratio.interval is None
+    # where no round has both there is no difference, and of different work it is not judged
+    assert grown(1200.0, memory=()) is None
+    launches = [
+        replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
+    ]
+    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    assert found.verdict is Verdict.DIFFERENT_WORK
+
+
+
+
+
+
 
 
 def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
@@ -324,12 +322,6 @@ def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
         assert (found.verdict, found.withheld, found.deciding) == (None, Withheld.FEW_ROUNDS, None)
 
 
-def test_growth_of_different_work_is_not_judged():
-    launches = [
-        replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
-    ]
-    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
-    assert found.verdict is Verdict.DIFFERENT_WORK
 
 
 def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
@@ -363,8 +355,6 @@ def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
         assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
 
 
-def test_where_no_round_has_both_there_is_no_difference_of_growths():
-    assert grown(1200.0, memory=()) is None
 
 
 def on_a_shared_core(ratio, *shares, truth=None):
@@ -384,11 +374,6 @@ def on_a_shared_core(ratio, *shares, truth=None):
     return found
 
 
-def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core():
-    for ratio in [1.5, 3.0]:
-        found = on_a_shared_core(ratio, 0.5, 0.5)
-        assert found.verdict is FASTER, ratio
-        assert found.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
@@ -402,18 +387,15 @@ def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
 
 
 def test_where_less_is_taken_less_is_left_open():
-    halves = [half(on_a_shared_core(1.1, share, share)) for share in (0.0, 0.1, 0.5)]
-    assert halves == sorted(halves)
-    verdicts_, withheld = zip(
-        *(
-            (entry.verdict, entry.withheld)
-            for entry in (on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5))
-        ),
-        strict=True,
-    )
-    assert verdicts_ == (FASTER, FASTER, None)
-    assert withheld == (None, None, Withheld.CONTENTION)
+    found = [on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5)]
+    assert [half(entry) for entry in found] == sorted(half(entry) for entry in found)
+    assert verdicts(found) == [FASTER, FASTER, None]
+    assert [entry.withheld for entry in found] == [None, None, Withheld.CONTENTION]
+    assert found[0].contention == 0.0
+    # a large difference is found where all cells lose half of the core
+    for ratio in (1.5, 3.0):
+        large = on_a_shared_core(ratio, 0.5, 0.5)
+        assert large.verdict is FASTER, ratio
+        assert large.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
 
 
-def test_nothing_is_wider_where_nothing_was_taken():
-    assert on_a_shared_core(1.1, 0.0, 0.0).contention == 0.0

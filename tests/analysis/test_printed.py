@@ -15,7 +15,7 @@ SAVED = PRINTED + "saved"
 CELL = Cell("mine", "tf1.14", Device.CPU, {})
 
 
-def of(values: Any, unit: str = "s") -> Launch:
+def of(values, unit = "s") :
     units = {SAVED: unit}
     mean = values[0] if isinstance(values[0], float) else 1.0
     return launch(CELL, (0.1,), observations={SAVED: mean, NUMBERS: {SAVED: values}, NUMBER_UNITS: units})

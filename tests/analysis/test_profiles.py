@@ -21,11 +21,11 @@ from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
 
-def of(file: str, called: str) -> str:
+def of(file, called) :
     return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
 
 
-def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages() -> None:
+def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages() :
     for file, called, expected in [
         ("/site/tensorflow/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
@@ -46,33 +46,33 @@ def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packa
 
 
 @given(st.text(), st.text())
-def test_any_name_is_told_somehow(file: str, called: str) -> None:
+def test_any_name_is_told_somehow(file, called) :
     assert isinstance(of(file, called), str)
 
 
-def test_shares_are_of_the_time_in_all_functions() -> None:
+def test_shares_are_of_the_time_in_all_functions() :
     found = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
     assert (found["nn.a"].own_share, found["nn.a"].cumulative_share) == (0.75, 1.0)
     assert found["nn.b"].own_share == 0.25
 
 
-def test_functions_of_one_name_are_added_up_to_the_whole_at_most() -> None:
+def test_functions_of_one_name_are_added_up_to_the_whole_at_most() :
     found = sum_by_name(profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5)))
     assert (found["nn.call"].calls, found["nn.call"].own, found["nn.call"].cumulative) == (20, 2.0, 2.0)
 
 
-def test_the_functions_that_take_most_come_first() -> None:
+def test_the_functions_that_take_most_come_first() :
     made = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
     assert [entry.name for entry in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
     assert [entry.name for entry in find_top(made, 1, own=False)] == ["nn.a"]
 
 
-def test_a_profile_of_no_time_has_shares_of_nothing() -> None:
+def test_a_profile_of_no_time_has_shares_of_nothing() :
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
     assert sum_matching(profile(), ["*"]) == 0.0
 
 
-def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
+def test_the_document_s_classes_go_by_calls_in_the_whole_run() :
     classes = classify_functions(
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
@@ -84,7 +84,7 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
     }
 
 
-def test_building_that_the_rule_files_as_training_is_told() -> None:
+def test_building_that_the_rule_files_as_training_is_told() :
     """`create_op` runs hundreds of times in the first call, and never again."""
     train = next(
         entry
@@ -98,7 +98,7 @@ def test_building_that_the_rule_files_as_training_is_told() -> None:
     assert train.share == pytest.approx(1.0)
 
 
-def test_data_handling_counts_with_all_that_it_calls() -> None:
+def test_data_handling_counts_with_all_that_it_calls() :
     made = profile(
         function("fit", own=6.0, cumulative=10.0),
         function("standardize", own=1.0, cumulative=4.0, callers={0: 4.0}),
@@ -107,7 +107,7 @@ def test_data_handling_counts_with_all_that_it_calls() -> None:
     assert sum_matching(made, ["*.standardize"]) == pytest.approx(0.4)
 
 
-def test_data_handling_inside_of_data_handling_is_counted_once() -> None:
+def test_data_handling_inside_of_data_handling_is_counted_once() :
     made = profile(
         function("fit", own=5.0, cumulative=10.0),
         function("standardize", own=1.0, cumulative=5.0, callers={0: 5.0}),
@@ -117,7 +117,7 @@ def test_data_handling_inside_of_data_handling_is_counted_once() -> None:
     assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.5)
 
 
-def test_what_calls_from_inside_and_from_outside_take_is_told_apart() -> None:
+def test_what_calls_from_inside_and_from_outside_take_is_told_apart() :
     made = profile(
         function("fit", own=4.0, cumulative=10.0),
         function("standardize", own=1.0, cumulative=3.0, callers={0: 3.0}),
@@ -126,7 +126,7 @@ def test_what_calls_from_inside_and_from_outside_take_is_told_apart() -> None:
     assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.6)
 
 
-def test_recursion_ends() -> None:
+def test_recursion_ends() :
     made = profile(
         function("walk", own=5.0, cumulative=5.0, callers={0: 2.0, 1: 5.0}),
         function("top", own=5.0, cumulative=10.0),
@@ -134,7 +134,7 @@ def test_recursion_ends() -> None:
     assert sum_matching(made, ["*.walk"]) == pytest.approx(0.5)
 
 
-def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() -> None:
+def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() :
     eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
     graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
     found = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
@@ -144,7 +144,7 @@ def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() -> None:
     assert (found["nn.fetch"].seconds, found["nn.fetch"].other_seconds) == (0.1, 0.1)
 
 
-def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
+def test_by_cumulative_time_a_chain_of_wrappers_moved_once() :
     """`fit` only calls `step`; `run` is called by others too, so what calls it is no mere wrapper."""
     functions = (
         function("fit", own=0.1, cumulative=10.0),
@@ -159,7 +159,7 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
-def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
+def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() :
     functions = [function(entry) for entry in ("fit", "step", "grad")]
     after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
     before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
@@ -173,7 +173,7 @@ def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
     assert {frame.change for frame in list_frames(tree(after), 0.01)} == {0.0}
 
 
-def test_a_profile_against_itself_has_not_moved() -> None:
+def test_a_profile_against_itself_has_not_moved() :
     made = profile(function("a"), function("b", own=3.0))
     assert all(move.by == 0.0 for move in find_moves(made, made, 5, own=False))
 
@@ -182,7 +182,7 @@ def test_a_profile_against_itself_has_not_moved() -> None:
     st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0.0, 10.0)), max_size=12),
     st.lists(st.sampled_from(["*.a", "*.b", "*"]), max_size=2),
 )
-def test_shares_lie_between_nothing_and_the_whole(rows: list[tuple[str, float]], patterns: list[str]) -> None:
+def test_shares_lie_between_nothing_and_the_whole(rows, patterns) :
     made = profile(*(function(label, own=own) for label, own in rows))
     assert 0.0 <= sum_matching(made, patterns) <= 1.0
     assert sum(value.own_share for value in sum_by_name(made).values()) <= 1.0 + 1e-9

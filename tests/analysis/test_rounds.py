@@ -28,97 +28,52 @@ PLAN = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=None)])
 CONTROLLED = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=GRAPH)])
 
 
-def test_the_pilot_does_not_count():
-    assert select_counted(PLAN, [launch(GRAPH, number=0)]) == []
-
-
-def test_controls_count():
+def test_controls_count_and_pilots_and_groups_that_the_plan_lacks_do_not():
     control = launch(GRAPH, role=Role.CONTROL)
-    assert select_counted(PLAN, [control, launch(EAGER)]) == [control, launch(EAGER)]
-
-
-def test_launches_of_a_group_that_the_plan_lacks_do_not_count():
-    assert select_counted(PLAN, [launch(GRAPH, group="another")]) == []
+    others = [launch(GRAPH, number=0), launch(GRAPH, group="another")]
+    assert select_counted(PLAN, [control, launch(EAGER), *others]) == [control, launch(EAGER)]
 
 
 def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
-    first = [launch(GRAPH), launch(EAGER)]
-    second = [launch(GRAPH, 0.02, attempt=1), launch(EAGER, 0.02, attempt=1)]
-    torn = [launch(GRAPH, 0.03, attempt=2)]
-    assert select_counted(PLAN, [*first, *second, *torn]) == second
-
-
-def test_where_no_attempt_is_complete_the_latest_counts():
-    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
-
-
-def test_an_interrupted_repeat_replaces_no_round_with_a_cell_that_was_given_up():
-    whole, torn = [launch(GRAPH)], [broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)]
-    assert select_counted(PLAN, [*whole, *torn]) == whole
-
-
-def test_an_attempt_is_complete_without_the_cells_that_the_pilot_broke():
-    torn = launch(GRAPH, 0.02, attempt=1)
-    assert select_counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]
-
-
-def test_an_attempt_is_not_complete_without_a_cell_whose_pilot_went_well():
-    whole, torn = [launch(GRAPH), launch(EAGER)], [launch(GRAPH, attempt=1)]
-    assert select_counted(PLAN, [launch(GRAPH, number=0), launch(EAGER, number=0), *whole, *torn]) == whole
-
-
-def test_a_broken_entry_makes_an_attempt_complete_too():
-    attempt = [launch(GRAPH, attempt=1), broken(EAGER, Status.TIMEOUT, 1, attempt=1)]
-    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
-
-
-def test_an_attempt_without_the_controls_second_launch_is_not_complete():
-    whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
-    torn = [launch(GRAPH, attempt=1), launch(EAGER, attempt=1)]
-    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
-    finished = [*torn, launch(GRAPH, attempt=1, role=Role.CONTROL)]
-    assert select_counted(CONTROLLED, [*whole, *finished]) == finished
-
-
-def test_a_control_that_broke_makes_an_attempt_complete_too():
-    attempt = [launch(GRAPH, attempt=1), broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)]
-    attempt.append(launch(EAGER, attempt=1))
-    assert select_counted(CONTROLLED, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
-
-
-def test_a_control_does_not_stand_for_its_cells_own_launch():
-    whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
-    torn = [launch(GRAPH, attempt=1, role=Role.CONTROL), launch(EAGER, attempt=1)]
-    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
-
-
-def test_a_control_that_its_pilot_broke_is_not_waited_for():
-    alone = launch(EAGER, attempt=1)
-    assert select_counted(CONTROLLED, [broken(GRAPH, Status.OOM), launch(EAGER), alone]) == [alone]
+    pilots_ = [launch(GRAPH, number=0), launch(EAGER, number=0)]
+    whole, control = [launch(GRAPH), launch(EAGER)], launch(GRAPH, role=Role.CONTROL)
+    graph, eager, again = launch(GRAPH, attempt=1), launch(EAGER, attempt=1), replace(control, attempt=1)
+    timeout = broken(EAGER, Status.TIMEOUT, 1, attempt=1)
+    interrupted = broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)
+    no_control = broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)
+    cases = {
+        "the third was not finished": (PLAN, whole, [graph, eager], [launch(GRAPH, 0.03, attempt=2)]),
+        "none is complete": (PLAN, whole[:1], [eager], []),
+        "an interrupted repeat of a cell that was given up": (PLAN, [], whole[:1], [interrupted]),
+        "without a cell that its pilot broke": (PLAN, [broken(EAGER, Status.OOM), launch(GRAPH)], [graph], []),
+        "without a cell whose pilot went well": (PLAN, pilots_, whole, [graph]),
+        "with one that broke": (PLAN, whole, [graph, timeout], []),
+        "without the control": (CONTROLLED, [], [whole[0], control, whole[1]], [graph, eager]),
+        "with the control": (CONTROLLED, [whole[0], control, whole[1]], [graph, eager, again], []),
+        "with a control that broke": (CONTROLLED, whole, [graph, no_control, eager], []),
+        "a control is not its cell's own launch": (CONTROLLED, [], [whole[0], control, whole[1]], [again, eager]),
+        "without the control that its pilot broke": (CONTROLLED, [broken(GRAPH, Status.OOM), whole[1]], [eager], []),
+    }
+    for case, (plan, before, counted, after) in cases.items():
+        assert select_counted(plan, [*before, *counted, *after]) == counted, case
 
 
 def test_the_latest_pilot_is_a_cells_pilot():
     early, late = broken(GRAPH, Status.INTERRUPTED), launch(GRAPH, number=0, attempt=1)
     assert pilots([late, early, launch(GRAPH)]) == {GRAPH: late}
+    again = launch(GRAPH, 0.02, number=0, attempt=1)
+    assert pilots([late, again]) == {GRAPH: again}
 
 
 def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
     launches = [launch(GRAPH, 0.01, 1), broken(GRAPH, Status.FAILED, 2), launch(GRAPH, (), 3), launch(GRAPH, 0.02, 4)]
-    assert {number: round(centre, 9) for number, centre in series(launches)[GRAPH].items()} == {1: 0.01, 4: 0.02}
-
-
-def test_of_two_pilots_in_one_attempt_the_last_is_the_cells():
-    first, second = launch(GRAPH, number=0), launch(GRAPH, 0.02, number=0)
-    assert pilots([first, second]) == {GRAPH: second}
-
-
-def test_a_single_step_is_a_number():
-    assert series([launch(GRAPH, samples=[Sample(7.0, 1)])]) == {GRAPH: {1: pytest.approx(7.0)}}
-
-
-def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
+    assert series(launches)[GRAPH] == pytest.approx({1: 0.01, 4: 0.02})
+    assert series([launch(GRAPH, samples=[Sample(7.0, 1)])])[GRAPH] == pytest.approx({1: 7.0})
+    # two launches in a round are joined by the mean of their logs
     joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
-    assert round(joined[GRAPH][1], 9) == 0.02
+    assert joined[GRAPH] == pytest.approx({1: 0.02})
+    corrected = series([launch(GRAPH, 0.01, 1), launch(GRAPH, 0.0125, 2, resources=SHARED)])
+    assert corrected[GRAPH] == pytest.approx({1: 0.01, 2: 0.01})
 
 
 SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
@@ -134,15 +89,10 @@ def test_what_a_block_met_is_in_no_ratio(seed, met):
 
 
 def test_the_references_centre_is_the_mean_of_its_blocks():
-    launches = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
-    launches += [launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)]
-    found = series(launches)
-    assert found[GRAPH][1] == pytest.approx(0.04)
-    assert found[EAGER][1] == pytest.approx(0.04)
-    assert found[OTHER][1] == pytest.approx(0.08)
-
-
-def test_a_block_whose_reference_gave_no_number_is_left_as_it_was_measured():
+    first = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
+    found = series([*first, launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)])
+    assert (found[GRAPH][1], found[EAGER][1], found[OTHER][1]) == pytest.approx((0.04, 0.04, 0.08))
+    # a block whose reference gave no number is left as it was measured
     torn = broken(GRAPH, Status.OOM, 1, role=Role.CONTROL, block=1)
     found = series([launch(GRAPH, 0.01), launch(EAGER, 0.02), torn, launch(OTHER, 0.16, block=1)])
     assert (found[GRAPH][1], found[EAGER][1], found[OTHER][1]) == pytest.approx((0.01, 0.02, 0.16))
@@ -204,13 +154,11 @@ def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_tic
 
 
 def test_without_what_it_rests_on_nothing_was_taken():
-    for name in [name for name in SHARED if not name.endswith("steal_seconds")]:
-        assert compute_subtracted_share(shared(without=[name])) == 0.0
-        assert compute_subtracted_share(launch(cell())) == 0.0, name
-
-
-def test_where_stolen_time_is_not_known_what_others_used_still_tells():
-    assert compute_subtracted_share(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
+    known = {name: compute_subtracted_share(shared(without=[name])) for name in SHARED}
+    # where stolen time is not known, what others used still tells
+    stolen = "steady_own_cpus_steal_seconds"
+    assert known == {name: pytest.approx(0.2) if name == stolen else 0.0 for name in SHARED}
+    assert compute_subtracted_share(launch(cell())) == 0.0
 
 
 @given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
@@ -337,38 +285,27 @@ def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_ru
 
 
 def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off():
-    told = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
-    made = launch(cell(), samples=told, alone=told[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
+    samples = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
+    made = launch(cell(), samples=samples, alone=samples[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
     assert apply_clock(Clock.WALL, [made]) == [made]
     (found,) = apply_clock(Clock.CPU, [made])
-    assert [sample.seconds for sample in found.samples] == [0.1, 0.0]
-    assert [sample.seconds for sample in found.alone] == [0.1]
-    assert (compute_subtracted_share(made), compute_subtracted_share(found), compute_mean(found)) == (
-        pytest.approx(0.2),
-        0.0,
-        0.005,
-    )
+    assert [sample.seconds for sample in [*found.samples, *found.alone]] == [0.1, 0.0, 0.1]
+    shares = compute_subtracted_share(made), compute_subtracted_share(found)
+    assert (*shares, compute_mean(found)) == (pytest.approx(0.2), 0.0, 0.005)
     assert apply_clock(Clock.CPU, [found]) == [found]
+    # what broke or only observes stays as it is
+    others = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
+    assert apply_clock(Clock.CPU, others) == others
 
 
-def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why():
-    for used, why in [(0.0, "used no CPU time"), (None, "did not record")]:
+def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(snapshot):
+    said = {}
+    for used in (0.0, None):
         made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
         (found,) = apply_clock(Clock.CPU, [made])
-        assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False), (used, why)
-        assert why in found.error, (used, why)
-        assert found.advice, (used, why)
-        assert series([found]) == {}, (used, why)
-
-
-def test_what_broke_or_only_observes_stays_as_it_is_by_cpu_time():
-    launches = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
-    assert apply_clock(Clock.CPU, launches) == launches
-
-
-def test_a_series_is_of_corrected_times():
-    (found,) = series([launch(GRAPH, 0.01, 1), launch(GRAPH, 0.0125, 2, resources=SHARED)]).values()
-    assert found == {1: pytest.approx(0.01), 2: pytest.approx(0.01)}
+        assert (found.status, found.steps, found.only_observed, series([found])) == (Status.FAILED, 0, False, {})
+        said[f"CPU seconds: {used}"] = [found.error, found.advice]
+    assert said == snapshot
 
 
 def taking(seconds, number=1, **changes):
@@ -376,19 +313,13 @@ def taking(seconds, number=1, **changes):
 
 
 def test_a_round_costs_what_its_launches_took_the_controls_too():
+    group = launch(cell()).group
     control = taking(2.0, role=Role.CONTROL)
-    assert seconds_per_round([taking(3.0), taking(4.0, cell=cell(mode="eager")), control]) == {control.group: 9.0}
-
-
-def test_it_is_the_mean_over_rounds_by_group():
-    launches = [taking(3.0), taking(5.0, number=2), taking(7.0, group="another")]
-    assert seconds_per_round(launches) == {launches[0].group: pytest.approx(4.0), "another": 7.0}
-
-
-def test_a_round_done_again_is_two_rounds():
-    assert seconds_per_round([taking(3.0), taking(5.0, attempt=1)]) == {taking(0.0).group: pytest.approx(4.0)}
-
-
-def test_nothing_costs_nothing_and_what_was_not_recorded_is_0():
-    assert seconds_per_round([]) == {}
-    assert seconds_per_round([launch(cell())]) == {launch(cell()).group: 0.0}
+    for launches, costs in (
+        ([taking(3.0), taking(4.0, cell=cell(mode="eager")), control], {group: 9.0}),
+        ([taking(3.0), taking(5.0, number=2), taking(7.0, group="another")], {group: 4.0, "another": 7.0}),
+        ([taking(3.0), taking(5.0, attempt=1)], {group: 4.0}),  # two rounds
+        ([], {}),
+        ([launch(cell())], {group: 0.0}),
+    ):
+        assert seconds_per_round(launches) == pytest.approx(costs), launches

@@ -10,12 +10,12 @@ from tests.factories import rounds, run
 from tests.scaled import scaled_run
 
 
-def points(seconds: dict[str, float], **changes: object) -> list[ScalingPoint]:
+def points(seconds, **changes) :
     tables = Results(*scaled_run(seconds, **changes)).scaling
     return [point for _, of_table in tables for point in of_table]
 
 
-def test_speed_up_is_the_time_on_the_fewest_cores_over_the_time_on_these() -> None:
+def test_speed_up_is_the_time_on_the_fewest_cores_over_the_time_on_these() :
     one, two, four = points({"1": 0.08, "2": 0.05, "4": 0.04})
     assert [point.cores for point in (one, two, four)] == [1, 2, 4]
     assert one.speed_up is one.efficiency is None
@@ -25,7 +25,7 @@ def test_speed_up_is_the_time_on_the_fewest_cores_over_the_time_on_these() -> No
     assert four.efficiency.value == pytest.approx(0.5, rel=0.03)
 
 
-def test_both_have_the_interval_of_the_ratio() -> None:
+def test_both_have_the_interval_of_the_ratio() :
     _, two = points({"2": 0.08, "6": 0.04})
     assert two.speed_up is not None
     assert two.efficiency is not None
@@ -39,17 +39,17 @@ def test_both_have_the_interval_of_the_ratio() -> None:
     assert two.efficiency.interval.high == pytest.approx(interval.high / 3.0)
 
 
-def test_different_work_has_no_speed_up() -> None:
+def test_different_work_has_no_speed_up() :
     _, two = points({"1": 0.08, "2": 0.05}, outputs={"1": 1.0, "2": 2.0})
     assert two.speed_up is two.efficiency is None
 
 
-def test_cpu_time_has_no_speed_up_and_one_number_of_cores_has_no_scaling() -> None:
+def test_cpu_time_has_no_speed_up_and_one_number_of_cores_has_no_scaling() :
     assert points({"1": 0.08, "2": 0.05}, asked={"clock": Clock.CPU}) == []
     assert points({"2": 0.08}) == []
 
 
-def test_an_axis_of_a_scenarios_own_is_no_number_of_cores() -> None:
+def test_an_axis_of_a_scenarios_own_is_no_number_of_cores() :
     made, launches = scaled_run({"1": 0.08, "2": 0.05})
     (scenario,) = made.scenarios
     assert CPUS in scenario.settings
