@@ -75,12 +75,6 @@ def test_all_of_a_family_are_shown_at_one_level_and_a_verdict_by_holm_may_be_cle
     assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
 
 
-
-
-
-
-
-
 def test_pairs_that_share_no_round_are_not_compared():
     one = family(FAR, EQUAL)
     launches = [made for made in one.launches if made.cell != one.pairs[0][1] or made.round > 5]
@@ -114,14 +108,6 @@ def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
     assert judged(math.log(1.6), math.log(1.6), margin=0.7) is None
 
 
-
-
-
-
-
-
-
-
 def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_others_level():
     far, same = family(FAR, EQUAL, fingerprints=differing("0")).compared()
     assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
@@ -136,10 +122,6 @@ def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_other
     assert family(FAR).compared()[0].work.work is Work.NOT_CHECKED
     (checked,) = family(FAR, fingerprints={side: {"parameters": 7} for side in pair("0")}).compared()
     assert (checked.verdict, checked.work.work) == (FASTER, Work.SAME)
-
-
-
-
 
 
 def test_a_control_beyond_the_margin_withholds_every_verdict():
@@ -158,10 +140,6 @@ def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     # nor does one within it, and one of one round
     for control in (around(0.01), [0.5]):
         assert verdicts(family(FAR, EQUAL, control=control).compared()) == [FASTER, SAME]
-
-
-
-
 
 
 def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
@@ -200,8 +178,6 @@ def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
     assert clear.settling is None
 
 
-
-
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
     newer = [replace(known, python="3.11") if known.name == "tf2.0" else known for known in ENVIRONMENTS]
     assert family(EQUAL).compared()[0].pythons is None
@@ -236,8 +212,6 @@ def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the
     assert verdicts(family(*[[0.0] * 5] * FEWEST).compared()) == [SAME] * FEWEST
 
 
-
-
 @given(st.lists(several, min_size=1, max_size=6))
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
     one = family(*members)
@@ -256,8 +230,6 @@ def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
     different, few, judged = half_widths_of(one.pairs, one.found)
     assert (different, few) == (None, math.inf)
     assert judged == pytest.approx(half(family(FAR).compared()[0]))
-
-
 
 
 def grown(new, old=0.0, **changes):
@@ -303,12 +275,6 @@ def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
     assert found.verdict is Verdict.DIFFERENT_WORK
 
 
-
-
-
-
-
-
 def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
     later = cell("tf2.1")
     # clear at Holm's level for the last comparison, but not at the level of the interval that is shown
@@ -320,8 +286,6 @@ def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
     ]
     for found in compare_growth([(NEW, OLD), (later, OLD)], lookup(run(kept), launches)):
         assert (found.verdict, found.withheld, found.deciding) == (None, Withheld.FEW_ROUNDS, None)
-
-
 
 
 def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
@@ -355,8 +319,6 @@ def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
         assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
 
 
-
-
 def on_a_shared_core(ratio, *shares, truth=None):
     """The comparison of a pair whose other takes `ratio` times as long, with so much of the CPU taken of each.
 
@@ -372,8 +334,6 @@ def on_a_shared_core(ratio, *shares, truth=None):
     ]
     (found,) = replace(made, launches=launches).compared()
     return found
-
-
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
@@ -397,5 +357,3 @@ def test_where_less_is_taken_less_is_left_open():
         large = on_a_shared_core(ratio, 0.5, 0.5)
         assert large.verdict is FASTER, ratio
         assert large.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
-
-
