@@ -98,8 +98,6 @@ def test_the_base_is_the_runs_reference_and_the_headers_first_value():
     assert shuffled == attribute(run(MEMBERS), launches)
 
 
-
-
 def test_what_slows_a_whole_round_cancels():
     launches = [
         replace(
@@ -142,16 +140,6 @@ def test_an_axis_with_one_value_is_left_out_and_with_one_axis_there_is_nothing_t
     assert attribute(*swept_run(swept_seconds(CROSSING, ("tf1.14", "tf2.0")))) == []
 
 
-
-
-
-
-
-
-
-
-
-
 def test_cells_of_different_work_count_as_missing():
     def working(parameters, members=MEMBERS):
         launches = rounds(seconds(members))
@@ -167,12 +155,6 @@ def test_cells_of_different_work_count_as_missing():
     assert attribute(run(), rounds(seconds(cells())))[0].unchecked
 
 
-
-
-
-
-
-
 def test_each_device_has_its_own():
     members = [replace(of, device=device) for device in Device for of in cells()]
     times = {
@@ -183,8 +165,6 @@ def test_each_device_has_its_own():
     assert (cpu.device, cpu.cells, cpu.of) == (Device.CPU, 4, 4)
     assert (gpu.device, gpu.cells, gpu.of) == (Device.GPU, 4, 4)
     assert gpu.effects[1].estimate.value == pytest.approx(2.0 * cpu.effects[1].estimate.value)
-
-
 
 
 AXES = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager"], "call": ["fit", "step"]}
@@ -233,7 +213,11 @@ def test_the_largest_complete_design_is_kept():
             {"environment": ["old", "new"], "size": ["3", "4"]},
         ),
         # two axes vary, or there is none
-        (nine, [*((name, "eager") for name in "012345678"), ("0", "graph"), ("1", "graph")], {"environment": ["0", "1"], **modes}),
+        (
+            nine,
+            [*((name, "eager") for name in "012345678"), ("0", "graph"), ("1", "graph")],
+            {"environment": ["0", "1"], **modes},
+        ),
         ({**three, **modes}, [("old", "graph"), ("new", "eager"), ("newer", "eager")], None),
         ({"environment": ["old", "new"], "mode": ["graph"]}, [("old", "graph"), ("new", "graph")], None),
         ({"environment": [], "mode": []}, [], None),
@@ -243,20 +227,6 @@ def test_the_largest_complete_design_is_kept():
     axes = {"environment": ["a", "b", "c", "d"], **modes, "call": ["fit", "step"]}
     cube = set(product("ab", ["graph", "eager"], ["fit", "step"]))
     assert span(find_largest(axes, cube | set(product("abcd", ["graph", "eager"], ["fit"])))) == cube
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 @given(designs(), st.randoms())
@@ -282,8 +252,6 @@ def test_it_is_the_best_of_all_that_there_are_in_whatever_order(design, draw):
     found = find_largest(axes, points)
     assert found == (best and {axis: list(levels) for axis, levels in best.items()})
     assert find_largest(axes, draw.sample(points, len(points))) == found
-
-
 
 
 def test_a_large_design_full_of_gaps_ends_and_is_complete():

@@ -37,8 +37,6 @@ def told(without=(), **changes):
     return launch(cell(), resources=known)
 
 
-
-
 def busy(seconds):
     return {"steady_own_cpus_busy_seconds": seconds, "steady_all_cpus_busy_seconds": seconds}
 
@@ -85,18 +83,12 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
     assert describe_interference(replace(told(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)) == ""
 
 
-
-
-
-
-
-
-
-
 def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
     one = {"steady_own_cpus": 1.0, **busy(10.0)}
-    throttled = {share: {**GPU, "gpu_throttled_share": 0.5, share: 0.5} for share in
-        ("gpu_hw_thermal_share", "gpu_power_brake_share", "gpu_hw_slowdown_share", "gpu_other_share")}
+    throttled = {
+        share: {**GPU, "gpu_throttled_share": 0.5, share: 0.5}
+        for share in ("gpu_hw_thermal_share", "gpu_power_brake_share", "gpu_hw_slowdown_share", "gpu_other_share")
+    }
     cases = {
         "stolen time": {"steady_own_cpus_steal_seconds": 5.0},
         "other processes": busy(33.0),
@@ -120,8 +112,6 @@ def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
         assert describe_interference(told(**quiet)) == "", quiet
 
 
-
-
 def test_without_what_it_rests_on_nothing_is_said():
     stolen, own, every = "steady_own_cpus_steal_seconds", "steady_own_cpus_busy_seconds", "steady_all_cpus_busy_seconds"
     for without, changes, is_disturbed in (
@@ -140,14 +130,6 @@ def test_without_what_it_rests_on_nothing_is_said():
     ):
         assert bool(describe_interference(told(without, **changes))) is is_disturbed, (without, changes)
     assert describe_interference(launch(cell())) == ""
-
-
-
-
-
-
-
-
 
 
 NOISY = told(**busy(27.0))
@@ -174,10 +156,6 @@ def test_groups_are_told_apart_and_pilots_and_broken_launches_disturb_no_round()
     assert find_noisy_rounds([replace(at(1), role=Role.CONTROL)]) != {}
 
 
-
-
-
-
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
     assert has_contention_readings(told())
     assert not has_contention_readings(told(without=["steady_own_cpus_busy_seconds"]))
@@ -185,8 +163,6 @@ def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
 
 #: Thirty readings of a GPU that nothing else used and nothing slowed down.
 GPU = {"gpu_samples": 30.0, "gpu_steady": 1.0, "gpu_foreign_processes": 0.0, "gpu_throttled_share": 0.0}
-
-
 
 
 def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one():
@@ -205,10 +181,6 @@ def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one():
         assert bool(describe_interference(told(**{**GPU, **changes}))) is is_disturbed, changes
     # a GPU is judged where the CPUs tell nothing
     assert describe_interference(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""
-
-
-
-
 
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch"), modes=["graph"]), [0.01] * 4, strict=True))
@@ -235,10 +207,6 @@ def test_a_disturbed_round_that_counts():
     assert find_interference(run(TIMES), rounds(TIMES, resources=QUIET)).told
 
 
-
-
-
-
 OF, AT = np.repeat(range(4), 5).tolist(), list(range(5)) * 4
 NOISE = np.random.default_rng(1).normal(0.0, 0.01, 20)
 LOSSES = np.random.default_rng(2).uniform(0.0, 1.0, 20)
@@ -257,10 +225,6 @@ def test_what_is_left_of_the_losses_is_unchecked():
     assert unchecked(NOISE, [0.7] * 20) == unchecked(NOISE, [float(number) for number in AT]) == 1.0
     assert unchecked(NOISE - LOSSES, LOSSES) == 1.0
     assert estimate_unchecked_share([0, 1], [1, 1], [0.1, 0.2], [0.3, 0.4]) == 1.0
-
-
-
-
 
 
 @given(st.floats(0.0, 3.0), st.floats(0.0, 3.0), st.floats(0.0, 1.0))

@@ -60,8 +60,6 @@ def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four
     assert [part.size for part in lent(np.empty(0))] == [0, 0]
 
 
-
-
 def test_each_comparison_is_lent_by_its_own_group():
     own = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
@@ -122,10 +120,6 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
         assert (found.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), own
 
 
-
-
-
-
 def test_no_comparison_at_all_is_no_trouble():
     assert [part.size for part in lent(np.empty(0))] == [0, 0]
 
@@ -134,8 +128,6 @@ def test_no_comparison_at_all_is_no_trouble():
 def test_trigamma_is_inverted(exponent):
     value = 10.0**exponent
     assert polygamma(1, _inverse_trigamma(value)) == pytest.approx(value, rel=1e-6)
-
-
 
 
 def scatter(table, control=None, without=()):
@@ -173,8 +165,6 @@ def test_a_residual_that_can_be_computed_by_hand():
     assert scatter([[1.0, 2.0], [3.0, 9.0]], without=[(0, 0), (1, 1)]) is None
 
 
-
-
 @given(tables, st.data())
 def test_it_is_what_a_two_way_table_leaves_beside_its_means(table, data):
     rounds, cells = table.shape
@@ -188,14 +178,6 @@ def test_it_is_what_a_two_way_table_leaves_beside_its_means(table, data):
     slower, longer = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
     moved = scatter(table + slower[:, None] + longer)
     assert moved == Residual(pytest.approx(found.variance, rel=1e-6, abs=1e-12), found.freedom)
-
-
-
-
-
-
-
-
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
@@ -238,10 +220,6 @@ def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of
     assert Scatter([], [], [], {}).between("a", "b") is None
 
 
-
-
-
-
 def test_a_weight_that_can_be_computed_by_hand():
     assert weight(scattered(12, LENDS_SIX), np.full(12, 4.0)) == pytest.approx(6.0)
     # variances that scatter no more than samples do have no limit, and those of all sizes no weight
@@ -255,12 +233,6 @@ def test_a_weight_that_can_be_computed_by_hand():
         true = freedom / draw.chisquare(freedom, 5000)
         found = weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0))
         assert found == pytest.approx(freedom, rel=0.25)
-
-
-
-
-
-
 
 
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
@@ -304,8 +276,6 @@ def test_a_variance_moves_towards_the_residual_and_degrees_are_never_more_than_t
     assert (freedom <= max(each, known) * (1.0 + 1e-12)).all()
     assert (variances >= np.minimum(own, expected) * (1.0 - 1e-9)).all()
     assert (variances <= np.maximum(own, expected) * (1.0 + 1e-9)).all()
-
-
 
 
 @given(st.integers(0, 2**32))

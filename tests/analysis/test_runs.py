@@ -30,22 +30,26 @@ def test_runs_that_agree_are_the_same_in_every_cell():
     assert {item.change.verdict for item in found.cells} == {Verdict.SAME}
     assert (found.shift.change.verdict, found.shift.cells, found.shift.unchanged) == (Verdict.SAME, 6, True)
     assert found.deciding == [Verdict.SAME] * 6
-
-
-def test_a_ratio_is_below_one_if_the_second_run_is_faster():
-    found = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
-    assert found.change.ratio.value == pytest.approx(0.5, rel=0.01)
-    assert found.change.verdict is Verdict.FASTER
-    assert (found.first.value, found.second.value) == (pytest.approx(0.01, rel=0.01), pytest.approx(0.005, rel=0.01))
+    # four cells are too few for a shift
+    few = compared(first(dict.fromkeys(CELLS[:4], 0.01)), second(dict.fromkeys(CELLS[:4], 0.01)))
+    assert (few.shift, [entry.without_shift for entry in few.cells]) == (None, [None] * 4)
 
 
 def test_one_cell_that_changed_is_told_with_and_without_the_shift():
+    faster = change(compared(first(), second(all_but(ONE, 0.5))), ONE)
+    assert (faster.change.verdict, faster.change.ratio.value) == (Verdict.FASTER, pytest.approx(0.5, rel=0.01))
+    assert (faster.first.value, faster.second.value) == pytest.approx((0.01, 0.005), rel=0.01)
     found = compared(first(), second(all_but(ONE, 1.3)))
-    slower = [entry.cell for entry in found.cells if entry.change.verdict is Verdict.SLOWER]
-    assert slower == [ONE]
+    assert [entry.cell for entry in found.cells if entry.change.verdict is Verdict.SLOWER] == [ONE]
     assert change(found, ONE).without_shift.verdict is Verdict.SLOWER
     assert found.shift.change.verdict is Verdict.SAME
     assert Verdict.SLOWER in found.deciding
+    # a narrower margin asks for more
+    other = second(all_but(ONE, 1.02))
+    verdicts = [change(compared(first(), other, margin=margin), ONE).change.verdict for margin in (MARGIN, 0.005)]
+    assert verdicts == [Verdict.SAME, Verdict.SLOWER]
+
+
 
 
 def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
@@ -56,19 +60,18 @@ def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
     assert found.shift.change.ratio.value == pytest.approx(1.2, rel=0.01)
     # the software is the same, so it was the machine: a gate does not fail by that
     assert Verdict.SLOWER not in found.deciding
-
-
-def test_on_a_slower_day_a_cell_that_kept_its_time_is_faster_beside_the_shift():
-    found = change(compared(first(), second(all_but(ONE, 1 / 1.2, seconds=0.012))), ONE)
-    assert (found.change.verdict, found.without_shift.verdict) == (Verdict.SAME, Verdict.FASTER)
-
-
-def test_a_shift_of_changed_software_may_be_the_softwares():
-    other = second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"})
-    found = compared(first(), other)
+    # on a slower day, a cell that kept its time is faster beside the shift
+    kept = change(compared(first(), second(all_but(ONE, 1 / 1.2, seconds=0.012))), ONE)
+    assert (kept.change.verdict, kept.without_shift.verdict) == (Verdict.SAME, Verdict.FASTER)
+    # a shift of changed software may be the software's
+    found = compared(first(), second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"}))
     assert (found.shift.change.verdict, found.shift.unchanged) == (Verdict.SLOWER, False)
     assert not any(entry.same_software for entry in found.cells)
     assert found.deciding == [Verdict.SLOWER] * 6
+
+
+
+
 
 
 def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
@@ -82,34 +85,24 @@ def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
     assert {item.without_shift.verdict for item in found.cells if item.cell.environment == "tf2.0"} == {Verdict.SLOWER}
 
 
-def test_of_four_cells_no_shift_is_told():
-    few = dict.fromkeys(CELLS[:4], 0.01)
-    found = compared(first(few), second(few))
-    assert found.shift is None
-    assert [entry.without_shift for entry in found.cells] == [None] * 4
 
 
 def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
-    for rounds, has_interval in [(1, False), (3, True)]:
+    for rounds, has_interval in ((1, False), (3, True)):
         for found in (compared(first(count=rounds), second()), compared(first(), second(count=rounds))):
-            each = found.cells[0]
-            assert (each.change.verdict, each.change.withheld) == (None, Withheld.FEW_ROUNDS), (rounds, has_interval)
-            assert (each.change.ratio.interval is not None) is has_interval, (rounds, has_interval)
-            assert each.change.ratio.rounds == rounds
-            assert (found.shift, found.deciding) == (None, []), (rounds, has_interval)
-
-
-def test_two_rounds_have_a_verdict_beyond_one_and_a_half_times_as_in_a_run():
-    for seconds, verdict in [(0.03, Verdict.SLOWER), (0.014, None)]:
-        for rounds in [2, 3]:
+            change_ = found.cells[0].change
+            assert (change_.verdict, change_.withheld) == (None, Withheld.FEW_ROUNDS)
+            assert (change_.ratio.rounds, change_.ratio.interval is not None) == (rounds, has_interval)
+            assert (found.shift, found.deciding) == (None, [])
+    # two have one beyond one and a half times, as in a run
+    for rounds in (2, 3):
+        for seconds, verdict in ((0.03, Verdict.SLOWER), (0.014, None)):
             found = compared(first(count=rounds), second(dict.fromkeys(CELLS, seconds), count=rounds))
-            assert {entry.change.verdict for entry in found.cells} == {verdict}, (seconds, verdict, rounds)
-            assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}, (
-                seconds,
-                verdict,
-                rounds,
-            )
-            assert found.shift is None, (seconds, verdict, rounds)
+            assert {entry.change.verdict for entry in found.cells} == {verdict}, (rounds, seconds)
+            assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
+            assert found.shift is None
+
+
 
 
 def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
@@ -147,10 +140,6 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
     assert list(found.only_second) == []
 
 
-def test_a_narrower_margin_asks_for_more():
-    other = second(all_but(ONE, 1.02))
-    assert change(compared(first(), other), ONE).change.verdict is Verdict.SAME
-    assert change(compared(first(), other, margin=0.005), ONE).change.verdict is Verdict.SLOWER
 
 
 seconds = st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)
@@ -198,50 +187,41 @@ def with_growth(stored, warmup_steps):
 def test_a_step_that_changes_is_compared_where_both_runs_have_made_as_many():
     # as fast at each step, and the second run measured later ones
     found = change(compared(with_growth(first(), 100), with_growth(second(), 200)), ONE)
-    assert (found.steps.low, found.steps.high) == (200.0, 300.0)
-    assert found.change.verdict is Verdict.SAME
-
-
-def test_a_step_that_changes_has_no_verdict_and_no_part_in_the_shift_without_steps_in_common():
+    assert (found.steps.low, found.steps.high, found.change.verdict) == (200.0, 300.0, Verdict.SAME)
+    # without steps in common it has no verdict, and no part in the shift
     found = compared(with_growth(first(), 100), with_growth(second(), 50))
-    alone = change(found, ONE)
-    assert (alone.change.verdict, alone.change.withheld, alone.steps) == (None, Withheld.TREND, None)
-    assert alone.without_shift is None
+    apart = change(found, ONE)
+    assert (apart.change.verdict, apart.change.withheld, apart.steps) == (None, Withheld.TREND, None)
+    assert apart.without_shift is None
     assert found.shift.cells == len(CELLS) - 1
 
 
-def quantities(values, *of):
-    """What two runs say of quantities, of which the second has these values."""
-    asked = quantified_run(*of)
-    return Pair(Results(asked, quantified()), Results(asked, quantified(values=values, spread=0.012)), 0.03).others
 
 
 def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
     slow = {environment: (2.0 * first, peak / 2.0, *rest) for environment, (first, peak, *rest) in VALUES.items()}
-    found = quantities(slow, "first call", "peak memory", "memory growth")
+    asked = quantified_run("first call", "peak memory", "memory growth")
+    found = Pair(Results(asked, quantified()), Results(asked, quantified(values=slow, spread=0.012)), 0.03).others
     assert {of: {item.change.verdict for item in changes.cells} for of, changes in found.items()} == {
         "first call": {"slower"},
         "peak memory": {"less"},
     }
     assert all(entry.change.ratio.value == pytest.approx(2.0, rel=0.05) for entry in found["first call"].cells)
-
-
-def test_two_runs_that_compare_the_step_alone_have_no_other_quantity():
     assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}
 
 
+
+
+
+
 def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention():
-    for share, verdict in [(0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)]:
-        asked, launches = second(all_but(ONE, 1 / 1.1))
-        disturbed = [replace(entry, resources=contended(share)) if entry.cell == ONE else entry for entry in launches]
-        stretched = [
-            replace(
-                entry, samples=[replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in entry.samples]
-            )
-            if entry.cell == ONE
-            else entry
-            for entry in disturbed
-        ]
-        found = change(compared(first(), (asked, stretched)), ONE)
-        assert found.change.ratio.value == pytest.approx(1.0 / 1.1, rel=0.01), (share, verdict)
-        assert found.change.verdict is verdict, (share, verdict)
+    asked, launches = second(all_but(ONE, 1 / 1.1))
+
+    def disturbed(entry, share):
+        samples = [replace(sample, seconds=sample.seconds / (1.0 - share)) for sample in entry.samples]
+        return replace(entry, samples=samples, resources=contended(share)) if entry.cell == ONE else entry
+
+    for share, verdict in ((0.0, Verdict.FASTER), (0.5, Verdict.UNCLEAR)):
+        found = change(compared(first(), (asked, [disturbed(entry, share) for entry in launches])), ONE)
+        assert found.change.ratio.value == pytest.approx(1.0 / 1.1, rel=0.01)
+        assert found.change.verdict is verdict, share

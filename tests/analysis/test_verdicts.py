@@ -80,7 +80,11 @@ def test_the_verdict_changes_where_the_interval_leaves_the_margin():
 
 def test_each_comparison_is_judged_by_its_own_margin_and_bias():
     log = math.log
-    assert judge(logs([log(1.2), log(1.2), log(1.6)]), np.array([MARGIN, LARGE, LARGE])).verdicts == [SLOWER, SAME, SLOWER]
+    assert judge(logs([log(1.2), log(1.2), log(1.6)]), np.array([MARGIN, LARGE, LARGE])).verdicts == [
+        SLOWER,
+        SAME,
+        SLOWER,
+    ]
     assert judge(logs([log(1.2), log(1.2)]), MARGIN, np.array([0.0, 0.2])).verdicts == [SLOWER, UNCLEAR]
     # an interval wider than the margin on both sides is unclear, and one more comparison widens the others' intervals
     assert judge(logs([0.0], deviation=0.1), MARGIN).verdicts == [UNCLEAR]
@@ -119,8 +123,6 @@ def test_holm_lies_between_bonferroni_and_no_adjustment_and_rejects_from_the_cle
         assert values[rejected].max() <= values[~rejected].min()
 
 
-
-
 @given(families())
 def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_shown(family):
     def clear(half):
@@ -153,8 +155,6 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
     assert (lost.verdict, lost.deciding) == (None, None)
 
 
-
-
 @given(families(), st.randoms(use_true_random=False), st.floats(0.0, 0.2))
 def test_verdicts_turn_with_the_sides_and_the_order_of_comparisons_does_not_matter(family, draw, bias):
     plain = judge(family, MARGIN)
@@ -173,25 +173,11 @@ def test_verdicts_turn_with_the_sides_and_the_order_of_comparisons_does_not_matt
     assert all(after in (before, UNCLEAR) for before, after in zip(plain.verdicts, biased.verdicts, strict=True))
 
 
-
-
 @given(families(most=1), st.floats(0.0, 0.5))
 def test_a_wider_margin_takes_no_same_away_and_shows_no_new_difference(family, more):
     (narrow,), (wide,) = judge(family, MARGIN).verdicts, judge(family, MARGIN + more).verdicts
     assert narrow is not SAME or wide is SAME
     assert wide not in (FASTER, SLOWER) or narrow is wide
-
-
-
-
-
-
-
-
-
-
-
-
 
 
 def count_wrong_tables(rounds, margin, beside):
@@ -263,10 +249,6 @@ def test_rounds_to_settle_a_verdict():
     assert rounds_to_settle(lent, alpha, MARGIN)[0] < rounds_to_settle(own, alpha, MARGIN)[0]
 
 
-
-
-
-
 def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow():
     for mean in [MARGIN + 0.02, -MARGIN - 0.02, 0.005]:
         draw, runs, known = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
@@ -280,8 +262,6 @@ def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differenc
         assert ((means - half > MARGIN) | (means + half < MARGIN)).mean() == pytest.approx(chance, abs=0.03), mean
 
 
-
-
 @given(families(), st.floats(0.001, 0.2))
 def test_the_width_after_no_more_rounds_is_todays_and_falls_with_more(family, alpha):
     assert half_widths_after(family, family.rounds, alpha) == pytest.approx(half_widths(family, alpha))
@@ -292,16 +272,10 @@ def test_the_width_after_no_more_rounds_is_todays_and_falls_with_more(family, al
     assert half_widths_after(lent, np.array([45.0]), 0.05) == pytest.approx(student(46) * 0.01 / math.sqrt(45.0))
 
 
-
-
-
-
 def test_seen_from_the_other_cell():
     turned = {FASTER: SLOWER, Verdict.LESS: Verdict.MORE, SAME: SAME, Verdict.DIFFERENT_WORK: Verdict.DIFFERENT_WORK}
     turned |= {back: there for there, back in turned.items()}
     assert {verdict: verdict.turned for verdict in turned} == turned
-
-
 
 
 @settings(max_examples=40)
