@@ -6,14 +6,13 @@ import pytest
 
 from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.results import Results
-from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import MACHINE
 from tests import factories
 
 
 @pytest.fixture(scope="module")
-def table() :
+def table():
     """A table of two machines; on the second TF 2 is not slower."""
     cells = [replace(cell, axes={MACHINE: machine, **cell.axes}) for machine in "ab" for cell in factories.cells()]
     seconds = {c: 0.02 if c.environment == "tf2.0" and c.axes[MACHINE] == "a" else 0.01 for c in cells}
@@ -23,7 +22,7 @@ def table() :
     return found
 
 
-def test_a_comparison_that_several_machines_have_is_told_once(table) :
+def test_a_comparison_that_several_machines_have_is_told_once(table):
     found = agreements(table)
     assert len(found) == sum(head.comparison is not None for head in table.columns)
     assert all(list(entry.compared) == ["a", "b"] for entry in found)
@@ -32,7 +31,7 @@ def test_a_comparison_that_several_machines_have_is_told_once(table) :
     assert {entry.agrees for entry in across} == {False}
 
 
-def test_a_run_of_one_machine_has_none(table) :
+def test_a_run_of_one_machine_has_none(table):
     rows = [
         replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
     ]
@@ -40,7 +39,7 @@ def test_a_run_of_one_machine_has_none(table) :
     assert agreements(replace(table, rows=table.rows[:1])) == []
 
 
-def test_machines_agree_where_all_say_the_same(table) :
+def test_machines_agree_where_all_say_the_same(table):
     for verdicts, agrees in [
         ((Verdict.SLOWER, Verdict.SLOWER), True),
         ((Verdict.SAME, Verdict.SLOWER), False),

@@ -50,19 +50,11 @@ def test_with_one_environment_the_axis_answers_about_the_other_value():
     assert (answer.subject, answer.base, answer.context) == ("eager", "graph", {"environment": "tf1.14"})
     assert answer.findings[0].ratio.value == pytest.approx(2.0, rel=0.01)
     assert (answer.findings[0].verdict, answer.findings[0].compared.verdict) == (Verdict.SLOWER, Verdict.FASTER)
-
-
-def test_what_the_rows_share_is_told_once():
-    answer = answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})[0]
-    assert answer.common == {"call": "fit"}
-
-
-def test_one_round_has_no_verdict():
+    # what the rows share is told once, and a table that compares nothing has no answer
+    assert answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})[0].common == {"call": "fit"}
+    assert answered({cell(): 0.01}) == []
+    # one round has no verdict
     asked = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
     (table,) = tables(asked, lookup(asked, [launch(of) for of in cells(modes=["graph"])]))
     (finding,) = answers(table)[0].findings
     assert (finding.verdict, finding.ratio.interval) == (None, None)
-
-
-def test_a_table_that_compares_nothing_has_no_answer():
-    assert answered({cell(): 0.01}) == []

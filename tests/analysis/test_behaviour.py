@@ -63,12 +63,9 @@ def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_
     assert entries(made)[0] == ("a", {}, [1, NOT_OBSERVED, Status.NOT_AVAILABLE])
 
 
-def test_versions_and_what_the_kit_observes_are_no_behaviour():
+def test_versions_and_what_the_kit_observes_are_no_behaviour_where_there_is_another():
     (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0", "placed on": ["GPU:0"], "class": "tensor"}})
     assert [row.observation for row in made.rows] == ["class"]
-
-
-def test_they_are_shown_where_there_is_nothing_else():
     (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0"}})
     assert [row.observation for row in made.rows] == ["tensorflow"]
 
@@ -95,9 +92,7 @@ def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
     stated = scenario(expect=[Expectation("parameters", 7, {}, ())])
     (made,) = timed({entry: {"parameters": 7} for entry in cells()}, stated)
     assert entries(made) == [("parameters", {}, [7, 7])]
-
-
-def test_a_scenario_that_observes_nothing_has_no_table():
+    # a scenario that observes nothing has no table
     assert timed({entry: {} for entry in cells()}) == []
     assert Results(run([cell()]), [broken(cell(), Status.FAILED)]).behaviours == []
 
@@ -109,23 +104,14 @@ def lines(said, axes, environments=("a", "b")):
 
 
 def test_an_axis_that_makes_no_difference_is_left_out():
-    said = {((mode, call), e): mode + e for mode in ("graph", "eager") for call in ("fit", "tob") for e in "ab"}
-    assert lines(said, ["mode", "call"]) == [
+    both = {((mode, call), e): mode + e for mode in ("graph", "eager") for call in ("fit", "tob") for e in "ab"}
+    assert lines(both, ["mode", "call"]) == [
         ({"mode": "graph"}, ["grapha", "graphb"]),
         ({"mode": "eager"}, ["eagera", "eagerb"]),
     ]
-
-
-def test_where_all_say_the_same_there_is_one_line():
     assert lines({((mode,), e): "x" for mode in ("1", "2") for e in "ab"}, ["mode"]) == [({}, ["x", "x"])]
-
-
-def test_who_says_nothing_agrees_with_all():
-    said = {(("1",), "a"): "", (("2",), "a"): "x", (("1",), "b"): "y"}
-    assert lines(said, ["mode"]) == [({}, ["x", "y"])]
-
-
-def test_an_environment_without_such_a_cell_has_no_entry():
+    # who says nothing agrees with all, and an environment without such a cell has no entry
+    assert lines({(("1",), "a"): "", (("2",), "a"): "x", (("1",), "b"): "y"}, ["mode"]) == [({}, ["x", "y"])]
     assert lines({(("1",), "a"): "x", (("2",), "a"): "y"}, ["mode"]) == [
         ({"mode": "1"}, ["x", None]),
         ({"mode": "2"}, ["y", None]),

@@ -12,29 +12,19 @@ from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example
 
 
-def test_a_name_is_all_that_identifies_a_cell() :
-    assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
-
-
-def test_every_cell_of_the_run_is_there_once() :
+def test_every_cell_of_the_run_is_there_once_and_has_a_number_or_a_cause():
     results = Results(*example())
     assert [entry.cell for entry in results.cells] == list(results.found.cells)
     assert len({item.name for item in results.cells}) == len(results.cells) == 10
-
-
-def test_a_cell_has_a_number_or_a_cause() :
-    results = Results(*example())
+    assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
     causes = {entry.cell: results.causes.get(entry.cell) for entry in results.cells}
     assert all((item.status is Status.OK) == bool(item.estimate) for item in results.cells)
-    assert [value.cell for value in results.cells if not value.estimate] == [
-        of for of, cause in causes.items() if cause
-    ]
-    assert sum(bool(element.estimate) for element in results.cells) == 7
+    without = [value.cell for value in results.cells if not value.estimate]
+    assert without == [of for of, cause in causes.items() if cause]
+    assert len(without) == 3
     assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
-
-
-def test_launches_are_those_that_count() :
-    first = Results(*example()).cells[0]
+    # launches are those that count
+    first = results.cells[0]
     measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
     assert sum(item.role == "control" for item in first.launches) == 5
@@ -55,8 +45,12 @@ def found(run, launches):
     return Results(run, launches).missing
 
 
-def test_where_every_cell_has_its_number_nothing_is_missing():
+def test_where_every_cell_has_its_number_or_only_observes_nothing_is_missing():
     assert found(run([cell()]), rounds({cell(): 0.01})) == []
+    assert found(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []
+    # a number with launches that broke is told as partial
+    (entry,) = found(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
+    assert (entry.partial, entry.status) == (True, Status.TIMEOUT)
 
 
 def test_equal_reasons_are_one_entry():
@@ -90,17 +84,7 @@ def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():
         )
 
 
-def test_a_number_with_launches_that_broke_is_told_as_partial():
-    (entry,) = found(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
-    assert entry.partial
-    assert entry.status is Status.TIMEOUT
-
-
 def test_the_end_of_standard_error_is_bounded():
     assert get_tail("a\n" * 100).count("a") == 20
     assert len(get_tail("x" * 10_000_000)) == STDERR_CHARACTERS
     assert get_tail("") == ""
-
-
-def test_a_cell_that_only_observes_lacks_nothing():
-    assert found(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []

@@ -31,6 +31,17 @@ def test_along_an_axis_plus_stands_against_the_other_value_in_each_environment()
         (("tf1.14", "graph"), ("tf1.14", "eager")),
         (("tf2.0", "graph"), ("tf2.0", "eager")),
     ]
+    # a pick chooses values by what an environment has installed, and a nightly counts as TensorFlow
+    nightly = run(pins={"tf1.14": {"tensorflow-gpu": "1.14.0"}, "tf2.0": {"tf-nightly": "2.22.0.dev20261101"}})
+    for made in (run(), nightly):
+        found = columns(made, scenario(), cells())
+        assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
+    # what no pick fits is not compared
+    entry = Comparison("default", along="environment", pick=[Pick(["tensorflow<2"], {"mode": "graph"})])
+    assert pairs(columns(run(), scenario(compare=[entry]), cells()), "default") == []
+    # without recorded packages the catalogue's line stands in
+    assert pins(run(pins={}), "tf1.14") == {"tensorflow": "1.14.0", "keras": "2.2.5"}
+    assert pins(run(pins={}), "unheard of") == {}
 
 
 def test_without_against_plus_stands_against_every_other_value_that_occurs():
@@ -50,11 +61,6 @@ def test_along_the_environments_each_stands_against_the_reference_within_a_mode(
         (("tf2.1", "graph"), ("tf2.0", "graph")),
         (("tf2.1", "eager"), ("tf2.0", "eager")),
     ]
-
-
-def test_a_pick_chooses_values_by_what_an_environment_has_installed():
-    found = columns(run(), scenario(), cells())
-    assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
 
 
 def test_two_entries_that_compare_the_same_sides_have_one_column():
@@ -82,19 +88,3 @@ def test_a_pick_takes_a_stand_in_for_what_it_stands_in_for():
         (("tf2.1", "eager"), ("tf2.0", "graph")),
         (("tf2.1", "eager"), ("tf2.0", "eager")),
     ]
-
-
-def test_a_nightly_counts_as_tensorflow():
-    nightly = run(pins={"tf1.14": {"tensorflow-gpu": "1.14.0"}, "tf2.0": {"tf-nightly": "2.22.0.dev20261101"}})
-    found = columns(nightly, scenario(), cells())
-    assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
-
-
-def test_an_environment_that_no_pick_fits_is_not_compared():
-    entry = Comparison("default", along="environment", pick=[Pick(["tensorflow<2"], {"mode": "graph"})])
-    assert pairs(columns(run(), scenario(compare=[entry]), cells()), "default") == []
-
-
-def test_without_recorded_packages_the_catalogues_line_stands_in():
-    assert pins(run(pins={}), "tf1.14") == {"tensorflow": "1.14.0", "keras": "2.2.5"}
-    assert pins(run(pins={}), "unheard of") == {}

@@ -47,71 +47,57 @@ def test_groups_of_one_size_are_known_by_all_their_degrees_together():
 
 
 def test_one_round_has_no_interval_and_says_nothing():
-    found = control(controls([0.5]))
-    assert found.estimate.value == pytest.approx(math.exp(0.5))
-    assert found.estimate.interval is None
-    assert not found.beyond(MARGIN)
+    one = control(controls([0.5]))
+    assert one == Control(Estimate(pytest.approx(math.exp(0.5)), 1), 1)
+    assert not one.beyond(MARGIN)
+    # a group with one is left out beside those with more, and groups of one each have their mean
+    more = controls([0.01, 0.02, 0.03], of=ONE)
+    assert control([*more, *controls([0.5], of=OTHER)]) == control(more)
+    both = control([*controls([0.02], of=ONE), *controls([0.04], of=OTHER)])
+    assert both == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2)
+    # without a cell that was launched twice there is no control
+    failed = broken(ONE, Status.FAILED, 1, role=Role.CONTROL)
+    for launches in ([], [launch(ONE, 0.01, 1), launch(ONE, 0.02, 2)], [launch(ONE), failed]):
+        assert control(launches) is None
 
 
-def test_a_group_with_one_round_is_left_out_beside_those_with_more():
-    alone = control(controls([0.01, 0.02, 0.03], of=ONE))
-    assert control([*controls([0.01, 0.02, 0.03], of=ONE), *controls([0.5], of=OTHER)]) == alone
-
-
-def test_groups_of_one_round_each_have_their_mean_and_no_interval():
-    found = control([*controls([0.02], of=ONE), *controls([0.04], of=OTHER)])
-    assert found == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2)
-
-
-def test_without_a_cell_launched_twice_there_is_no_control():
-    assert control([]) is None
-    assert control([launch(ONE, 0.01, 1), launch(ONE, 0.02, 2)]) is None
-
-
-def test_a_round_in_which_either_launch_gave_no_number_does_not_count():
-    whole = controls([0.01, 0.02, 0.03])
-    torn = [
-        launch(ONE, 0.01, 4),
-        broken(ONE, Status.FAILED, 4, role=Role.CONTROL),
-        broken(ONE, Status.OOM, 5),
-        launch(ONE, 0.01, 5, role=Role.CONTROL),
-    ]
-    moved = [launch(ONE, made.mean, made.round, role=made.role) for made in whole]
-    assert control([*moved, *torn]) == control(moved)
-
-
-def test_a_control_that_always_failed_is_none():
-    assert control([launch(ONE), broken(ONE, Status.FAILED, 1, role=Role.CONTROL)]) is None
-
-
-def test_the_groups_other_cells_are_not_in_it():
+def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_count():
     pairs = controls([0.01, 0.02, 0.03], of=cell())
     others = [launch(cell("tf2.0"), 0.5 * number, number) for number in (1, 2, 3)]
-    assert control([*pairs, *others]) == control(pairs)
+    torn = [
+        launch(cell(), 0.01, 4),
+        broken(cell(), Status.FAILED, 4, role=Role.CONTROL),
+        broken(cell(), Status.OOM, 5),
+        launch(cell(), 0.01, 5, role=Role.CONTROL),
+    ]
+    assert control([*pairs, *others]) == control([*pairs, *torn]) == control(pairs)
 
 
 def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
+    no_width = Interval(pytest.approx(1.0), pytest.approx(1.0))
     found = control(in_blocks(dict.fromkeys(cells(), 0.01)))
-    assert (found.estimate.value, found.estimate.rounds) == (pytest.approx(1.0), 4)
-    assert found.estimate.interval == Interval(pytest.approx(1.0), pytest.approx(1.0))
-
-
-def test_launches_that_all_agree_have_an_interval_without_a_width():
-    found = control([*controls([0.0] * 5, of=ONE), *controls([0.0] * 5, of=OTHER)])
-    assert found.estimate.interval == Interval(pytest.approx(1.0), pytest.approx(1.0))
+    assert found.estimate == Estimate(pytest.approx(1.0), 4, no_width)
+    alike = control([*controls([0.0] * 5, of=ONE), *controls([0.0] * 5, of=OTHER)])
+    assert alike.estimate.interval == no_width
 
 
 def test_whether_all_of_it_lies_beyond_the_margin():
-    for low, high, beyond in [
-        (-0.01, 0.02, False),
-        (-0.05, 0.02, False),
-        (0.04, 0.05, True),
-        (-0.05, -0.04, True),
-        (0.02, 0.04, False),
-        (-0.09, 0.09, False),
-    ]:
-        found = ranging(low, high)
-        assert found.beyond(MARGIN) is beyond, (low, high, beyond)
+    beyond = {
+        (-0.01, 0.02): False,
+        (-0.05, 0.02): False,
+        (0.04, 0.05): True,
+        (-0.05, -0.04): True,
+        (0.02, 0.04): False,
+        (-0.09, 0.09): False,
+        (MARGIN - 0.001, MARGIN + 0.059): False,
+        (MARGIN + 0.001, MARGIN + 0.061): True,
+    }
+    assert {ends: ranging(*ends).beyond(MARGIN) for ends in beyond} == beyond
+    # the least bias is the margin and half of the interval
+    assert ranging(-0.04, 0.02).least_bias(MARGIN) == pytest.approx(MARGIN + 0.03)
+    # one that could not show a tenth is no check
+    assert [ranging(-half, half).is_check(MARGIN) for half in (0.065, 0.067)] == [True, False]
+    assert not Control(Estimate(1.0, 1), 1).is_check(MARGIN)
 
 
 def group_of(logs, others):
@@ -148,19 +134,6 @@ def test_what_the_two_launches_differ_by_is_not_in_what_they_scatter_by():
         for made, scatter in (group_of([at + 0.01, at - 0.01], [0.0, 0.02]) for at in (0.0, 0.2))
     )
     assert wide.high / wide.low == pytest.approx(narrow.high / narrow.low)
-
-
-def test_the_least_bias_is_the_margin_and_half_of_the_interval():
-    found = ranging(-0.04, 0.02)
-    assert found.least_bias(MARGIN) == pytest.approx(MARGIN + 0.03)
-    assert not ranging(MARGIN - 0.001, MARGIN + 0.059).beyond(MARGIN)
-    assert ranging(MARGIN + 0.001, MARGIN + 0.061).beyond(MARGIN)
-
-
-def test_a_control_that_could_not_show_a_tenth_is_no_check():
-    for half, is_check in [(0.065, True), (0.067, False)]:
-        assert ranging(-half, half).is_check(MARGIN) is is_check
-        assert not Control(Estimate(1.0, 1), 1).is_check(MARGIN), (half, is_check)
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8))

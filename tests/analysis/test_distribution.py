@@ -41,8 +41,6 @@ def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
     assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(entry.mean for entry in launches))
 
 
-
-
 def test_an_outlier_by_iglewicz_and_hoaglin():
     for logs, outlying in (
         # the median is 0 and that of the deviations 0.01: 0.6745 · x / 0.01 is above 3.5 from 0.0519 on
@@ -69,10 +67,6 @@ def test_an_outlier_by_iglewicz_and_hoaglin():
 def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
     moved = find_outliers([(value + by) / 64.0 for value in values])
     assert moved == find_outliers([value / 64.0 for value in values])
-
-
-
-
 
 
 @given(numbers, st.floats(0.0, 1.0))
@@ -107,16 +101,6 @@ def test_within_a_launch_and_between_launches():
     # samples count by their time a step, however many steps they hold
     found = describe_distribution([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
     assert found.statistics["median"] == pytest.approx(0.02)
-
-
-
-
-
-
-
-
-
-
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
@@ -169,12 +153,6 @@ def test_a_phase_has_its_spread_over_the_launches_that_went_through_it():
     assert found.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
 
 
-
-
-
-
-
-
 def test_resources_have_their_spread_over_the_launches_that_tell_them():
     def used(name, *launches):
         return summarize_resources(launches).resources.get(name)
@@ -198,7 +176,10 @@ def test_energy_and_page_faults_are_those_of_a_step_and_clocks_those_of_the_stea
     # of 10 steps each
     samples = [0.01, 0.01]
     timed = {"gpu_energy_joules": 60.0, "steady_minor_faults": 60.0}
-    launches = [launch(cell(), samples, resources=timed), launch(cell(), samples, resources={"steady_minor_faults": 0.0})]
+    launches = [
+        launch(cell(), samples, resources=timed),
+        launch(cell(), samples, resources={"steady_minor_faults": 0.0}),
+    ]
     found = summarize_resources(launches).resources
     assert found[ENERGY].median == pytest.approx(3.0)
     assert found[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
@@ -211,24 +192,8 @@ def test_energy_and_page_faults_are_those_of_a_step_and_clocks_those_of_the_stea
     assert summarize_resources([using(gpu_steady=0.0, **clocks)]).resources == {}
 
 
-
-
-
-
-
-
-
-
-
-
-
-
-
-
 def test_what_no_launch_told_is_not_there():
     nothing = Used(phases={}, cold=None, warm_up=None, resources={})
     assert summarize_resources([launch(cell())]) == summarize_resources([]) == nothing
     assert summarize_spread([]) is None
     assert summarize_spread([3.0, 1.0, 2.0]) == Spread(2.0, pytest.approx(1.2), pytest.approx(2.8), 3)
-
-

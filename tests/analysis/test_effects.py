@@ -119,10 +119,6 @@ def test_changes_that_multiply_are_recovered_with_no_interaction(factorial, data
             assert effect.parts.together == pytest.approx(math.exp(sum(own)))
 
 
-
-
-
-
 @given(factorials(), st.randoms())
 def test_the_order_of_axes_and_rounds_does_not_matter(factorial, draw):
     axes, logs = factorial
@@ -135,10 +131,6 @@ def test_the_order_of_axes_and_rounds_does_not_matter(factorial, draw):
         assert math.log(effect.estimate.value) == pytest.approx(math.log(same.estimate.value), abs=1e-9)
         assert effect.verdict == same.verdict
         assert math.log(effect.estimate.interval.high) == pytest.approx(math.log(same.estimate.interval.high), rel=1e-6)
-
-
-
-
 
 
 def test_verdicts_are_of_what_takes_longer_and_levels_are_divided_among_the_effects():
@@ -159,8 +151,6 @@ def test_two_rounds_have_intervals_and_no_verdict_and_one_has_no_interval():
     assert found["tf2.0", "eager"].estimate.interval is found["tf2.0", "eager"].parts.alone_interval is None
     assert found["tf2.0", "eager"].estimate.value == pytest.approx(2.521, abs=0.001)
     assert found["eager",].withheld is Withheld.FEW_ROUNDS
-
-
 
 
 def test_what_the_control_shows_has_no_verdict():
@@ -237,10 +227,6 @@ def test_what_is_at_the_margins_edge_is_seldom_called_the_same():
     edge = math.log1p(MARGIN) * np.array([[0.0, 1.0], [0.0, 1.0]])
     called = [named(found)["eager",].verdict is Verdict.SAME for found in simulated(MODES, 8, 13, edge)]
     assert np.mean(called) <= 0.05 + SLACK
-
-
-
-
 
 
 def test_effects_are_no_more_certain_than_what_was_subtracted_for_cpu_contention():

@@ -33,6 +33,13 @@ def test_what_differs_and_what_is_the_same():
 
 def test_a_package_that_one_environment_lacks_differs():
     assert differing(compared({"six": "1"}, {})) == {"six": ["1", ""]}
+    # some of the environments may differ where others do not
+    (six,) = [entry for entry in software(compared({"six": "1"}, {"six": "1"}, {"six": "2"})) if entry.name == "six"]
+    assert (six.differs_among([0, 1]), six.differs_among([1, 2])) == (False, True)
+    # one by itself differs in nothing, and so does a run of none
+    assert not differing(compared({"six": "1"}))
+    assert "six 1" in same(compared({"six": "1"}))
+    assert not differing(run([], images={}, pins={}))
 
 
 def test_what_leads_comes_first_and_packages_by_name():
@@ -59,23 +66,9 @@ def test_what_was_not_recorded_is_no_difference():
     assert six.versions == ["1.13.0", NOT_KNOWN]
 
 
-def test_some_of_the_environments_may_differ_where_others_do_not():
-    (six,) = [entry for entry in software(compared({"six": "1"}, {"six": "1"}, {"six": "2"})) if entry.name == "six"]
-    assert (six.differs_among([0, 1]), six.differs_among([1, 2])) == (False, True)
-
-
 def test_cuda_is_told_of_gpus_only():
     known = [replace(each, cuda=cuda, cudnn="7.4") for each, cuda in zip(ENVIRONMENTS, ["10.0", "10.1"], strict=False)]
     on_gpu = run(environments=known, asked={"limits": Limits(gpus=("0",))})
     assert differing(on_gpu)["CUDA, of TensorFlow's build"] == ["10.0", "10.1"]
     assert "cuDNN, of TensorFlow's build 7.4" in same(on_gpu)
     assert not [name for name in differing(run(environments=known)) if "CUDA" in name]
-
-
-def test_an_environment_alone_differs_in_nothing():
-    assert not differing(compared({"six": "1"}))
-    assert "six 1" in same(compared({"six": "1"}))
-
-
-def test_a_run_of_nothing_differs_in_nothing():
-    assert not differing(run([], images={}, pins={}))

@@ -30,34 +30,32 @@ def compared(times=TIMES, **planted):
     return {(value.compared.cell, value.compared.other): value.compared for value in values if value.compared}
 
 
-def test_launches_one_after_the_other_take_no_turns():
-    assert found(rounds(TIMES)) is None
-    assert Results(RUN, rounds(TIMES)).turns is None
+def counts(turns):
+    return turns.launches, turns.others, turns.turns, turns.alive, turns.blocks
 
 
 def test_how_many_turns_there_were_and_how_many_launches_in_them():
-    told = found(in_turns(TIMES, 3, turns=12))
-    assert (told.launches, told.others, told.turns, told.alive, told.blocks) == (15, 0, [12], 5, 1)
-
-
-def test_launches_that_took_none_blocks_and_unequal_numbers_of_turns_are_counted():
-    made = in_turns(TIMES, 1, turns=12)
-    short = [replace(entry, samples=entry.samples[:9], places=entry.places[:9]) for entry in made[:1]]
-    other = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
-    told = found([*short, *made[1:], *other, launch(cell("tf2.1"))])
-    assert (told.launches, told.others, told.turns, told.alive, told.blocks) == (8, 1, [9, 12], 5, 2)
+    assert found(rounds(TIMES)) is Results(RUN, rounds(TIMES)).turns is None
+    assert counts(found(in_turns(TIMES, 3, turns=12))) == (15, 0, [12], 5, 1)
+    # launches that took none, blocks, and unequal numbers of turns
+    first, *others = in_turns(TIMES, 1, turns=12)
+    short = replace(first, samples=first.samples[:9], places=first.places[:9])
+    block = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
+    assert counts(found([short, *others, *block, launch(cell("tf2.1"))])) == (8, 1, [9, 12], 5, 2)
+    # launches that broke are in nothing
+    failed = broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])
+    assert Results(RUN, [*in_turns(TIMES, 3)[:-1], failed]).turns.launches == 14
 
 
 # Alone against turns.
 
 
-def test_without_a_bias_alone_is_what_turns_are():
-    assert not any(value.bias for value in compared().values())
-
-
 def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():
+    assert not any(value.bias for value in compared().values())
     by_pair = compared(alone={NEW: 1.1})
-    assert {pair for pair, each in by_pair.items() if each.bias} == {pair for pair in by_pair if NEW in pair}
+    assert {pair for pair, comparison in by_pair.items() if comparison.bias} == {
+        pair for pair in by_pair if NEW in pair
+    }
     assert 1.1 in by_pair[NEW, OLD].bias.interval
 
 
@@ -122,6 +120,7 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
     assert told([Sample(0.1, 5)]) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
     draw, count = np.random.default_rng(5), 200
     pairs = [(member, OLD) for member in MEMBERS[1:]]
@@ -134,11 +133,6 @@ def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
         ]
         biased += any(map(is_bias, compare_sequential(pairs, lookup(RUN, made))))
     assert biased <= 0.07 * count
-
-
-def test_launches_that_broke_are_in_nothing():
-    results = Results(RUN, [*in_turns(TIMES, 3)[:-1], broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])])
-    assert results.turns.launches == 14
 
 
 # Between turns.

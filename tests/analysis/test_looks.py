@@ -28,7 +28,7 @@ from tests.factories import scenario
 
 
 def test_a_look_has_what_was_not_spent_before_it():
-    for rounds, share in [
+    for rounds, share in (
         ([5], 1.0),
         ([3, 8], 1.0 - 3.0 / 8.0),
         ([3, 8, 12], 3.0 / 8.0 - 3.0 / 12.0),
@@ -36,8 +36,12 @@ def test_a_look_has_what_was_not_spent_before_it():
         ([3, 8, 8], 1.0 - 3.0 / 8.0),
         ([0, 1, 3], 1.0),
         ([0, 3, 6], 0.5),
-    ]:
-        assert compute_last_share(rounds) == pytest.approx(share)
+    ):
+        assert compute_last_share(rounds) == pytest.approx(share), rounds
+    # those of a precision spend no more than half a level
+    shares = [compute_settling_share(rounds) for rounds in LOOKS]
+    assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
+    assert compute_settling_share(7) == 0.0
 
 
 @given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
@@ -46,12 +50,6 @@ def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
     shares = [compute_last_share(rounds[: at + 1]) for at in range(1, len(rounds))]
     assert all(share > 0.0 for share in shares)
     assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
-
-
-def test_the_looks_of_a_precision_spend_no_more_than_half_a_level():
-    shares = [compute_settling_share(rounds) for rounds in LOOKS]
-    assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
-    assert compute_settling_share(7) == 0.0
 
 
 def ended(one, reason, rounds, **asked):
@@ -68,6 +66,13 @@ def compared(run, one):
 def test_a_run_that_ended_as_planned_has_all_of_the_level():
     one = family(around(0.3, 0.01, 5))
     assert set(one.found.looks.values()) == {Look()}
+    # and so has a group that had no more rounds
+    (name,) = (group.name for group in one.run.plan.groups)
+    assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
+    # a verdict that is just clear may be unclear once the run was continued
+    one = family(around(0.068, 0.04, 8))
+    (plain,), (later,) = (compared(run, one) for run in (one.run, replace(one.run, looks=[{name: 6}])))
+    assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
 
 
 def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
@@ -81,43 +86,28 @@ def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
         assert item.ratio.interval.low < plain[item.cell].ratio.interval.low
 
 
-def test_a_verdict_that_is_just_clear_may_be_unclear_once_the_run_was_continued():
-    one = family(around(0.068, 0.04, 8))
-    (name,) = (group.name for group in one.run.plan.groups)
-    (plain,), (later,) = (compared(run, one) for run in (one.run, replace(one.run, looks=[{name: 6}])))
-    assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
-
-
-def test_a_group_that_had_no_more_rounds_keeps_its_level():
-    one = family(around(0.3, 0.01, 5))
-    (name,) = (group.name for group in one.run.plan.groups)
-    assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
-
-
 def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
-    for mean, settled in [(0.5, True), (0.0, True), (math.log(1.03), False)]:
+    for mean, width in ((0.5, 0.0), (0.0, 0.0), (math.log(1.03), math.inf)):
         one = family(around(mean, 0.004, LOOKS[0]))
-        assert list(widths(one.run, one.launches).values()) == [0.0 if settled else math.inf], (mean, settled)
-
-
-def test_between_looks_only_what_is_narrow_is_known_well_enough():
+        assert list(widths(one.run, one.launches).values()) == [width], mean
+    # between looks only what is narrow is
     one = family(around(0.5, 0.01, 7))
     (width,) = widths(one.run, one.launches).values()
     assert 0.0 < width < math.inf
 
 
-def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear():
-    one = family(around(0.5, 0.03, LOOKS[0]))
-    (found,) = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)
-    assert found.level == pytest.approx(1.0 - 0.05 * compute_settling_share(LOOKS[0]))
-    assert (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
-
-
-def test_what_a_look_did_not_end_has_all_of_the_level():
-    for reason, rounds in [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])]:
+def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
+    share = compute_settling_share(LOOKS[0])
+    for mean, spread, others in ((0.5, 0.03, 0), *((0.1, 0.012, others) for others in range(4))):
+        one = family(around(mean, spread, LOOKS[0]), *([around(0.0, 0.0001, LOOKS[0])] * others))
+        found = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
+        assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * share), others
+        assert mean < 0.5 or (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
+    # what a look did not end has all of it
+    for reason, rounds in ((StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])):
         one = family(around(0.5, 0.001, rounds))
         (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
-        assert found.level == pytest.approx(0.95), (reason, rounds)
+        assert found.level == pytest.approx(0.95), reason
 
 
 def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
@@ -136,14 +126,6 @@ def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
     claimed = Claim(issue=parse("T#1"), reported="", worse=ClaimSide("tf1.14", {}), better=None, ratio=None)
     merged = scenario(axes={"call": ["0"], MACHINE: ["m-a", "m-b"]})
     assert {worse.axes[MACHINE] for worse, _ in find_claim_cells([], merged, claimed)} == {"m-a", "m-b"}
-
-
-def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
-    logs = around(0.1, 0.012, LOOKS[0])
-    for others in range(4):
-        one = family(logs, *([around(0.0, 0.0001, LOOKS[0])] * others))
-        found = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
-        assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * compute_settling_share(LOOKS[0]))
 
 
 def test_claims_that_were_unclear_before_have_the_rest_of_the_level():

@@ -2,7 +2,7 @@
 
 import math
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
@@ -26,30 +26,18 @@ def of(*launches):
     return {name: list(each.values) for name, each in observations(cell(), lookup(run([cell()]), launches)).items()}
 
 
-def test_launches_that_agree_tell_one_value():
+def test_launches_that_agree_tell_one_value_and_others_all_in_their_order():
     assert of(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
-
-
-def test_launches_that_disagree_tell_all_in_their_order():
-    told = of(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3)))
-    assert told == {"traces": [1, 0]}
-
-
-def test_what_only_the_pilot_looked_at_is_its_own():
+    assert of(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3))) == {"traces": [1, 0]}
+    # what only the pilot looked at is its own
     pilot = launch(cell(), number=0, observations={"traces": 9, "loop": "fit"})
     assert of(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
-
-
-def test_without_a_number_the_pilot_tells_unless_it_broke():
+    # without a number the pilot tells, unless it broke
     assert of(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
     assert of(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
-
-
-def test_a_cell_has_told_once_a_launch_ended_ok():
-    known = run([cell()])
-    assert has_observations(cell(), lookup(known, [launch(cell(), number=0)]))
-    assert not has_observations(cell(), lookup(known, [broken(cell(), Status.FAILED)]))
-    assert not has_observations(cell(), lookup(known, []))
+    cases = ([launch(cell(), number=0)], True), ([broken(cell(), Status.FAILED)], False), ([], False)
+    for launches, has in cases:
+        assert has_observations(cell(), lookup(run([cell()]), launches)) is has, launches
 
 
 def test_values_are_alike():
@@ -84,6 +72,7 @@ json = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(json)
 def test_every_value_is_like_itself(value):
     assert are_equal(value, value)
@@ -119,34 +108,23 @@ def expectation(value, **changes):
 
 
 def test_how_a_statement_stands():
-    for values, standing in [
+    for values, standing in (
         ([[1, 2]], Standing.AS_STATED),
         ([[1, 2], [1, 2]], Standing.AS_STATED),
         ([[1, 3]], Standing.DIFFERS),
         ([[1, 2], [1, 3]], Standing.VARIES),
-    ]:
+    ):
         launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
-        (check,) = checked(expectation([1, 2]), launches)
-        assert check.standing is standing, (values, standing)
-
-
-def test_a_cell_that_ran_and_did_not_observe_it_is_told():
+        assert [check.standing for check in checked(expectation([1, 2]), launches)] == [standing], values
+    # a cell that ran and did not observe it is told, and one that gave nothing is not checked
     (check,) = checked(expectation(1), [launch(cell(), observations={"else": 1})])
-    assert check.standing is Standing.NOT_OBSERVED
-    assert check.observed is None
-
-
-def test_cells_that_gave_nothing_are_not_checked():
+    assert (check.standing, check.observed) == (Standing.NOT_OBSERVED, None)
     assert checked(expectation(1), [broken(cell(), Status.FAILED)]) == []
 
 
-def test_a_statement_is_about_the_cells_with_its_axis_values():
-    launches = [launch(entry, observations={"traces": 1}) for entry in cells(["tf1.14"])]
-    found = checked(expectation(1, when={"mode": "eager"}), launches)
-    assert [check.cell.axes["mode"] for check in found] == ["eager"]
-
-
-def test_a_statement_is_about_environments_that_satisfy_it():
-    launches = [launch(entry, observations={"traces": 1}) for entry in cells(modes=["graph"])]
-    found = checked(expectation(1, requires=["tensorflow>=2"]), launches)
-    assert [check.cell.environment for check in found] == ["tf2.0"]
+def test_a_statement_is_about_the_cells_with_its_axis_values_and_environments_that_satisfy_it():
+    launches = [launch(entry, observations={"traces": 1}) for entry in cells()]
+    eager = checked(expectation(1, when={"mode": "eager"}), launches)
+    assert [check.cell for check in eager] == cells(modes=["eager"])
+    newer = checked(expectation(1, requires=["tensorflow>=2"]), launches)
+    assert [check.cell for check in newer] == cells(["tf2.0"])

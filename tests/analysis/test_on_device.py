@@ -1,5 +1,7 @@
 """What TensorFlow's profiler saw of a GPU, by cell."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,23 +40,21 @@ def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
     (seen,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
     assert seen == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
     assert seen.nothing == pytest.approx(0.91)
-
-
-def test_a_cell_without_a_pilot_has_told_in_its_first_launch():
+    # without a pilot, the first launch has told
     assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
 
 
 def test_what_was_not_told_is_no_zero():
-    for name in list(SEEN):
-        seen = collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})])
-        if name in ("profiled_launch_seconds", "profiled_kernels", "profiled_copies"):
-            (only,) = seen.values()
-            told = {"profiled_launch_seconds": "launching", "profiled_kernels": "kernel_count"}
-            assert getattr(only, told.get(name, "copy_count")) is None
-        elif name == "profiled_copy_seconds":
-            assert [value.copies for value in seen.values()] == [0.0], name
-        else:
-            assert seen == {}, name
+    changed = {
+        "profiled_copy_seconds": {"copies": 0.0},
+        "profiled_launch_seconds": {"launching": None},
+        "profiled_kernels": {"kernel_count": None},
+        "profiled_copies": {"copy_count": None},
+    }
+    for name in SEEN:
+        seen = list(collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})]).values())
+        whole = OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+        assert seen == ([replace(whole, **changed[name])] if name in changed else []), name
 
 
 def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without():
@@ -76,28 +76,18 @@ def test_shares_stay_shares(seconds, plain, kernel, copy, launching):
             assert 0.0 <= share <= 1.0
 
 
-def test_why_nothing_was_seen_is_the_launch_s_own_sentence():
-    why = "TensorFlow's profiler saw no kernel on a GPU"
-    assert untold_of(pilot({}, observations={ON_DEVICE: why})) == {ON_GPU: why}
-    assert untold_of(pilot(observations={ON_DEVICE: "kernels ran in 7 % of a step"})) == {}
-    assert untold_of(pilot({})) == {}, "a run from before there was such a pass"
-
-
-def test_a_process_that_ended_under_the_profiler_is_why():
-    ended = pilot({}, status=Status.FAILED, error="killed by signal 11", observations={ON_DEVICE: UNDER_WAY})
-    assert untold_of(ended, pilot({})) == {
-        ON_GPU: "the process ended while the profiler was active (killed by signal 11), and the cell was "
-        "launched again without the profiler"
-    }
-
-
-def test_a_cell_without_a_number_says_that_and_no_more():
-    ended = pilot({}, status=Status.FAILED, observations={ON_DEVICE: UNDER_WAY})
+def test_why_nothing_was_seen_is_the_launch_s_own_sentence(snapshot):
+    failed = {"status": Status.FAILED, "observations": {ON_DEVICE: UNDER_WAY}}
+    # a process that ended under the profiler
+    ended = pilot({}, error="killed by signal 11", **failed)
+    assert list(untold_of(ended, pilot({})).items()) == [(ON_GPU, snapshot)]
+    own = "TensorFlow's profiler"
+    assert untold_of(pilot({}, observations={ON_DEVICE: own})) == {ON_GPU: own}
+    # kernels that were seen, and a run from before there was such a pass
+    assert untold_of(pilot(observations={ON_DEVICE: own})) == untold_of(pilot({})) == {}
+    # a cell without a number says that and no more
     again = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
-    assert Results(run([ON_GPU]), [ended, again]).untold_on_device == {}
+    assert Results(run([ON_GPU]), [pilot({}, **failed), again]).untold_on_device == {}
     assert explain_missing([], Results(run([ON_GPU]), []).found) == {}
-
-
-def test_the_cell_s_result_has_it():
     results = Results(run([ON_GPU]), [pilot(), launch(ON_GPU, 0.05, 1)])
     assert [entry.on_device for entry in results.cells] == list(results.on_device.values())

@@ -1,7 +1,6 @@
 """What plain scripts printed, environment against environment."""
 
 import hashlib
-from typing import Any
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.outputs import OutputMatch, compare_outputs
@@ -12,12 +11,12 @@ from tests.factories import launch, run, scenario
 OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
 
 
-def printed(*lines, more = "") :
+def printed(*lines, more=""):
     text = "\n".join([*lines, more])
     return {"lines": list(lines), "count": len(lines) + bool(more), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def compared(old, new) :
+def compared(old, new):
     """What the outputs of two environments' launches show, or None."""
     made = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
     asked = run([OLD, NEW], scenarios=[made], reference="tf1.14")

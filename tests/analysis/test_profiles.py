@@ -21,11 +21,11 @@ from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
 
-def of(file, called) :
+def of(file, called):
     return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
 
 
-def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages() :
+def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages():
     for file, called, expected in [
         ("/site/tensorflow/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
@@ -46,7 +46,7 @@ def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packa
 
 
 @given(st.text(), st.text())
-def test_any_name_is_told_somehow(file, called) :
+def test_any_name_is_told_somehow(file, called):
     assert isinstance(of(file, called), str)
 
 
@@ -65,13 +65,7 @@ def test_shares_are_of_the_time_in_all_functions():
     assert sum_matching(profile(), ["*"]) == 0.0
 
 
-
-
-
-
-
-
-def test_the_document_s_classes_go_by_calls_in_the_whole_run() :
+def test_the_document_s_classes_go_by_calls_in_the_whole_run():
     classes = classify_functions(
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
@@ -83,7 +77,7 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() :
     }
 
 
-def test_building_that_the_rule_files_as_training_is_told() :
+def test_building_that_the_rule_files_as_training_is_told():
     """`create_op` runs hundreds of times in the first call, and never again."""
     train = next(
         entry
@@ -142,15 +136,7 @@ def test_data_handling_counts_with_all_that_it_calls():
         assert sum_matching(profile(*functions), patterns) == pytest.approx(share), patterns
 
 
-
-
-
-
-
-
-
-
-def test_by_cumulative_time_a_chain_of_wrappers_moved_once() :
+def test_by_cumulative_time_a_chain_of_wrappers_moved_once():
     """`fit` only calls `step`; `run` is called by others too, so what calls it is no mere wrapper."""
     functions = (
         function("fit", own=0.1, cumulative=10.0),
@@ -165,7 +151,7 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() :
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
-def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() :
+def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack():
     functions = [function(entry) for entry in ("fit", "step", "grad")]
     after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
     before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
@@ -193,7 +179,7 @@ def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0.0, 10.0)), max_size=12),
     st.lists(st.sampled_from(["*.a", "*.b", "*"]), max_size=2),
 )
-def test_shares_lie_between_nothing_and_the_whole(rows, patterns) :
+def test_shares_lie_between_nothing_and_the_whole(rows, patterns):
     made = profile(*(function(label, own=own) for label, own in rows))
     assert 0.0 <= sum_matching(made, patterns) <= 1.0
     assert sum(value.own_share for value in sum_by_name(made).values()) <= 1.0 + 1e-9
@@ -215,7 +201,12 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
         (
             [(1.0, [0, 2]), (1.0, [1, 2])],
             0.0,
-            [("nn.a", 0, 0.0, 0.5, 0.0), ("nn.c", 1, 0.0, 0.5, 0.5), ("nn.b", 0, 0.5, 0.5, 0.0), ("nn.c", 1, 0.5, 0.5, 0.5)],
+            [
+                ("nn.a", 0, 0.0, 0.5, 0.0),
+                ("nn.c", 1, 0.0, 0.5, 0.5),
+                ("nn.b", 0, 0.5, 0.5, 0.0),
+                ("nn.c", 1, 0.5, 0.5, 0.5),
+            ],
         ),
         # what is too narrow is not drawn, and counts to its caller
         ([(1.0, [0, 1]), (99.0, [0])], 0.05, [("nn.a", 0, 0.0, 1.0, 1.0)]),
@@ -227,16 +218,6 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
     assert compute_depth([]) == 0
     # endless recursion is cut
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
-
-
-
-
-
-
-
-
-
-
 
 
 @given(st.lists(st.tuples(st.floats(1e-6, 10.0), st.lists(st.integers(0, 2), min_size=1, max_size=6)), max_size=20))

@@ -39,98 +39,70 @@ def leaking(bytes_a_call, number=1, of=GRAPH, points=CALLS, **changes):
 
 
 def test_a_launch_has_one_sample_of_its_value():
-    for quantity, clock, expected in [
+    for quantity, clock, expected in (
         ("first call", Clock.WALL, PHASES["first call"]),
         ("import", Clock.CPU, 1.1),
         ("peak memory", Clock.WALL, RESOURCES["max_rss_bytes"]),
         ("traces", Clock.WALL, 7.0),
-    ]:
+    ):
         (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
-        assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)], (
-            quantity,
-            clock,
-            expected,
-        )
-        assert has_mean(made), (quantity, clock, expected)
+        assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)], quantity
+        assert has_mean(made), quantity
+    # of the step, launches stay as they are, and so do broken ones and pilots
+    failed, pilot = broken(GRAPH, Status.TIMEOUT, 1), told(number=0)
+    assert launches_of("step", [told(), failed]) == [told(), failed]
+    assert [made.status for made in launches_of("import", [failed])] == [Status.TIMEOUT]
+    assert launches_of("import", [pilot]) == [pilot]
+    # nothing is taken off a value that is not of the timed steps
+    shared = launch(GRAPH, phases=PHASES, resources={**RESOURCES, "steady_cpu_seconds": 0.5})
+    assert compute_subtracted_share(shared) > 0.0
+    (made,) = launches_of("import", [shared])
+    assert (compute_subtracted_share(made), compute_mean(made)) == (0.0, PHASES["import"])
+    # and it has no turns
+    for made in launches_of("import", in_turns({GRAPH: 0.01, EAGER: 0.02}, phases=PHASES)):
+        assert (made.places, made.alone) == ((), ())
+
+
+def test_a_launch_that_has_no_such_value_is_not_available(snapshot):
+    cases = {
+        "no phase": ("first call", {"phases": {}}),
+        "a phase of 0": ("first call", {"phases": {"first call": 0.0}}),
+        "no traces": ("traces", {}),
+        "few steps": ("p99", {"samples": SINGLE[:99]}),
+        "several steps in a sample": ("p99", {"samples": [*SINGLE, Sample(1.0, 40)]}),
+    }
+    said = {}
+    for case, (quantity, changes) in cases.items():
+        (made,) = launches_of(quantity, [replace(told(observations={"seen": 1}), **changes)])
+        assert (made.status, has_mean(made), made.only_observed) == (Status.NOT_AVAILABLE, False, False), case
+        said[case] = [made.error, made.advice]
+    assert said == snapshot
+    for seen in (True, "3", [1, 2], None, 10**400):
+        assert value("traces", told(observations={"traces": seen})) is None, seen
 
 
 SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
 
 
 def test_a_percentile_is_that_of_a_launchs_single_steps():
-    for quantity, clock, expected in [
+    for quantity, clock, expected in (
         ("p50", Clock.WALL, 0.1005),
         ("p95", Clock.WALL, 0.19005),
         ("p99", Clock.WALL, 0.19801),
         ("p99", Clock.CPU, 0.099005),
-    ]:
+    ):
         (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
-        assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)], (quantity, clock, expected)
-        assert compute_subtracted_share(made) == 0.0, (quantity, clock, expected)
-
-
-def test_a_launch_with_few_steps_or_with_several_in_a_sample_has_no_percentile():
-    for samples, error in [
-        (SINGLE[:99], "p99 needs at least 100 steps, but this launch has 99."),
-        ([*SINGLE, Sample(1.0, 40)], "Percentiles need single steps, but a sample of this launch has 40 steps."),
-    ]:
-        (made,) = launches_of("p99", [told(samples=samples)])
-        assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, error, False), (samples, error)
-        assert "--measure" in made.advice, (samples, error)
-
-
-def test_percentiles_are_judged_like_every_time():
+        assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)], (quantity, clock)
+        assert compute_subtracted_share(made) == 0.0, (quantity, clock)
+    # they are judged like every time
     slow = [Sample(sample.seconds * (3.0 if sample.seconds > 0.19 else 1.0), 1) for sample in SINGLE]
-    launches = [
-        launch(of, number=number, samples=samples)
-        for number in range(1, 4)
-        for of, samples in ((GRAPH, SINGLE), (EAGER, slow))
-    ]
+    sides = ((GRAPH, SINGLE), (EAGER, slow))
+    launches = [launch(of, number=number, samples=samples) for number in range(1, 4) for of, samples in sides]
     verdicts = []
     for quantity in ("p50", "p99"):
         index = lookup(run([GRAPH, EAGER]), launches_of(quantity, launches))
         verdicts += [compared.verdict for compared in compare([(EAGER, GRAPH)], index, 0.03) if compared]
     assert verdicts == [Verdict.SAME, Verdict.SLOWER]
-
-
-def test_of_the_step_launches_stay_as_they_are():
-    launches = [told(), broken(EAGER, Status.OOM)]
-    assert launches_of("step", launches) == launches
-
-
-def test_a_launch_that_has_no_such_value_is_not_available():
-    for changes, said in [
-        ({"phases": {}}, "No first call was recorded."),
-        ({"phases": {"first call": 0.0}}, "A ratio isn't possible: the first call is 0."),
-    ]:
-        (made,) = launches_of("first call", [replace(told(observations={"seen": 1}), **changes)])
-        assert (made.status, made.error, has_mean(made)) == (Status.NOT_AVAILABLE, said, False), (changes, said)
-        assert not made.only_observed, (changes, said)
-
-
-def test_what_is_no_number_is_no_count_of_traces():
-    for seen in (True, "3", [1, 2], None, 10**400):
-        assert value("traces", told(observations={"traces": seen})) is None
-
-
-def test_a_broken_launch_and_a_pilot_keep_what_they_are():
-    failed, pilot = broken(GRAPH, Status.TIMEOUT, 1), told(number=0)
-    assert [entry.status for entry in launches_of("import", [failed, pilot])] == [Status.TIMEOUT, Status.OK]
-    assert launches_of("import", [pilot]) == [pilot]
-
-
-def test_nothing_is_taken_off_a_value_that_is_not_of_the_timed_steps():
-    busy = {**RESOURCES, "steady_cpu_seconds": 0.5}
-    launched = launch(GRAPH, phases=PHASES, resources=busy)
-    assert compute_subtracted_share(launched) > 0.0
-    (made,) = launches_of("import", [launched])
-    assert (compute_subtracted_share(made), compute_mean(made)) == (0.0, PHASES["import"])
-
-
-def test_launches_that_took_turns_have_no_turns_in_another_value():
-    launches = in_turns({GRAPH: 0.01, EAGER: 0.02}, phases=PHASES)
-    for made in launches_of("import", launches):
-        assert (made.places, made.alone) == ((), ())
 
 
 def test_counts_that_never_vary_give_a_ratio_without_width():
@@ -147,30 +119,18 @@ def test_counts_that_never_vary_give_a_ratio_without_width():
 
 
 def test_growth_is_the_slope_over_the_calls():
-    assert growth(leaking(1000)) == pytest.approx(1000)
-    assert growth(leaking(-30)) == pytest.approx(-30)
-    assert growth(leaking(0)) == 0.0
-
-
-def test_without_two_points_there_is_no_growth():
-    for points in [[], [0], [5, 5]]:
-        assert growth(leaking(1000, points=points)) is None
-        assert growth_estimate([leaking(1000, points=points)]) is None
-
-
-def test_a_pool_that_fills_in_the_first_half_is_no_growth():
-    points = [(calls, 10**8 + 4096 * min(calls, 450)) for calls in CALLS]
-    assert growth(launch(GRAPH, memory=points)) == 0.0
-
-
-def test_of_few_points_two_at_least_tell():
-    for points in [[0, 5], [0, 5, 10]]:
+    assert [growth(leaking(kept)) for kept in (1000, -30, 0)] == pytest.approx([1000, -30, 0.0])
+    for points in ([0, 5], [0, 5, 10]):
         assert growth(leaking(1000, points=points)) == pytest.approx(1000)
-
-
-def test_what_is_allocated_once_is_hardly_a_growth():
-    once = [(calls, 10**8 + (2**22 if calls > 700 else 0)) for calls in CALLS]
-    assert slope(once) == 0.0
+    for points in ([], [0], [5, 5]):
+        assert growth(leaking(1000, points=points)) is growth_estimate([leaking(1000, points=points)]) is None
+    # a pool that fills in the first half is none, and what is allocated once hardly
+    pool = [(calls, 10**8 + 4096 * min(calls, 450)) for calls in CALLS]
+    assert growth(launch(GRAPH, memory=pool)) == 0.0
+    assert slope([(calls, 10**8 + (2**22 if calls > 700 else 0)) for calls in CALLS]) == 0.0
+    # it may be negative, and has no logarithm
+    with pytest.raises(ValueError, match="growth_estimate"):
+        launches_of("memory growth", [leaking(1000)])
 
 
 @given(
@@ -204,11 +164,9 @@ def test_one_round_has_no_interval_and_launches_of_one_round_are_one_value():
     launches = [leaking(900), leaking(1100, role=Role.CONTROL)]
     assert growths(launches) == {1: pytest.approx(1000)}
     assert growth_estimate(launches).interval is None
-
-
-def test_equal_growths_have_an_interval_of_no_width():
-    estimate = growth_estimate([leaking(0, number) for number in range(1, 4)])
-    assert (estimate.value, estimate.interval) == (0.0, Interval(0.0, 0.0))
+    equal = growth_estimate([leaking(0, number) for number in range(1, 4)])
+    assert (equal.value, equal.interval) == (0.0, Interval(0.0, 0.0))
+    assert growths([leaking(1000, status=Status.OOM)]) == {}
 
 
 def test_a_difference_is_of_the_rounds_that_both_have():
@@ -219,12 +177,3 @@ def test_a_difference_is_of_the_rounds_that_both_have():
     turned = found.inverse
     assert (turned.value, turned.rounds, turned.interval) == (-1000.0, 2, Interval(-1000.0, -1000.0))
     assert growth_difference(one, {}) is None
-
-
-def test_launches_that_failed_tell_no_growth():
-    assert growths([leaking(1000, status=Status.OOM)]) == {}
-
-
-def test_growth_has_no_logarithm():
-    with pytest.raises(ValueError, match="growth_estimate"):
-        launches_of("memory growth", [leaking(1000)])

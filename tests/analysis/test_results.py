@@ -12,21 +12,14 @@ from tests.quantified import quantified, quantified_run
 PARTS = ["found", "tables", "answers", "attributions", "sweeps", "statements", "behaviours", "missing"]
 
 
-def test_each_part_is_computed_once():
+def test_each_part_is_computed_once_and_a_run_without_launches_has_every_part():
+    results, nothing = Results(run(), rounds(dict.fromkeys(cells(), 0.01))), Results(run(), [])
     for part in [*PARTS, "disturbance", "ended", "samplings"]:
-        results = Results(run(), rounds(dict.fromkeys(cells(), 0.01)))
-        assert getattr(results, part) is getattr(results, part)
-
-
-def test_a_run_without_launches_has_every_part():
+        assert getattr(results, part) is getattr(results, part), part
     for part in PARTS:
-        getattr(Results(run(), []), part)
-
-
-def test_a_table_without_a_number_is_none():
-    assert Results(run(), []).tables == []
-    assert not Results(run(), []).compares
-    assert [table.scenario.name for table in Results(run(), rounds(dict.fromkeys(cells(), 0.01))).tables] == ["step"]
+        getattr(nothing, part)
+    assert (nothing.tables, nothing.compares) == ([], False)
+    assert [table.scenario.name for table in results.tables] == ["step"]
 
 
 ALL = ["step", "first call", "peak memory", "memory growth", "traces"]

@@ -19,43 +19,34 @@ def told(first, second, of=None):
     return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in found]
 
 
-def test_a_run_and_its_like_differ_in_nothing():
-    assert compare_machines(run(), run()) == []
+def test_another_cpu_or_much_less_memory_is_another_machine():
     assert told(run(), run()) == []
-
-
-def test_another_cpu_is_another_machine():
-    for name in ["cpu", "cores"]:
+    for name in ("cpu", "cores"):
         (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
         assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+    for host, names in (
+        (HOST, []),
+        # a kernel may keep some memory for itself
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 0.99)}, []),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 1.04)}, []),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 0.5)}, ["memory_bytes"]),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 2.0)}, ["memory_bytes"]),
+        # what one run does not say is not known to be the same
+        ({}, ["cpu", "cores", "memory_bytes"]),
+        # the kernel changes on one machine
+        ({**HOST, "kernel": "Linux 6.2"}, []),
+    ):
+        assert [machine.name for machine in compare_machines(run(), run(host=host))] == names, host
+    assert [name for _, _, name, _, _ in told(run(), run(host={**HOST, "kernel": "Linux 6.2"}))] == ["kernel"]
 
 
-def test_a_kernel_may_keep_some_memory_for_itself():
-    for share, same in [(0.99, True), (1.04, True), (0.5, False), (2.0, False)]:
-        other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
-        assert (compare_machines(run(), other) == []) is same, (share, same)
+def with_card(**changes):
+    return {**HOST, "gpus": [{**CARD, **changes}]}
 
 
-def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
-    assert [machine.name for machine in compare_machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
-
-
-def test_the_kernel_changes_on_one_machine():
-    other = run(host={**HOST, "kernel": "Linux 6.2"})
-    assert compare_machines(run(), other) == []
-    assert [name for _, _, name, _, _ in told(run(), other)] == ["kernel"]
-
-
-def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
-    one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
-    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == RunDifference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
-    assert compare_machines(run(host=one), run(host=other)) == []
-    assert compare_machines(run(asked=GPU, host=one), run(host=other)) == []
-
-
-def test_a_gpu_that_is_set_otherwise_is_another_machine():
-    for name, first, second in [
+def test_another_gpu_or_one_that_is_set_otherwise_is_another_machine():
+    for name, first, second in (
+        ("name", "NVIDIA H100", "NVIDIA T4"),
         ("driver", "550.54", "570.1"),
         ("power_limit_watts", 700.0, 350.0),
         ("persistence", True, False),
@@ -64,27 +55,21 @@ def test_a_gpu_that_is_set_otherwise_is_another_machine():
         ("application_sm_clock_mhz", 1095, 1410),
         ("pcie_width", 16, 8),
         ("mig", [], ["1g.10gb"]),
-    ]:
-        one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
-        (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-        assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
-        assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
-            ("machine", "", f"GPU 0 {name}", first, second)
-        ]
-
-
-def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less():
-    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
-    other = run(
-        asked=GPU, host={**HOST, "gpus": [{**CARD, "index": 1, "pci": "0000:41:00.0", "power_limit_watts": 350.0}]}
-    )
-    assert compare_machines(one, other) == []
-
-
-def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
-    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
-    other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
-    assert [machine.name for machine in compare_machines(one, other)] == ["gpus"]
+    ):
+        one, other = (run(asked=GPU, host=with_card(**{name: value})) for value in (first, second))
+        difference = RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+        assert compare_machines(one, other) == [difference]
+        assert told(one, other) == [("machine", "", f"GPU 0 {name}", first, second)]
+    # on the CPU it is none
+    t4 = with_card(name="NVIDIA T4")
+    assert compare_machines(run(host=with_card()), run(host=t4)) == []
+    assert compare_machines(run(asked=GPU, host=with_card()), run(host=t4)) == []
+    # nor is another place of it, and an older run tells less
+    one = run(asked=GPU, host=with_card())
+    moved = run(asked=GPU, host=with_card(index=1, pci="0000:41:00.0", power_limit_watts=350.0))
+    assert compare_machines(one, moved) == []
+    unknown = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
+    assert [machine.name for machine in compare_machines(one, unknown)] == ["gpus"]
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():
@@ -146,7 +131,8 @@ def test_environments_of_which_no_cell_is_in_both_are_not_told():
 
 
 def test_software_that_changed_or_is_not_known_is_not_the_same():
-    for changes in [
+    assert same_software(cell(), run(**KNOWN), run(**KNOWN))
+    for changes in (
         {"sources": {"step": "cd34"}},
         {"sources": {}},
         {"images": {"tf1.14": "sha256:cd"}},
@@ -154,10 +140,6 @@ def test_software_that_changed_or_is_not_known_is_not_the_same():
         {"pins": {"tf1.14": {"tensorflow": "1.14.0", "numpy": "1.18.0"}}},
         {"environments": [replace(ENVIRONMENTS[0], python="3.8")]},
         {"backend": BackendFacts("local")},
-    ]:
-        assert same_software(cell(), run(**KNOWN), run(**KNOWN)), changes
-        assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes}))
-
-
-def test_software_that_neither_run_tells_of_is_not_known_to_be_the_same():
+    ):
+        assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes})), changes
     assert not same_software(cell(), run(images={}, sources={}), run(images={}, sources={}))

@@ -50,8 +50,6 @@ def test_one_cell_that_changed_is_told_with_and_without_the_shift():
     assert verdicts == [Verdict.SAME, Verdict.SLOWER]
 
 
-
-
 def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
     found = compared(first(), second(dict.fromkeys(CELLS, 0.012)))
     assert {entry.change.verdict for entry in found.cells} == {Verdict.SLOWER}
@@ -70,10 +68,6 @@ def test_what_moves_every_cell_is_the_shift_and_no_cells_change():
     assert found.deciding == [Verdict.SLOWER] * 6
 
 
-
-
-
-
 def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
     cells = [*CELLS, *(cell("tf2.0", call=call) for call in "de"), *(cell("tf1.14", call=call) for call in "de")]
     images = {"tf1.14": "sha256:1", "tf2.0": "sha256:2"}
@@ -83,8 +77,6 @@ def test_a_shift_is_taken_from_the_cells_whose_software_is_the_same():
     assert (found.shift.cells, found.shift.unchanged) == (5, True)
     assert found.shift.change.verdict is Verdict.SAME
     assert {item.without_shift.verdict for item in found.cells if item.cell.environment == "tf2.0"} == {Verdict.SLOWER}
-
-
 
 
 def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
@@ -101,8 +93,6 @@ def test_fewer_than_four_rounds_in_either_run_have_no_verdict():
             assert {entry.change.verdict for entry in found.cells} == {verdict}, (rounds, seconds)
             assert {item.change.withheld for item in found.cells} == {None if verdict else Withheld.FEW_ROUNDS}
             assert found.shift is None
-
-
 
 
 def test_cells_that_did_different_work_have_no_ratio_to_speak_of():
@@ -138,8 +128,6 @@ def test_cells_that_only_one_run_has_are_told_with_the_others_reason():
     ]
     assert found.broken == [CELLS[0], ONE]
     assert list(found.only_second) == []
-
-
 
 
 seconds = st.lists(st.floats(0.005, 0.02), min_size=6, max_size=6)
@@ -196,8 +184,6 @@ def test_a_step_that_changes_is_compared_where_both_runs_have_made_as_many():
     assert found.shift.cells == len(CELLS) - 1
 
 
-
-
 def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
     slow = {environment: (2.0 * first, peak / 2.0, *rest) for environment, (first, peak, *rest) in VALUES.items()}
     asked = quantified_run("first call", "peak memory", "memory growth")
@@ -208,10 +194,6 @@ def test_other_quantities_that_are_compared_are_told_of_two_runs_too():
     }
     assert all(entry.change.ratio.value == pytest.approx(2.0, rel=0.05) for entry in found["first call"].cells)
     assert Pair(Results(*first()), Results(*second()), MARGIN).others == {}
-
-
-
-
 
 
 def test_a_change_is_no_more_certain_than_what_was_subtracted_for_cpu_contention():

@@ -42,8 +42,6 @@ def numbered(values):
     return dict(enumerate(values, 1))
 
 
-
-
 def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale():
     assert (student(4), student(1)) == (pytest.approx(2.776, abs=1e-3), pytest.approx(12.706, abs=1e-3))
     estimate = combine([0.01, 0.02, 0.04])
@@ -56,17 +54,11 @@ def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale
     assert math.isfinite(combine([1e-300, 1.0, 1e300]).interval.high)
 
 
-
-
 def test_only_rounds_that_have_both_are_paired_whatever_their_order():
     assert log_ratios({4: 0.04, 1: 0.02, 2: 0.5}, {1: 0.01, 3: 0.7, 4: 0.01}) == pytest.approx(
         [math.log(2.0), math.log(4.0)]
     )
     assert log_ratios({1: 0.02}, {2: 0.01}) == []
-
-
-
-
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6))
@@ -112,18 +104,12 @@ def test_the_percentage_is_monotone_and_changes_its_sign_with_the_sides(one, oth
     assert [percent(ratio) for ratio in (2.76, 1.0, 0.5)] == pytest.approx([176.0, 0.0, -100.0])
 
 
-
-
-
-
 @given(centres, st.floats(1e-3, 1e3))
 def test_a_unit_scales_the_number_and_its_interval(values, scale):
     before, after = combine(values), combine([value * scale for value in values])
     assert after.value == pytest.approx(before.value * scale)
     if before.interval and before.interval.high < 1e100:
         assert after.interval.high == pytest.approx(before.interval.high * scale, rel=1e-6)
-
-
 
 
 def test_the_interval_covers_the_true_value_95_times_in_100():
@@ -133,8 +119,6 @@ def test_the_interval_covers_the_true_value_95_times_in_100():
         covered = sum(truth in combine(entry).interval for entry in seen)
         # three standard errors of a share of 95 % in 4,000 trials are 1 %
         assert covered / trials == pytest.approx(0.95, abs=0.011), count
-
-
 
 
 MARGIN = math.log1p(0.03)
@@ -166,8 +150,6 @@ def test_a_difference_is_welchs_and_the_other_way_round_it_is_turned_over(one, o
     )
 
 
-
-
 def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
     found = subtract(means([[0.1] * 4]), means([[0.0] * 4]))
     assert found.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
@@ -189,8 +171,6 @@ def test_each_cell_is_set_beside_the_others_and_one_outside_the_base_beside_all_
     found = subtract_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
     assert found.mean == pytest.approx([0.0] * 5 + [0.8])
     assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
-
-
 
 
 def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
@@ -230,15 +210,9 @@ def test_cells_that_did_not_change_are_seldom_called_different_on_any_machine(ce
         check_alarms(cells, *machine)
 
 
-
-
 @pytest.mark.slow
 def test_with_the_shift_a_slower_machine_is_slower_cells():
     assert alarms(16, 8, shift=0.10, without_the_shift=False, seed=3) > 0.9
-
-
-
-
 
 
 @pytest.mark.slow

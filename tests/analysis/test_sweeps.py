@@ -34,16 +34,15 @@ def test_two_variants_cross_where_their_ratio_is_one():
     assert crossing.rises
 
 
-def test_environments_are_compared_along_the_sweep_too():
-    times = seconds(CROSSING, ("tf1.14", "tf2.0"))
-    (sweep,) = found(*swept_run(times))
+def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve():
+    (sweep,) = found(*swept_run(seconds(CROSSING, ("tf1.14", "tf2.0"))))
     along = [race.column.comparison.along for race in sweep.races]
-    assert along.count("variant") == 2
-    assert along.count("environment") == 2
-
-
-def test_one_size_is_no_curve():
+    assert (along.count("variant"), along.count("environment")) == (2, 2)
     assert found(*swept_run(seconds({"32": 2.0}))) == []
+    # one round has crossings without intervals
+    (sweep,) = found(*swept_run(seconds(CROSSING), count=1))
+    (crossing,) = sweep.races[0].lead.crossings
+    assert (crossing.interval, sweep.races[0].rounds) == (None, 1)
 
 
 def test_the_other_row_axes_part_the_sweeps():
@@ -57,54 +56,33 @@ def test_the_other_row_axes_part_the_sweeps():
     assert [sweep.races[0].lead.crossings[0].rises for sweep in (one, two)] == [True, False]
 
 
-def test_one_round_has_crossings_without_intervals():
-    (sweep,) = found(*swept_run(seconds(CROSSING), count=1))
-    (crossing,) = sweep.races[0].lead.crossings
-    assert crossing.interval is None
-    assert sweep.races[0].rounds == 1
-
-
 def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
-    run, launches = swept_run(seconds(CROSSING))
-    kept = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
-    (sweep,) = found(run, kept)
-    assert sweep.races[0].sizes == [1.0, 1024.0, 32768.0]
-    assert sweep.races[0].rounds == 5
-    assert len(sweep.curves[0].points) == 4
-
-
-def test_only_rounds_that_all_sizes_have_are_used():
     run, launches = swept_run(seconds(CROSSING), count=6)
-    kept = [launch for launch in launches if not (launch.cell == cell("numpy", "32") and launch.round == 2)]
-    (sweep,) = found(run, kept)
-    assert sweep.races[0].sizes == [float(size) for size in SIZES]
-    assert sweep.races[0].rounds == 5
+    few = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
+    (sweep,) = found(run, few)
+    assert (sweep.races[0].sizes, sweep.races[0].rounds) == ([1.0, 1024.0, 32768.0], 6)
+    assert len(sweep.curves[0].points) == 4
+    # only rounds that all sizes have are used
+    most = [launch for launch in launches if (launch.cell, launch.round) != (cell("numpy", "32"), 2)]
+    (sweep,) = found(run, most)
+    assert (sweep.races[0].sizes, sweep.races[0].rounds) == ([float(size) for size in SIZES], 5)
 
 
 def test_where_the_control_lies_beyond_the_margin_its_comparisons_are_withheld():
     times = seconds(CROSSING)
     run, _ = swept_run(times, controlled=True)
-    first = {group.control: times[group.control] for group in run.plan.groups}
-    (sweep,) = found(run, rounds(times, 5, 0.001, controls={of: 2.0 * each for of, each in first.items()}))
-    assert sweep.withheld
-    assert sweep.races == []
-    assert len(sweep.curves) == 2
-
-
-def test_comparisons_are_withheld_too_if_a_machine_cannot_run_the_first_cell():
-    times = seconds(CROSSING)
+    slower = {group.control: 2.0 * times[group.control] for group in run.plan.groups}
+    (sweep,) = found(run, rounds(times, 5, 0.001, controls=slower))
+    assert (bool(sweep.withheld), sweep.races, len(sweep.curves)) == (True, [], 2)
+    # and where a machine cannot run the first cell, too
     absent = cell("numpy", SIZES[0])
     del times[absent]
     (group,) = groups(times, ["variant", "size"], controlled=True)
-    run, _ = swept_run(
-        times,
-        unavailable=[Unavailable(absent, "no wheel")],
-        asked={"groups": [replace(group, machine="m-1")]},
-    )
+    plan = {"groups": [replace(group, machine="m-1")]}
+    run, _ = swept_run(times, unavailable=[Unavailable(absent, "no wheel")], asked=plan)
     slower = {group.control: 2.0 * times[group.control]}
     (sweep,) = found(run, rounds(times, 5, 0.001, controls=slower, group=group.name))
-    assert sweep.withheld
-    assert sweep.races == []
+    assert (bool(sweep.withheld), sweep.races) == (True, [])
 
 
 def growing_at_the_last_size(warmups):

@@ -103,12 +103,6 @@ def test_few_launches_tell_of_what_is_large_and_goes_one_way():
     assert found(*(launch(FLAT, rates, number) for number, rates in enumerate(slow[:2], 1))) == {}
 
 
-
-
-
-
-
-
 def test_in_turns_what_the_machine_does_is_no_trend_of_a_cell():
     slower, places = level(step=5e-5), [0] * 20
     made = [*launches(FLAT, slower, places=places), *launches(GROWING, slower, places=places)]
@@ -122,8 +116,6 @@ def test_in_turns_what_the_machine_does_is_no_trend_of_a_cell():
     # a step that grows makes no trend of its neighbour
     made = [*launches(FLAT, level(), places=places), *launches(GROWING, slower, places=places)]
     assert list(found(*(replace(entry, group="one") for entry in made))) == [GROWING]
-
-
 
 
 FALLING = [0.01 * math.exp(0.06 * at / 19) for at in range(20)]
@@ -149,12 +141,6 @@ def test_a_step_that_grows_is_seen_beside_a_clock_that_falls_and_what_doubles_is
         assert not any(trend.unsure for trend in trending.values())
 
 
-
-
-
-
-
-
 def test_samples_slower_than_the_warm_up_are_growth_and_faster_ones_are_none():
     def warmed(seconds):
         return [replace(entry, phases={"warm up": 50 * seconds}) for entry in launches(FLAT, level(samples=3))]
@@ -177,13 +163,13 @@ def test_the_change_does_not_depend_on_the_speed_and_turns_over_with_the_order(l
 
 
 def test_how_many_steps_came_before():
-    for changes, before in (
+    for fields, before in (
         ({"resources": {"warmup_steps": 70.0}}, 70.0),
         ({"fingerprint": {"steps_called": 41}}, 11.0),
         ({"fingerprint": {"steps_called": 2}}, None),
         ({}, None),
     ):
-        assert count_before(launch(cell(), [0.01] * 3, **changes)) == before, changes
+        assert count_before(launch(cell(), [0.01] * 3, **fields)) == before, fields
 
 
 def test_a_part_of_a_launch_counts_samples_in_part():
@@ -265,8 +251,6 @@ def test_what_slows_a_block_is_no_difference_of_steps_that_both_have():
     assert growing.change.ratio.interval.high == pytest.approx(steady.change.ratio.interval.high)
 
 
-
-
 def test_without_steps_in_common_there_is_no_verdict():
     for warmup in [500, None]:
         made = [*launches(FLAT, level()), *launches(GROWING, level(step=1e-4), warmup=warmup)]
@@ -318,7 +302,3 @@ def test_contention_is_subtracted_in_a_range_and_samples_of_cpu_time_stay_so():
     of = launch(FLAT, samples=[Sample(0.1, 10, 0.1)] * 4, resources={"warmup_steps": 0.0})
     (part,) = restrict_steps([of], Interval(0.0, 30.0))
     assert part.samples == [Sample(pytest.approx(0.3), 30, pytest.approx(0.3))]
-
-
-
-
