@@ -17,16 +17,18 @@ def table():
     cells = [replace(cell, axes={MACHINE: machine, **cell.axes}) for machine in "ab" for cell in factories.cells()]
     seconds = {c: 0.02 if c.environment == "tf2.0" and c.axes[MACHINE] == "a" else 0.01 for c in cells}
     axes = {MACHINE: ["a", "b"], **factories.scenario().axes}
-    made = factories.run(cells, scenarios=[factories.scenario(axes=axes)])
-    (found,) = Results(made, factories.rounds(seconds, spread=0.002)).tables
-    return found
+    planned = factories.run(cells, scenarios=[factories.scenario(axes=axes)])
+    (results_table,) = Results(planned, factories.rounds(seconds, spread=0.002)).tables
+    return results_table
 
 
 def test_a_comparison_that_several_machines_have_is_told_once(table):
-    found = agreements(table)
-    assert len(found) == sum(head.comparison is not None for head in table.columns)
-    assert all(list(entry.compared) == ["a", "b"] for entry in found)
-    across = [entry for entry in found if entry.column.comparison and entry.column.comparison.along == "environment"]
+    results_table = agreements(table)
+    assert len(results_table) == sum(head.comparison is not None for head in table.columns)
+    assert all(list(entry.compared) == ["a", "b"] for entry in results_table)
+    across = [
+        entry for entry in results_table if entry.column.comparison and entry.column.comparison.along == "environment"
+    ]
     assert {tuple(entry.verdicts.values()) for entry in across} == {(Verdict.SLOWER, Verdict.SAME)}
     assert {entry.agrees for entry in across} == {False}
 
@@ -51,5 +53,5 @@ def test_machines_agree_where_all_say_the_same(table):
         ((Verdict.DIFFERENT_WORK, Verdict.DIFFERENT_WORK), True),
     ]:
         (first, *_) = agreements(table)
-        compared = {str(at): replace(first.compared["a"], verdict=each) for at, each in enumerate(verdicts)}
+        compared = {str(at): replace(first.compared["a"], verdict=verdict) for at, verdict in enumerate(verdicts)}
         assert Agreement(first.table, first.column, first.row, compared).agrees is agrees, (verdicts, agrees)

@@ -27,18 +27,18 @@ FACTORS = {"tf1.14": 1.0, "tf2.0": 1.1, "graph": 1.0, "eager": 2.0, "fit": 1.0, 
 def seconds(members):
     """Times that multiply, but for eager mode of TensorFlow 2.0: another 1.5."""
     return {
-        of: 0.01
-        * math.prod(FACTORS.get(value, 1.0) for value in (of.environment, *of.axes.values()))
-        * (1.5 if (of.environment, of.axes["mode"]) == ("tf2.0", "eager") else 1.0)
-        for of in members
+        member: 0.01
+        * math.prod(FACTORS.get(value, 1.0) for value in (member.environment, *member.axes.values()))
+        * (1.5 if (member.environment, member.axes["mode"]) == ("tf2.0", "eager") else 1.0)
+        for member in members
     }
 
 
 MEMBERS = cells(calls=CALLS)
 
 
-def attribute(asked, launches):
-    return Results(asked, launches).attributions
+def attribute(planned, launches):
+    return Results(planned, launches).attributions
 
 
 def factors(attribution):
@@ -49,13 +49,13 @@ def factors(attribution):
 
 
 def test_effects_of_a_complete_design():
-    (found,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0))
-    assert list(found.axes.items()) == [
+    (attribution,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0))
+    assert list(attribution.axes.items()) == [
         ("environment", ["tf1.14", "tf2.0"]),
         ("mode", ["graph", "eager"]),
         ("call", ["fit", "train_on_batch"]),
     ]
-    assert factors(found) == {
+    assert factors(attribution) == {
         "tf2.0": round(1.1 * math.sqrt(1.5), 3),
         "eager": round(2.0 * math.sqrt(1.5), 3),
         "train_on_batch": 0.5,
@@ -63,31 +63,31 @@ def test_effects_of_a_complete_design():
         "tf2.0 × train_on_batch": 1.0,
         "eager × train_on_batch": 1.0,
     }
-    assert (found.cells, found.of, found.rounds, found.held) == (8, 8, 5, {})
-    assert found.judged
+    assert (attribution.cells, attribution.of, attribution.rounds, attribution.held) == (8, 8, 5, {})
+    assert attribution.judged
 
 
 def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_them():
-    asked, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
+    planned, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
 
     def begun(first, second):
         return [replace(launch, started=f"2026-01-01T{first(launch)}-{second(launch)}") for launch in launches]
 
-    groups = [group.name for group in asked.plan.groups]
+    groups = [group.name for group in planned.plan.groups]
     assert len(groups) == 2
-    place, number = (lambda each: groups.index(each.group)), (lambda each: each.round)
-    assert attribute(asked, begun(number, place))
-    assert not attribute(asked, begun(place, number))
+    place, number = (lambda item: groups.index(item.group)), (lambda item: item.round)
+    assert attribute(planned, begun(number, place))
+    assert not attribute(planned, begun(place, number))
     # the effects within one group are told all the same
     within = [member for member in MEMBERS if member.axes["call"] == "fit"]
-    alone = [replace(each, started=str(place)) for place, each in enumerate(rounds(seconds(within), spread=0.0))]
-    assert attribute(run(within), alone)
+    in_order = [replace(item, started=str(place)) for place, item in enumerate(rounds(seconds(within), spread=0.0))]
+    assert attribute(run(within), in_order)
 
 
 def test_the_base_is_the_runs_reference_and_the_headers_first_value():
     launches = rounds(seconds(MEMBERS))
-    (found,) = attribute(run(MEMBERS, reference="tf2.0"), launches)
-    assert [(effect.changes[0].level, effect.changes[0].base) for effect in found.effects[:3]] == [
+    (attribution,) = attribute(run(MEMBERS, reference="tf2.0"), launches)
+    assert [(effect.changes[0].level, effect.changes[0].base) for effect in attribution.effects[:3]] == [
         ("tf1.14", "tf2.0"),
         ("eager", "graph"),
         ("train_on_batch", "fit"),
@@ -105,35 +105,35 @@ def test_what_slows_a_whole_round_cancels():
         )
         for entry in rounds(seconds(MEMBERS), spread=0.0)
     ]
-    (found,) = attribute(run(MEMBERS), launches)
-    effect = found.effects[1]
+    (attribution,) = attribute(run(MEMBERS), launches)
+    effect = attribution.effects[1]
     assert effect.verdict is Verdict.SLOWER
     assert effect.estimate.interval.high / effect.estimate.interval.low == pytest.approx(1.0, abs=1e-6)
 
 
 def test_a_cell_without_a_number_or_with_few_rounds_leaves_the_largest_complete_design():
     lost = cell("tf1.14", call="fit", mode="eager")
-    times = {of: time for of, time in seconds(MEMBERS).items() if of != lost}
-    (found,) = attribute(run(MEMBERS), [*rounds(times), broken(lost, Status.FAILED)])
-    assert (list(found.axes), found.held) == (["environment", "mode"], {"call": "train_on_batch"})
-    assert (found.cells, found.of) == (4, 7)
+    times = {member: time for member, time in seconds(MEMBERS).items() if member != lost}
+    (attribution,) = attribute(run(MEMBERS), [*rounds(times), broken(lost, Status.FAILED)])
+    assert (list(attribution.axes), attribution.held) == (["environment", "mode"], {"call": "train_on_batch"})
+    assert (attribution.cells, attribution.of) == (4, 7)
     launches = rounds(seconds(MEMBERS), count=6)
     few = [entry for entry in launches if entry.cell != MEMBERS[0] or entry.round < 3]
-    (found,) = attribute(run(MEMBERS), few)
-    assert (found.cells, found.of, found.rounds) == (4, 8, 6)
+    (attribution,) = attribute(run(MEMBERS), few)
+    assert (attribution.cells, attribution.of, attribution.rounds) == (4, 8, 6)
     # rounds are those that all cells have
-    (found,) = attribute(run(MEMBERS), [x for x in launches if (x.cell, x.round) != (MEMBERS[0], 4)])
-    assert (found.cells, found.rounds) == (8, 5)
-    (found,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), count=2))
-    assert (found.cells, found.rounds, found.judged) == (8, 2, False)
-    assert {effect.withheld for effect in found.effects} == {Withheld.FEW_ROUNDS}
+    (attribution,) = attribute(run(MEMBERS), [x for x in launches if (x.cell, x.round) != (MEMBERS[0], 4)])
+    assert (attribution.cells, attribution.rounds) == (8, 5)
+    (attribution,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), count=2))
+    assert (attribution.cells, attribution.rounds, attribution.judged) == (8, 2, False)
+    assert {effect.withheld for effect in attribution.effects} == {Withheld.FEW_ROUNDS}
     alternating = [x for x in rounds(seconds(cells()), count=2) if x.round == (1 if x.cell == cells()[0] else 2)]
     assert attribute(run(), alternating) == []
 
 
 def test_an_axis_with_one_value_is_left_out_and_with_one_axis_there_is_nothing_to_attribute():
-    (found,) = attribute(run(), rounds(seconds(cells())))
-    assert (list(found.axes), found.held) == (["environment", "mode"], {})
+    (attribution,) = attribute(run(), rounds(seconds(cells())))
+    assert (list(attribution.axes), attribution.held) == (["environment", "mode"], {})
     for members in (cells(modes=["graph"]), [cell(), cell("tf2.0", mode="eager")]):
         assert attribute(run(members), rounds(seconds(members))) == []
     # nor along a sweep
@@ -144,22 +144,25 @@ def test_cells_of_different_work_count_as_missing():
     def working(parameters, members=MEMBERS):
         launches = rounds(seconds(members))
         checked = [replace(x, fingerprint={"parameters": parameters(x.cell)}) for x in launches]
-        return [(found.cells, found.of, found.unchecked) for found in attribute(run(members), checked)]
+        return [
+            (attribution.cells, attribution.of, attribution.unchecked)
+            for attribution in attribute(run(members), checked)
+        ]
 
     odd = cell("tf2.0", call="fit", mode="eager")
-    assert working(lambda of: 2 if of == odd else 1) == [(4, 8, False)]
+    assert working(lambda member: 2 if member == odd else 1) == [(4, 8, False)]
     # between rows it is the rows' own
-    assert working(lambda of: len(of.axes["call"])) == [(8, 8, False)]
+    assert working(lambda member: len(member.axes["call"])) == [(8, 8, False)]
     # where as many did one work as another, one half is missing
-    assert working(lambda of: len(of.environment + of.axes["mode"]), cells()) == []
+    assert working(lambda member: len(member.environment + member.axes["mode"]), cells()) == []
     assert attribute(run(), rounds(seconds(cells())))[0].unchecked
 
 
 def test_each_device_has_its_own():
-    members = [replace(of, device=device) for device in Device for of in cells()]
+    members = [replace(member, device=device) for device in Device for member in cells()]
     times = {
-        of: each * (2.0 if (of.device, of.axes["mode"]) == (Device.GPU, "eager") else 1.0)
-        for of, each in seconds(members).items()
+        member: time * (2.0 if (member.device, member.axes["mode"]) == (Device.GPU, "eager") else 1.0)
+        for member, time in seconds(members).items()
     }
     cpu, gpu = attribute(run(members), rounds(times, spread=0.0))
     assert (cpu.device, cpu.cells, cpu.of) == (Device.CPU, 4, 4)
@@ -174,8 +177,8 @@ def everything(axes=AXES, without=()):
     return [point for point in product(*axes.values()) if point not in without]
 
 
-def span(kept):
-    return set(product(*kept.values()))
+def span(design_):
+    return set(product(*design_.values()))
 
 
 @st.composite
@@ -199,7 +202,7 @@ def test_the_largest_complete_design_is_kept():
     api = {"environment": ["old", "new"], **modes, "api": ["own", "other"]}
     gaps = [("new", "graph", "step"), ("new", "eager", "step"), ("newer", "graph", "step")]
     nine = {"environment": [str(number) for number in range(9)], **modes}
-    for axes, points, kept in (
+    for axes, points, design_ in (
         (AXES, everything(), AXES),
         (AXES, everything(without=[("newer", "eager", "fit")]), {**AXES, "environment": ["old", "new"]}),
         # what goes is what costs least, and an axis may be left with one level
@@ -222,7 +225,7 @@ def test_the_largest_complete_design_is_kept():
         ({"environment": ["old", "new"], "mode": ["graph"]}, [("old", "graph"), ("new", "graph")], None),
         ({"environment": [], "mode": []}, [], None),
     ):
-        assert find_largest(axes, points) == kept, points
+        assert find_largest(axes, points) == design_, points
     # of equally large ones more axes are kept
     axes = {"environment": ["a", "b", "c", "d"], **modes, "call": ["fit", "step"]}
     cube = set(product("ab", ["graph", "eager"], ["fit", "step"]))
@@ -233,42 +236,42 @@ def test_the_largest_complete_design_is_kept():
 @example(({"a": ["1", "2"], "b": ["1", "2"]}, [("1", "1")]), random.Random(0))
 def test_it_is_the_best_of_all_that_there_are_in_whatever_order(design, draw):
     axes, points = design
-    known = set(points)
+    complete_points = set(points)
     complete = [
-        dict(zip(axes, kept, strict=True))
-        for kept in product(*(list(subsets(levels)) for levels in axes.values()))
-        if sum(len(levels) > 1 for levels in kept) > 1 and set(product(*kept)) <= known
+        dict(zip(axes, design_, strict=True))
+        for design_ in product(*(list(subsets(levels)) for levels in axes.values()))
+        if sum(len(levels) > 1 for levels in design_) > 1 and set(product(*design_)) <= complete_points
     ]
     # the names of the levels are in order, so the first ones are the smallest
     best = min(
         complete,
-        key=lambda kept: (
-            -len(span(kept)),
-            -sum(len(levels) > 1 for levels in kept.values()),
-            [(-len(levels), levels) for levels in kept.values()],
+        key=lambda design_: (
+            -len(span(design_)),
+            -sum(len(levels) > 1 for levels in design_.values()),
+            [(-len(levels), levels) for levels in design_.values()],
         ),
         default=None,
     )
-    found = find_largest(axes, points)
-    assert found == (best and {axis: list(levels) for axis, levels in best.items()})
-    assert find_largest(axes, draw.sample(points, len(points))) == found
+    attribution = find_largest(axes, points)
+    assert attribution == (best and {axis: list(levels) for axis, levels in best.items()})
+    assert find_largest(axes, draw.sample(points, len(points))) == attribution
 
 
 def test_a_large_design_full_of_gaps_ends_and_is_complete():
     draw = random.Random(7)
     axes = {f"axis{place}": [str(index) for index in range(size)] for place, size in enumerate([26, 3, 3, 3, 2, 2])}
     points = {point for point in everything(axes) if draw.random() < 0.8}
-    kept = find_largest(axes, points)
-    assert span(kept) <= points
-    assert kept == find_largest(axes, sorted(points))
+    design_ = find_largest(axes, points)
+    assert span(design_) <= points
+    assert design_ == find_largest(axes, sorted(points))
 
 
 def test_axes_too_many_for_a_grid_in_memory():
     axes = {f"axis{place}": [str(index) for index in range(10)] for place in range(15)}
     points = [(str(index),) * 15 for index in range(10)]
     points += [(str(i), str(j), *["0"] * 13) for i in range(2) for j in range(2)]
-    kept = find_largest(axes, points)
-    assert [axis for axis, levels in kept.items() if len(levels) > 1] == ["axis0", "axis1"]
+    design_ = find_largest(axes, points)
+    assert [axis for axis, levels in design_.items() if len(levels) > 1] == ["axis0", "axis1"]
 
 
 def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts():
@@ -278,9 +281,9 @@ def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_ve
         (0.1, FIRST_LOOK + 1, 1.0),  # no look is after this round
     ]:
         times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
-        asked = run(times)
-        stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in asked.plan.groups}
-        asked = replace(asked, plan=replace(asked.plan, precision=0.02), stops=stops)
-        (found,) = attribute(asked, rounds(times, spread=spread, count=rounds_))
-        plain = 1.0 - compute_shown_alpha(len(found.effects))
-        assert found.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, rounds_, share)
+        planned = run(times)
+        stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in planned.plan.groups}
+        planned = replace(planned, plan=replace(planned.plan, precision=0.02), stops=stops)
+        (attribution,) = attribute(planned, rounds(times, spread=spread, count=rounds_))
+        plain = 1.0 - compute_shown_alpha(len(attribution.effects))
+        assert attribution.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, rounds_, share)

@@ -24,8 +24,8 @@ def test_cells_are_named_by_what_they_have_in_common():
         ([c for c in excluded if c.environment == "tf2.0"], excluded, [({"environment": ("tf2.0",)}, 3)]),
         ([cell("tf2.0", mode="eager")], UNIVERSE, [(one, 1)]),
     ):
-        found, left = cover_with_boxes(wanted, universe)
-        assert ([(dict(box.values), box.count) for box in found], left) == (boxes, 0)
+        named, left = cover_with_boxes(wanted, universe)
+        assert ([(dict(box.values), box.count) for box in named], left) == (boxes, 0)
     # beyond the limit cells are counted
     boxes, left = cover_with_boxes([cell("tf1.14", mode="graph"), cell("tf2.0", mode="eager")], UNIVERSE, limit=1)
     assert (len(boxes), left) == (1, 1)

@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
@@ -20,8 +20,8 @@ from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, r
 
 def results(launches, claims=(CLAIM,), planned=(), **changes):
     """What the claims of a run with these launches come to."""
-    known = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
-    return Results(run(known, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
+    measured_cells = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
+    return Results(run(measured_cells, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
 
 
 def one(seconds, claim=CLAIM, *, spread=0.01, count=5):
@@ -74,7 +74,7 @@ def test_a_claim_that_was_not_judged_says_why(snapshot):
     better, both = rounds({BETTER: 0.01}), rounds({WORSE: 0.03, BETTER: 0.01})
     failed = broken(WORSE, Status.FAILED, error="ValueError: no such layer.")
     observed = [launch(side, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for side in (WORSE, BETTER)]
-    other_work = [replace(made, fingerprint={"parameters": 1 if made.cell == WORSE else 2}) for made in both]
+    other_work = [replace(planned, fingerprint={"parameters": 1 if planned.cell == WORSE else 2}) for planned in both]
     absent = Unavailable(WORSE, "There is no Keras.", "Take another.")
     elsewhere = rounds({cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01})
     cases = {
@@ -95,8 +95,8 @@ def test_a_claim_that_was_not_judged_says_why(snapshot):
         "one side in the budget": [cut_short((1, 0), CLAIM)],
         "growth in the budget": [cut_short((2, 0), LEAK)],
     }
-    said = {case: f"{result.at.outcome.value}: {result.at.why}" for case, (result,) in cases.items()}
-    assert said == snapshot
+    messages = {case: f"{result.at.outcome.value}: {result.at.why}" for case, (result,) in cases.items()}
+    assert messages == snapshot
     for case, (result,) in cases.items():
         not_measured = ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED
         assert result.at.outcome not in not_measured or result.at.estimate is None, case
@@ -116,19 +116,22 @@ THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("
 def releases(ratios, **changes):
     """The claim of tf1.14's eager mode, with these ratios in tf1.14, tf2.0 and tf2.1."""
     seconds = {cell(name, mode=mode): 0.01 for name, mode in THREE}
-    seconds |= {cell(each.name, mode="eager"): 0.01 * ratio for each, ratio in zip(ENVIRONMENTS, ratios, strict=True)}
+    seconds |= {
+        cell(environment.name, mode="eager"): 0.01 * ratio
+        for environment, ratio in zip(ENVIRONMENTS, ratios, strict=True)
+    }
     sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
     return one(seconds, replace(CLAIM, **sides, **changes))
 
 
 def test_other_environments_take_the_place_of_the_claimed_one():
-    found = releases([3.0, 1.5, 1.0])
-    assert [(place.environment, place.outcome) for place in found.places] == [
+    result = releases([3.0, 1.5, 1.0])
+    assert [(place.environment, place.outcome) for place in result.places] == [
         ("tf1.14", ClaimOutcome.CONFIRMED),
         ("tf2.0", ClaimOutcome.SMALLER),
         ("tf2.1", ClaimOutcome.NOT_SEEN),
     ]
-    assert {(place.worse.environment, place.better.environment) for place in found.places if place.better} == {
+    assert {(place.worse.environment, place.better.environment) for place in result.places if place.better} == {
         (entry.name, entry.name) for entry in ENVIRONMENTS
     }
 
@@ -167,27 +170,27 @@ def test_only_a_later_release_fixes():
     """tf2.1 is where it was claimed: tf1.14 and tf2.0 had nothing yet."""
     sides = {name: replace(getattr(CLAIM, name), environment="tf2.1") for name in ("worse", "better")}
     seconds = {cell(name, mode=mode): 0.03 if (name, mode) == ("tf2.1", "eager") else 0.01 for name, mode in THREE}
-    found = one(seconds, replace(CLAIM, **sides))
-    assert (found.at.outcome, found.fixed) == (ClaimOutcome.CONFIRMED, None)
-    assert [place.outcome for place in found.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
+    result = one(seconds, replace(CLAIM, **sides))
+    assert (result.at.outcome, result.fixed) == (ClaimOutcome.CONFIRMED, None)
+    assert [place.outcome for place in result.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
 
 
 def test_of_two_environments_the_worse_one_moves_and_the_other_is_held():
     better = replace(CLAIM.better, environment="tf1.14", axes={"mode": "eager"})
     times = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
-    found = one(times, replace(CLAIM, better=better))
-    assert [(place.worse.environment, place.better and place.better.environment) for place in found.places] == [
+    result = one(times, replace(CLAIM, better=better))
+    assert [(place.worse.environment, place.better and place.better.environment) for place in result.places] == [
         ("tf2.0", "tf1.14"),
         ("tf2.1", "tf1.14"),
     ]
-    assert found.fixed.environment == "tf2.1"
+    assert result.fixed.environment == "tf2.1"
 
 
 def test_requirements_are_found_by_what_was_asked():
-    asked = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
-    worse, better = (replace(getattr(CLAIM, name), environment=asked.asked) for name in ("worse", "better"))
+    environment = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
+    worse, better = (replace(getattr(CLAIM, name), environment=environment.asked) for name in ("worse", "better"))
     pair = {cell("moved", mode="eager"): 0.03, cell("moved"): 0.01}
-    (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[asked])
+    (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[environment])
     assert (result.at.outcome, result.at.environment) == (ClaimOutcome.CONFIRMED, "moved")
 
 
@@ -196,18 +199,18 @@ def test_a_scenarios_claims_of_one_quantity_are_judged_together():
     slower = {
         entry: 0.03 if entry.axes["mode"] == "eager" else 0.01 for entry in cells(["tf2.0"], ["fit", "train_on_batch"])
     }
-    found = results(rounds(slower), [CLAIM, other])
-    assert [entry.at.level for entry in found] == [pytest.approx(1.0 - 0.05 / 2)] * 2
-    assert [entry.claim.when["call"] for entry in found] == ["fit", "train_on_batch"]
+    result = results(rounds(slower), [CLAIM, other])
+    assert [entry.at.level for entry in result] == [pytest.approx(1.0 - 0.05 / 2)] * 2
+    assert [entry.claim.when["call"] for entry in result] == ["fit", "train_on_batch"]
 
 
 def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone():
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     other = replace(CLAIM, issue=replace(CLAIM.issue, number=CLAIM.issue.number + 1))
-    made = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
-    for asked, told in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
-        found = Results(replace(made, plan=replace(made.plan, claims=asked)), launches).claims
-        assert [entry.claim for entry in found] == told
+    planned = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
+    for issues, expected in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
+        result = Results(replace(planned, plan=replace(planned.plan, claims=issues)), launches).claims
+        assert [entry.claim for entry in result] == expected
 
 
 def phases(seconds, number):
@@ -262,13 +265,13 @@ def test_bytes_are_what_each_call_keeps():
         assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
 
 
-def controlled(growths, again):
-    """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `again`."""
+def controlled(growths, repeats):
+    """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `repeats`."""
     points = [100.0 * at for at in range(21)]
     return [
-        launch(WORSE, 0.01, number, role=role, memory=[(at, 1e9 + kept * at) for at in points])
-        for number, both in enumerate(zip(growths, again, strict=True), 1)
-        for role, kept in zip((Role.MEASURE, Role.CONTROL), both, strict=True)
+        launch(WORSE, 0.01, number, role=role, memory=[(at, 1e9 + growth * at) for at in points])
+        for number, both in enumerate(zip(growths, repeats, strict=True), 1)
+        for role, growth in zip((Role.MEASURE, Role.CONTROL), both, strict=True)
     ]
 
 
@@ -287,7 +290,7 @@ def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim():
 
 
 def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells():
-    for growths, again, outcome in (
+    for growths, repeats, outcome in (
         # the control's difference is 500 bytes, half of the smallest claimed value
         ([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0], ClaimOutcome.CONFIRMED),
         ([600.0, 610.0, 590.0], [1100.0, 1120.0, 1090.0], ClaimOutcome.UNCLEAR),
@@ -295,7 +298,7 @@ def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identica
         # less than a tenth of the claim has no effect
         ([940.0, 941.0, 939.0], [990.0, 991.0, 989.0], ClaimOutcome.SMALLER),
     ):
-        (result,) = results(controlled(growths, again), [LEAK])
+        (result,) = results(controlled(growths, repeats), [LEAK])
         assert result.at.outcome is outcome, growths
         assert ("identical" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
 
@@ -326,6 +329,7 @@ def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
         assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR, (low, high, claimed, outcome)
 
 
+@settings(max_examples=30)
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
 def test_the_sides_turned_around_turn_the_outcome(ratio, spread, claimed):
     # at the margin itself a ratio is unclear, and turned around it may lie far below the claim

@@ -27,23 +27,23 @@ def ranging(low, high):
 
 
 def test_one_groups_control_is_its_paired_ratio():
-    found = control(controls([0.01, 0.02, 0.03]))
+    pooled = control(controls([0.01, 0.02, 0.03]))
     half = student(2) * 0.01 / math.sqrt(3.0)
-    assert logs(found.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
-    assert (found.estimate.rounds, found.groups) == (3, 1)
+    assert logs(pooled.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
+    assert (pooled.estimate.rounds, pooled.groups) == (3, 1)
 
 
 def test_groups_are_pooled_with_satterthwaites_degrees_of_freedom():
-    found = control([*controls([0.00, 0.02], of=ONE), *controls([0.01, 0.03, 0.05], of=OTHER)])
+    pooled = control([*controls([0.00, 0.02], member=ONE), *controls([0.01, 0.03, 0.05], member=OTHER)])
     # s²/n: 0.0002 / 2 with 1 degree, 0.0004 / 3 with 2; (1 + 4/3)² / (1² / 1 + (4/3)² / 2) = 49 / 17 degrees
     half = student(49 / 17) * math.sqrt(0.0001 + 0.0004 / 3.0) / 2.0
-    assert logs(found.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
-    assert (found.estimate.rounds, found.groups) == (3, 2)
+    assert logs(pooled.estimate) == pytest.approx([0.02, 0.02 - half, 0.02 + half])
+    assert (pooled.estimate.rounds, pooled.groups) == (3, 2)
 
 
 def test_groups_of_one_size_are_known_by_all_their_degrees_together():
-    found = control([entry for name in "abc" for entry in controls([0.00, 0.02], of=cell(call=name))])
-    assert logs(found.estimate)[2] == pytest.approx(0.01 + student(3) * math.sqrt(0.0003) / 3.0)
+    pooled = control([entry for name in "abc" for entry in controls([0.00, 0.02], member=cell(call=name))])
+    assert logs(pooled.estimate)[2] == pytest.approx(0.01 + student(3) * math.sqrt(0.0003) / 3.0)
 
 
 def test_one_round_has_no_interval_and_says_nothing():
@@ -51,9 +51,9 @@ def test_one_round_has_no_interval_and_says_nothing():
     assert one == Control(Estimate(pytest.approx(math.exp(0.5)), 1), 1)
     assert not one.beyond(MARGIN)
     # a group with one is left out beside those with more, and groups of one each have their mean
-    more = controls([0.01, 0.02, 0.03], of=ONE)
-    assert control([*more, *controls([0.5], of=OTHER)]) == control(more)
-    both = control([*controls([0.02], of=ONE), *controls([0.04], of=OTHER)])
+    more = controls([0.01, 0.02, 0.03], member=ONE)
+    assert control([*more, *controls([0.5], member=OTHER)]) == control(more)
+    both = control([*controls([0.02], member=ONE), *controls([0.04], member=OTHER)])
     assert both == Control(Estimate(pytest.approx(math.exp(0.03)), 1), 2)
     # without a cell that was launched twice there is no control
     failed = broken(ONE, Status.FAILED, 1, role=Role.CONTROL)
@@ -62,7 +62,7 @@ def test_one_round_has_no_interval_and_says_nothing():
 
 
 def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_count():
-    pairs = controls([0.01, 0.02, 0.03], of=cell())
+    pairs = controls([0.01, 0.02, 0.03], member=cell())
     others = [launch(cell("tf2.0"), 0.5 * number, number) for number in (1, 2, 3)]
     torn = [
         launch(cell(), 0.01, 4),
@@ -75,9 +75,9 @@ def test_other_cells_and_rounds_in_which_either_launch_gave_no_number_do_not_cou
 
 def test_of_a_round_in_blocks_it_is_the_pair_that_was_alive_together():
     no_width = Interval(pytest.approx(1.0), pytest.approx(1.0))
-    found = control(in_blocks(dict.fromkeys(cells(), 0.01)))
-    assert found.estimate == Estimate(pytest.approx(1.0), 4, no_width)
-    alike = control([*controls([0.0] * 5, of=ONE), *controls([0.0] * 5, of=OTHER)])
+    pooled = control(in_blocks(dict.fromkeys(cells(), 0.01)))
+    assert pooled.estimate == Estimate(pytest.approx(1.0), 4, no_width)
+    alike = control([*controls([0.0] * 5, member=ONE), *controls([0.0] * 5, member=OTHER)])
     assert alike.estimate.interval == no_width
 
 
@@ -102,14 +102,16 @@ def test_whether_all_of_it_lies_beyond_the_margin():
 
 def group_of(logs, others):
     """A group's launches and scatter: a control cell with these differences by round, and cells of these logs."""
-    made = [value for number, log in enumerate(logs, 1) for value in (launch(ONE, 0.01, number), second(log, number))]
-    made += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
-    numbers = {cell: [entry for entry in made if entry.cell == cell] for cell in (ONE, OTHER)}
+    launches = [
+        value for number, log in enumerate(logs, 1) for value in (launch(ONE, 0.01, number), second(log, number))
+    ]
+    launches += [launch(OTHER, 0.01 * math.exp(log), number) for number, log in enumerate(others, 1)]
+    numbers = {cell: [entry for entry in launches if entry.cell == cell] for cell in (ONE, OTHER)}
     every = [number for cell in numbers for number in numbers[cell]]
     scatter = Scatter(
         [entry.cell for entry in every], [entry.round for entry in every], [math.log(entry.mean) for entry in every], {}
     )
-    return made, separate_control(scatter, numbers)
+    return launches, separate_control(scatter, numbers)
 
 
 def second(log, number):
@@ -117,21 +119,21 @@ def second(log, number):
 
 
 def test_the_groups_other_cells_lend_it_what_they_scatter_by():
-    made, scatter = group_of([0.01, -0.01], [0.0, 0.02])
-    alone, moderated = control(made), control(made, {made[0].group: scatter})
+    launches, scatter = group_of([0.01, -0.01], [0.0, 0.02])
+    single, moderated = control(launches), control(launches, {launches[0].group: scatter})
     # residuals of three cells and two rounds: 0.0004 with two degrees, one of them the pair's own; and so one is lent
     left = scatter.between(ONE, (ONE, Role.CONTROL))
     assert left.freedom == 2.0
     variance = 2.0 * (left.variance + 0.0002 / 2.0) / 2.0
     half = student(2) * math.sqrt(variance / 2.0)
     assert logs(moderated.estimate) == pytest.approx([0.0, -half, half])
-    assert moderated.estimate.interval.high < alone.estimate.interval.high
+    assert moderated.estimate.interval.high < single.estimate.interval.high
 
 
 def test_what_the_two_launches_differ_by_is_not_in_what_they_scatter_by():
     narrow, wide = (
-        control(made, {made[0].group: scatter}).estimate.interval
-        for made, scatter in (group_of([at + 0.01, at - 0.01], [0.0, 0.02]) for at in (0.0, 0.2))
+        control(launches, {launches[0].group: scatter}).estimate.interval
+        for launches, scatter in (group_of([at + 0.01, at - 0.01], [0.0, 0.02]) for at in (0.0, 0.2))
     )
     assert wide.high / wide.low == pytest.approx(narrow.high / narrow.low)
 

@@ -5,7 +5,7 @@ import statistics
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.distribution import (
@@ -36,9 +36,9 @@ def test_uneven_launches_and_outliers_are_counted_and_stay_in_the_mean():
     for rates, expected in ((STEADY, False), (JUMPING, True), ([0.01], False), ([], False)):
         assert is_uneven(launch(cell(), rates), rates) is expected
     launches = [launch(cell(), STEADY) for _ in range(5)] + [launch(cell(), JUMPING)]
-    found = describe_distribution(launches)
-    assert (found.uneven, found.outliers) == (Share(1, 6), Share(1, 6))
-    assert found.statistics["mean"] == pytest.approx(statistics.geometric_mean(entry.mean for entry in launches))
+    distribution = describe_distribution(launches)
+    assert (distribution.uneven, distribution.outliers) == (Share(1, 6), Share(1, 6))
+    assert distribution.statistics["mean"] == pytest.approx(statistics.geometric_mean(entry.mean for entry in launches))
 
 
 def test_an_outlier_by_iglewicz_and_hoaglin():
@@ -58,11 +58,12 @@ def test_an_outlier_by_iglewicz_and_hoaglin():
         # fewer than five have none
         *(([0.0, 0.0, 0.0, 9.0][:count], []) for count in range(FEWEST_LAUNCHES)),
     ):
-        found = find_outliers(logs)
-        assert [index for index, is_outlier in enumerate(found) if is_outlier] == outlying, logs
-        assert len(found) == len(logs)
+        distribution = find_outliers(logs)
+        assert [index for index, is_outlier in enumerate(distribution) if is_outlier] == outlying, logs
+        assert len(distribution) == len(logs)
 
 
+@settings(max_examples=40)
 @given(st.lists(st.integers(-50, 50), max_size=12), st.integers(-500, 500))
 def test_outliers_are_told_by_their_distance_from_the_others_alone(values, by):
     moved = find_outliers([(value + by) / 64.0 for value in values])
@@ -75,10 +76,13 @@ def test_quantiles_are_numpys(values, share):
 
 
 def test_the_number_is_the_geometric_mean_of_the_centres_and_the_others_are_over_all_samples():
-    found = describe_distribution([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
-    assert found.statistics["mean"] == pytest.approx(0.02)
-    assert found.statistics["median"] == pytest.approx(0.021)
-    assert (found.statistics["p10"], found.statistics["p90"]) == (pytest.approx(0.009), pytest.approx(0.045))
+    distribution = describe_distribution([launch(cell(), [0.008, 0.01, 0.012]), launch(cell(), [0.03, 0.04, 0.05])])
+    assert distribution.statistics["mean"] == pytest.approx(0.02)
+    assert distribution.statistics["median"] == pytest.approx(0.021)
+    assert (distribution.statistics["p10"], distribution.statistics["p90"]) == (
+        pytest.approx(0.009),
+        pytest.approx(0.045),
+    )
 
 
 def test_within_a_launch_and_between_launches():
@@ -93,14 +97,14 @@ def test_within_a_launch_and_between_launches():
         ([[0.01], [0.02]], None, math.log(2.0) / math.sqrt(2.0)),
         ([STEADY, [statistics.mean(STEADY)]], steady, 0.0),
     ):
-        found = describe_distribution([launch(cell(), rate) for rate in rates]).statistics
-        assert (found[WITHIN], found[BETWEEN]) == (
+        distribution = describe_distribution([launch(cell(), rate) for rate in rates]).statistics
+        assert (distribution[WITHIN], distribution[BETWEEN]) == (
             within if within is None else pytest.approx(within),
             between if between is None else pytest.approx(between, abs=1e-9),
         ), rates
     # samples count by their time a step, however many steps they hold
-    found = describe_distribution([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
-    assert found.statistics["median"] == pytest.approx(0.02)
+    distribution = describe_distribution([launch(cell(), samples=[Sample(0.1, 10), Sample(0.02, 1), Sample(3.0, 100)])])
+    assert distribution.statistics["median"] == pytest.approx(0.02)
 
 
 @given(st.lists(st.lists(st.floats(1e-6, 10.0), min_size=1, max_size=6), min_size=1, max_size=6), st.floats(0.1, 10.0))
@@ -115,10 +119,10 @@ def test_a_unit_scales_the_times_and_no_share(rates, unit):
 
 
 def test_every_statistic_has_a_name_of_its_own_and_a_number_of_a_launch_with_samples():
-    found = describe_distribution([launch(cell(), STEADY)] * 2)
-    assert list(found.statistics) == [statistic.name for statistic in STATISTICS]
-    assert None not in found.statistics.values()
-    assert found.statistics["launches"] == 2
+    distribution = describe_distribution([launch(cell(), STEADY)] * 2)
+    assert list(distribution.statistics) == [statistic.name for statistic in STATISTICS]
+    assert None not in distribution.statistics.values()
+    assert distribution.statistics["launches"] == 2
 
 
 CORES, CPU, MEMORY, FAULTS, PEAK, TAKEN, ENERGY, CLOCK, LOWEST, CAPPED = (resource.name for resource in RESOURCES)
@@ -133,24 +137,26 @@ def using(**resources):
 
 
 def test_phases_come_in_the_order_of_a_launch_and_unknown_ones_after_them_as_they_were_met():
-    found = summarize_resources(
+    distribution = summarize_resources(
         [through(data=1, first_call=2, build=3), through(tokenizer=1, device=3, container_start=1, data=2)]
     )
-    assert list(found.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
+    assert list(distribution.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
     # the timed parts are left out
     timed = summarize_resources([through(build=1.0, warm_up=5.0, steady_state=9.0)])
     assert (list(timed.phases), timed.cold.median) == (["build"], 1.0)
 
 
 def test_a_phase_has_its_spread_over_the_launches_that_went_through_it():
-    found = summarize_resources([through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)])
-    assert found.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)
-    assert found.phases["device"] == Spread(1.0, 1.0, 1.0, 1)
+    distribution = summarize_resources(
+        [through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)]
+    )
+    assert distribution.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)
+    assert distribution.phases["device"] == Spread(1.0, 1.0, 1.0, 1)
     # the cold start is summed launch by launch: the medians of the parts are 2 and 2
-    found = summarize_resources(
+    distribution = summarize_resources(
         [through(build=1.0, device=2.0), through(build=2.0, device=9.0), through(build=3.0, device=1.0)]
     )
-    assert found.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
+    assert distribution.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
 
 
 def test_resources_have_their_spread_over_the_launches_that_tell_them():
@@ -158,8 +164,8 @@ def test_resources_have_their_spread_over_the_launches_that_tell_them():
         return summarize_resources(launches).resources.get(name)
 
     # cores are CPU seconds over seconds of the steady state alone
-    whole = using(steady_cpu_seconds=3.0, steady_seconds=2.0, cpu_seconds=50.0, wall_seconds=60.0)
-    cores = used(CORES, whole, using(steady_cpu_seconds=1.0, steady_seconds=2.0))
+    all_told = using(steady_cpu_seconds=3.0, steady_seconds=2.0, cpu_seconds=50.0, wall_seconds=60.0)
+    cores = used(CORES, all_told, using(steady_cpu_seconds=1.0, steady_seconds=2.0))
     assert (cores.median, cores.launches) == (pytest.approx(1.0), 2)
     assert used(CORES, using(steady_cpu_seconds=0.0, steady_seconds=2.0)).median == 0.0
     nothing = {"steady_seconds": 0.0, "steady_cpu_seconds": 0.0}
@@ -180,13 +186,17 @@ def test_energy_and_page_faults_are_those_of_a_step_and_clocks_those_of_the_stea
         launch(cell(), samples, resources=timed),
         launch(cell(), samples, resources={"steady_minor_faults": 0.0}),
     ]
-    found = summarize_resources(launches).resources
-    assert found[ENERGY].median == pytest.approx(3.0)
-    assert found[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
+    distribution = summarize_resources(launches).resources
+    assert distribution[ENERGY].median == pytest.approx(3.0)
+    assert distribution[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
     assert not {ENERGY, FAULTS} & set(summarize_resources([launch(cell(), (), resources=timed)]).resources)
     clocks = {"gpu_sm_clock_mhz": 1800.0, "gpu_sm_clock_least_mhz": 1700.0, "gpu_throttled_share": 0.0}
-    found = summarize_resources([using(gpu_steady=1.0, **clocks)]).resources
-    assert {name: found[name].median for name in (CLOCK, LOWEST, CAPPED)} == {CLOCK: 1800, LOWEST: 1700, CAPPED: 0}
+    distribution = summarize_resources([using(gpu_steady=1.0, **clocks)]).resources
+    assert {name: distribution[name].median for name in (CLOCK, LOWEST, CAPPED)} == {
+        CLOCK: 1800,
+        LOWEST: 1700,
+        CAPPED: 0,
+    }
     capped = summarize_resources([using(gpu_steady=1.0, gpu_power_cap_share=0.5, **clocks)]).resources[CAPPED]
     assert capped.median == 0.5
     assert summarize_resources([using(gpu_steady=0.0, **clocks)]).resources == {}

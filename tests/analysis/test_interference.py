@@ -32,9 +32,9 @@ QUIET = {
 }
 
 
-def told(without=(), **changes):
-    known = {name: value for name, value in {**QUIET, **changes}.items() if name not in without}
-    return launch(cell(), resources=known)
+def watched(without=(), **changes):
+    resources = {name: value for name, value in {**QUIET, **changes}.items() if name not in without}
+    return launch(cell(), resources=resources)
 
 
 def busy(seconds):
@@ -78,9 +78,9 @@ def test_a_launch_is_disturbed_beyond_the_limits_alone():
         ({**busy(19.0), "steady_own_cpus": 8}, False),
         ({**busy(25.0), "steady_own_cpus": 8}, True),
     ):
-        assert bool(describe_interference(told(**changes))) is is_disturbed, changes
+        assert bool(describe_interference(watched(**changes))) is is_disturbed, changes
     # the times are not looked at
-    assert describe_interference(replace(told(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)) == ""
+    assert describe_interference(replace(watched(), samples=launch(cell(), [0.001, 9.0, 0.001, 70.0]).samples)) == ""
 
 
 def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
@@ -102,25 +102,29 @@ def test_it_is_said_in_a_clause_what_disturbed_a_launch(snapshot):
         "a lost GPU": {**GPU, "gpu_lost": 1.0},
         "compiled for the GPU": {**GPU, "steady_ptx_cache_filled_bytes": 4096.0},
     }
-    assert {case: describe_interference(told(**changes)) for case, changes in cases.items()} == snapshot
+    assert {case: describe_interference(watched(**changes)) for case, changes in cases.items()} == snapshot
     for quiet in (
         GPU,
         {**one, "steady_cpu_seconds": 9.75},
         {**GPU, "gpu_power_cap_share": 1.0},
         {**GPU, "steady_ptx_cache_filled_bytes": 0.0, "ptx_cache_filled_bytes": 4096.0},
     ):
-        assert describe_interference(told(**quiet)) == "", quiet
+        assert describe_interference(watched(**quiet)) == "", quiet
 
 
 def test_without_what_it_rests_on_nothing_is_said():
-    stolen, own, every = "steady_own_cpus_steal_seconds", "steady_own_cpus_busy_seconds", "steady_all_cpus_busy_seconds"
+    stolen, busy_, every = (
+        "steady_own_cpus_steal_seconds",
+        "steady_own_cpus_busy_seconds",
+        "steady_all_cpus_busy_seconds",
+    )
     for without, changes, is_disturbed in (
         (["steady_seconds"], {stolen: 9.0, **busy(27.0)}, False),
         (["steady_cpu_seconds"], {stolen: 9.0, **busy(27.0)}, False),
         (["steady_own_cpus"], {stolen: 9.0, **busy(27.0)}, False),
         # without the machine's books the stolen time still tells, and where that is not told there is none
-        ([own, every], {}, False),
-        ([own, every], {stolen: 9.0}, True),
+        ([busy_, every], {}, False),
+        ([busy_, every], {stolen: 9.0}, True),
         ([stolen], {}, False),
         ([stolen], busy(27.0), True),
         # nor is anything said of the rest of the machine
@@ -128,23 +132,25 @@ def test_without_what_it_rests_on_nothing_is_said():
         (["steady_all_cpus"], {every: 70.0}, False),
         ([every], {}, False),
     ):
-        assert bool(describe_interference(told(without, **changes))) is is_disturbed, (without, changes)
+        assert bool(describe_interference(watched(without, **changes))) is is_disturbed, (without, changes)
     assert describe_interference(launch(cell())) == ""
 
 
-NOISY = told(**busy(27.0))
+NOISY = watched(**busy(27.0))
 
 
-def at(number, attempt=0, of=NOISY, **changes):
-    return replace(of, round=number, attempt=attempt, role=Role.MEASURE if number else Role.PILOT, **changes)
+def at(number, attempt=0, launch_=NOISY, **changes):
+    return replace(launch_, round=number, attempt=attempt, role=Role.MEASURE if number else Role.PILOT, **changes)
 
 
 def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_first_reason():
-    stolen = told(steady_own_cpus_steal_seconds=5.0)
+    stolen = watched(steady_own_cpus_steal_seconds=5.0)
     other = replace(stolen, cell=cell(mode="eager"))
-    found = find_noisy_rounds([at(1, of=told()), at(1, of=other), at(1), at(2, of=told()), at(2, attempt=1)])
+    interference = find_noisy_rounds(
+        [at(1, launch_=watched()), at(1, launch_=other), at(1), at(2, launch_=watched()), at(2, attempt=1)]
+    )
     group = NOISY.group
-    assert found == {
+    assert interference == {
         (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of the CPUs of the launch",
         (group, 2, 1): "step tf1.14 fit float32 graph: other processes used 0.90 of the CPUs of the launch",
     }
@@ -157,8 +163,8 @@ def test_groups_are_told_apart_and_pilots_and_broken_launches_disturb_no_round()
 
 
 def test_a_launch_that_saw_the_busy_time_of_its_cpus_is_watched():
-    assert has_contention_readings(told())
-    assert not has_contention_readings(told(without=["steady_own_cpus_busy_seconds"]))
+    assert has_contention_readings(watched())
+    assert not has_contention_readings(watched(without=["steady_own_cpus_busy_seconds"]))
 
 
 #: Thirty readings of a GPU that nothing else used and nothing slowed down.
@@ -178,7 +184,7 @@ def test_a_gpu_may_be_slowed_down_in_three_percent_of_its_readings_and_in_one():
         ({**slow, "gpu_steady": 0.0}, False),
         ({**slow, "gpu_steady": 0.0, "gpu_foreign_processes": 1.0}, True),
     ):
-        assert bool(describe_interference(told(**{**GPU, **changes}))) is is_disturbed, changes
+        assert bool(describe_interference(watched(**{**GPU, **changes}))) is is_disturbed, changes
     # a GPU is judged where the CPUs tell nothing
     assert describe_interference(launch(cell(), resources={**GPU, "gpu_foreign_processes": 1.0})) != ""
 
@@ -190,17 +196,19 @@ BUSY = NOISY.resources
 def test_a_disturbed_round_whose_repetition_counts():
     launches = [*rounds(TIMES, count=2, resources=QUIET)]
     launches[-1] = replace(launches[-1], resources=BUSY)
-    again = [replace(entry, attempt=1, resources=QUIET) for entry in launches if entry.round == 2]
-    found = find_interference(run(TIMES), [*launches, *(entry for entry in again if entry.group == launches[-1].group)])
-    assert (found.told, found.rounds, found.repeated) == (True, 5, 1)
-    (each,) = found.disturbed
-    assert (each.group, each.round, each.repeated) == (launches[-1].group, 2, True)
-    assert each.reason == f"{launches[-1].cell}: other processes used 0.90 of the CPUs of the launch"
+    repeats = [replace(entry, attempt=1, resources=QUIET) for entry in launches if entry.round == 2]
+    interference = find_interference(
+        run(TIMES), [*launches, *(entry for entry in repeats if entry.group == launches[-1].group)]
+    )
+    assert (interference.told, interference.rounds, interference.repeated) == (True, 5, 1)
+    (disturbed,) = interference.disturbed
+    assert (disturbed.group, disturbed.round, disturbed.repeated) == (launches[-1].group, 2, True)
+    assert disturbed.reason == f"{launches[-1].cell}: other processes used 0.90 of the CPUs of the launch"
 
 
 def test_a_disturbed_round_that_counts():
-    found = find_interference(run(TIMES), [replace(entry, resources=BUSY) for entry in rounds(TIMES, count=2)])
-    assert (len(found.disturbed), found.rounds, found.repeated) == (4, 4, 0)
+    interference = find_interference(run(TIMES), [replace(entry, resources=BUSY) for entry in rounds(TIMES, count=2)])
+    assert (len(interference.disturbed), interference.rounds, interference.repeated) == (4, 4, 0)
     assert not find_interference(run(TIMES), [launch(cell(), number=0, resources=BUSY)]).disturbed
     # old launches cannot tell
     assert not find_interference(run(TIMES), rounds(TIMES)).told
@@ -237,9 +245,9 @@ def test_the_possible_error_is_that_of_either_side_and_grows_with_what_was_lost(
 
 def test_contention_is_known_of_the_rounds_that_two_cells_have():
     one, other = cells(modes=["graph"])
-    made = [launch(value, number=number, resources=contended(0.5)) for value in (one, other) for number in (1, 2)]
-    made.append(launch(one, number=3, resources=contended(0.9)))
-    found = find_contention(made)
-    assert found.bias(one, other) == pytest.approx(compute_possible_error(np.log(2.0), np.log(2.0), 1.0))
-    assert found.bias(one, cell("tf2.1")) == 0.0
+    launches = [launch(value, number=number, resources=contended(0.5)) for value in (one, other) for number in (1, 2)]
+    launches.append(launch(one, number=3, resources=contended(0.9)))
+    interference = find_contention(launches)
+    assert interference.bias(one, other) == pytest.approx(compute_possible_error(np.log(2.0), np.log(2.0), 1.0))
+    assert interference.bias(one, cell("tf2.1")) == 0.0
     assert find_contention([launch(one, resources=QUIET)]) is None

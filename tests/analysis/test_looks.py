@@ -52,10 +52,10 @@ def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
     assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
 
 
-def ended(one, reason, rounds, **asked):
+def stop_all(one, reason, rounds, **plan):
     """The run of a family, all of whose groups ended so."""
     stops = {group.name: Stop(reason, rounds) for group in one.run.plan.groups}
-    return replace(one.run, plan=replace(one.run.plan, **asked), stops=stops)
+    return replace(one.run, plan=replace(one.run.plan, **plan), stops=stops)
 
 
 def compared(run, one):
@@ -100,14 +100,14 @@ def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_m
     share = compute_settling_share(LOOKS[0])
     for mean, spread, others in ((0.5, 0.03, 0), *((0.1, 0.012, others) for others in range(4))):
         one = family(around(mean, spread, LOOKS[0]), *([around(0.0, 0.0001, LOOKS[0])] * others))
-        found = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
-        assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * share), others
-        assert mean < 0.5 or (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
+        comparison = compared(stop_all(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
+        assert comparison.level == pytest.approx(1.0 - 0.05 / (1 + others) * share), others
+        assert mean < 0.5 or (comparison.verdict, comparison.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
     # what a look did not end has all of it
     for reason, rounds in ((StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])):
         one = family(around(0.5, 0.001, rounds))
-        (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
-        assert found.level == pytest.approx(0.95), reason
+        (comparison,) = compared(stop_all(one, reason, rounds, precision=0.02), one)
+        assert comparison.level == pytest.approx(0.95), reason
 
 
 def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
@@ -138,9 +138,9 @@ def test_claims_that_were_unclear_before_have_the_rest_of_the_level():
             better=ClaimSide("tf2.0", {"call": "0"}),
             ratio=(1.1, 2.0),
         )
-        (own,) = one.run.scenarios
-        own = replace(own, claims=[claimed], axes={**own.axes, "call": ["0"]})
-        run = replace(one.run, scenarios=[own], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
+        (claiming,) = one.run.scenarios
+        claiming = replace(claiming, claims=[claimed], axes={**claiming.axes, "call": ["0"]})
+        run = replace(one.run, scenarios=[claiming], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
         assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share]), (
             rounds,
             share,

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
@@ -32,16 +32,16 @@ PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
 spreads = arrays.arrays(np.float64, st.integers(FEWEST, 40), elements=st.floats(1e-9, 1e3))
 
 
-def degrees(like, each=4.0):
-    return np.full(like.shape, each)
+def degrees(like, freedom_=4.0):
+    return np.full(like.shape, freedom_)
 
 
-def lent(variances, each=4.0, scatter=None, weight=1.0):
+def lent(variances, freedom_=4.0, scatter=None, weight=1.0):
     """The moderated variances, and their degrees of freedom; all are of one group, which scatters like that."""
     variances = np.asarray(variances, np.float64)
-    logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, each))
-    found = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
-    return found.variance, found.freedom
+    logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, freedom_))
+    moderated = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
+    return moderated.variance, moderated.freedom
 
 
 def scattered(count, spread, middle=1e-4):
@@ -53,30 +53,31 @@ def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four
     variances, freedom = lent([1e-4, 4e-4, 2e-4], 2.0, Residual(3e-4, 8.0))
     assert variances == pytest.approx([14e-4 / 6.0, 20e-4 / 6.0, 16e-4 / 6.0])
     assert freedom.tolist() == [6.0] * 3
-    for known, lends in ((1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)):
-        variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
-        assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)]), known
-        assert freedom.tolist() == [2.0 + lends], known
+    for known_degrees, lends in ((1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)):
+        variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known_degrees))
+        assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)]), known_degrees
+        assert freedom.tolist() == [2.0 + lends], known_degrees
     assert [part.size for part in lent(np.empty(0))] == [0, 0]
 
 
 def test_each_comparison_is_lent_by_its_own_group():
-    own = np.full(3, 1e-4)
+    measured = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
-    found = moderate(Logs(np.zeros(3), own, np.ones(3), degrees(own)), np.ones(3), groups)
-    assert found.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
-    assert found.freedom.tolist() == [8.0, 4.0, 5.0]
+    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), np.ones(3), groups)
+    assert moderated.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
+    assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
 
 
+@settings(max_examples=40)
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([0.5, 1.5, 2.0, 4.0]))
-def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(own, weight):
-    (one, freedom), (weighed, degrees) = (lent(own * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
+def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(measured, weight):
+    (one, freedom), (weighed, degrees) = (lent(measured * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
     assert weighed == pytest.approx(weight * one)
     assert degrees == pytest.approx(freedom)
 
 
 def test_otherwise_the_groups_residual_lends():
-    for own, each in [
+    for measured, freedom_ in [
         # three rounds are too few to estimate a weight from
         (np.full(12, 1e-4), 2.0),
         (np.full(11, 1e-4), 4.0),
@@ -84,9 +85,9 @@ def test_otherwise_the_groups_residual_lends():
         (np.full(1, 3e-4), 4.0),
         (np.array([0.01e-4, 4e-4]), 1.0),
     ]:
-        variances, freedom = lent(own, each, Residual(2e-4, 100.0))
-        assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + each * own) / (PRIOR_FREEDOM + each))
-        assert freedom.tolist() == [each + PRIOR_FREEDOM] * own.size
+        variances, freedom = lent(measured, freedom_, Residual(2e-4, 100.0))
+        assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + freedom_ * measured) / (PRIOR_FREEDOM + freedom_))
+        assert freedom.tolist() == [freedom_ + PRIOR_FREEDOM] * measured.size
 
 
 def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
@@ -99,15 +100,19 @@ def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
 
 def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so():
     for count in [2, 6]:
-        own = np.repeat([1e-6, 1e-2], count)
-        groups = [Residual(variance, 20.0) for variance in own.tolist()]
-        found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
-        assert found.freedom == pytest.approx(degrees(own) + PRIOR_FREEDOM), count
+        measured = np.repeat([1e-6, 1e-2], count)
+        groups = [Residual(variance, 20.0) for variance in measured.tolist()]
+        moderated = moderate(
+            Logs(np.zeros(measured.size), measured, np.ones(measured.size), degrees(measured)),
+            np.ones(measured.size),
+            groups,
+        )
+        assert moderated.freedom == pytest.approx(degrees(measured) + PRIOR_FREEDOM), count
 
 
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
     quiet = Residual(1e-4, 12.0)
-    for own, group, variances, freedom in (
+    for measured, group, variances, freedom in (
         # the others' ten degrees have 12 · 1e-4 less twice the variance: 6.94, F(2, 4) at 5 %, is reached at 3.49e-4
         ([3.4e-4, 3.6e-4], quiet, [(4e-4 + 6.8e-4) / 6.0, 3.6e-4], [6.0, 2.0]),
         # of the only comparison of a table F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
@@ -116,8 +121,8 @@ def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
         # three rounds of a loud cell and its reference: of five degrees two are its own, so it is 2.4 times the mean
         ([12e-4], Residual(5e-4, 5.0), [12e-4], [2.0]),
     ):
-        found, degrees_ = lent(own, 2.0, group)
-        assert (found.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), own
+        moderated, degrees_ = lent(measured, 2.0, group)
+        assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), measured
 
 
 def test_no_comparison_at_all_is_no_trouble():
@@ -133,9 +138,9 @@ def test_trigamma_is_inverted(exponent):
 def scatter(table, control=None, without=()):
     """The residual of a table of logs, a row for each round; `control` are the second launches of its first cell."""
     logs = {(number, place): log for number, row in enumerate(table) for place, log in enumerate(row)}
-    made = [(place, number, log) for (number, place), log in logs.items() if (number, place) not in without]
-    made += [(0, number, log) for number, log in enumerate(control or [])]
-    return residual(*zip(*made, strict=True))
+    launches = [(place, number, log) for (number, place), log in logs.items() if (number, place) not in without]
+    launches += [(0, number, log) for number, log in enumerate(control or [])]
+    return residual(*zip(*launches, strict=True))
 
 
 #: Beside its rows' and columns' means: 1.5, 0 and -1.5, and the opposite.
@@ -169,40 +174,42 @@ def test_a_residual_that_can_be_computed_by_hand():
 def test_it_is_what_a_two_way_table_leaves_beside_its_means(table, data):
     rounds, cells = table.shape
     left = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-    found = scatter(table)
-    assert found.freedom == (rounds - 1.0) * (cells - 1.0)
-    assert found.variance == pytest.approx((left**2).sum() / found.freedom, rel=1e-6, abs=1e-12)
+    moderated = scatter(table)
+    assert moderated.freedom == (rounds - 1.0) * (cells - 1.0)
+    assert moderated.variance == pytest.approx((left**2).sum() / moderated.freedom, rel=1e-6, abs=1e-12)
     # with a control, the launches of a round have one degree more
     assert scatter(table, control=[0.1] * rounds).freedom == cells * (rounds - 1) + 1
     # what a cell takes and what slows a round are no scatter
     slower, longer = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
     moved = scatter(table + slower[:, None] + longer)
-    assert moved == Residual(pytest.approx(found.variance, rel=1e-6, abs=1e-12), found.freedom)
+    assert moved == Residual(pytest.approx(moderated.variance, rel=1e-6, abs=1e-12), moderated.freedom)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
-def test_it_is_what_least_squares_leave(made):
-    cells, rounds, logs = (np.array(entry) for entry in zip(*made, strict=True))
+def test_it_is_what_least_squares_leave(launches):
+    cells, rounds, logs = (np.array(entry) for entry in zip(*launches, strict=True))
     design = np.concatenate([np.eye(5)[cells], np.eye(8)[rounds]], axis=1)
-    freedom = len(made) - np.linalg.matrix_rank(design)
-    found = residual(cells.tolist(), rounds.tolist(), logs.tolist())
-    assert (found.freedom if found else 0) == freedom
-    if found:
+    freedom = len(launches) - np.linalg.matrix_rank(design)
+    moderated = residual(cells.tolist(), rounds.tolist(), logs.tolist())
+    assert (moderated.freedom if moderated else 0) == freedom
+    if moderated:
         left = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
-        assert found.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
+        assert moderated.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
 
 
 def of_group(within):
     """Three rounds of the cells a to d, whose launches scatter at random."""
     draw = np.random.default_rng(3)
-    made = [(cell, number) for number in range(3) for cell in "abcd"]
-    cells, numbers = zip(*made, strict=True)
-    return Scatter(cells, numbers, draw.normal(size=len(made)).tolist(), within)
+    launches = [(cell, number) for number in range(3) for cell in "abcd"]
+    cells, numbers = zip(*launches, strict=True)
+    return Scatter(cells, numbers, draw.normal(size=len(launches)).tolist(), within)
 
 
-def of_cells(found, cells):
-    made = [entry for entry in zip(found.cells, found.rounds, found.logs, strict=True) if entry[0] in cells]
-    return residual(*zip(*made, strict=True))
+def of_cells(moderated, cells):
+    launches = [
+        entry for entry in zip(moderated.cells, moderated.rounds, moderated.logs, strict=True) if entry[0] in cells
+    ]
+    return residual(*zip(*launches, strict=True))
 
 
 def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of_its_cells():
@@ -215,8 +222,8 @@ def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of
         ("from nothing else", {"a": 0.2, "b": 0.02, "c": 0.02, "d": 0.02}, "a"),
         ("their own are not known", {"c": 0.01, "d": 0.5}, "abcd"),
     ):
-        found = of_group(within)
-        assert found.between("a", "b") == found.between("b", "a") == of_cells(found, alike), case
+        moderated = of_group(within)
+        assert moderated.between("a", "b") == moderated.between("b", "a") == of_cells(moderated, alike), case
     assert Scatter([], [], [], {}).between("a", "b") is None
 
 
@@ -231,18 +238,18 @@ def test_a_weight_that_can_be_computed_by_hand():
     draw = np.random.default_rng(7)
     for freedom in (4.0, 8.0, 30.0):
         true = freedom / draw.chisquare(freedom, 5000)
-        found = weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0))
-        assert found == pytest.approx(freedom, rel=0.25)
+        moderated = weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0))
+        assert moderated == pytest.approx(freedom, rel=0.25)
 
 
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
-def test_the_unit_of_the_variances_does_not_matter(own, unit):
-    before, after = weight(own, degrees(own)), weight(own * unit, degrees(own))
+def test_the_unit_of_the_variances_does_not_matter(measured, unit):
+    before, after = weight(measured, degrees(measured)), weight(measured * unit, degrees(measured))
     assert 1.0 / after == pytest.approx(1.0 / before, rel=1e-6, abs=1e-9)
 
 
 def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
-    for count, spread, known, degrees_lent in [
+    for count, spread, known_degrees, degrees_lent in [
         # fewer than a dozen: four, whatever they look like
         (11, 0.1, 100.0, PRIOR_FREEDOM),
         (12, LENDS_SIX, 100.0, 6.0),
@@ -250,32 +257,36 @@ def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
         (12, LENDS_SIX, 9.0, 5.0),
         (12, 0.1, 50.0, 46.0),
     ]:
-        own = scattered(count, spread)
-        variances, freedom = lent(own, 4.0, Residual(1e-4, known))
-        kept = freedom > 4.0
-        assert kept.any(), (count, spread, known, degrees_lent)
-        assert freedom[kept] == pytest.approx(4.0 + degrees_lent), (count, spread, known, degrees_lent)
-        assert variances[kept] == pytest.approx((degrees_lent * 1e-4 + 4.0 * own[kept]) / (degrees_lent + 4.0)), (
+        measured = scattered(count, spread)
+        variances, freedom = lent(measured, 4.0, Residual(1e-4, known_degrees))
+        lent_to = freedom > 4.0
+        assert lent_to.any(), (count, spread, known_degrees, degrees_lent)
+        assert freedom[lent_to] == pytest.approx(4.0 + degrees_lent), (count, spread, known_degrees, degrees_lent)
+        assert variances[lent_to] == pytest.approx(
+            (degrees_lent * 1e-4 + 4.0 * measured[lent_to]) / (degrees_lent + 4.0)
+        ), (
             count,
             spread,
-            known,
+            known_degrees,
             degrees_lent,
         )
 
 
 def test_without_a_residual_nothing_is_lent_however_many_they_are():
-    own = scattered(20, 0.1)
-    variances, freedom = lent(own)
-    assert (variances.tolist(), freedom.tolist()) == (own.tolist(), [4.0] * 20)
+    measured = scattered(20, 0.1)
+    variances, freedom = lent(measured)
+    assert (variances.tolist(), freedom.tolist()) == (measured.tolist(), [4.0] * 20)
 
 
 @given(spreads, st.floats(1.0, 30.0), st.floats(1e-6, 1.0), st.floats(1.0, 200.0))
-def test_a_variance_moves_towards_the_residual_and_degrees_are_never_more_than_that_has(own, each, expected, known):
-    variances, freedom = lent(own, each, Residual(expected, known))
-    assert (freedom >= each).all()
-    assert (freedom <= max(each, known) * (1.0 + 1e-12)).all()
-    assert (variances >= np.minimum(own, expected) * (1.0 - 1e-9)).all()
-    assert (variances <= np.maximum(own, expected) * (1.0 + 1e-9)).all()
+def test_a_variance_moves_towards_the_residual_and_degrees_are_never_more_than_that_has(
+    measured, freedom_, expected, known_degrees
+):
+    variances, freedom = lent(measured, freedom_, Residual(expected, known_degrees))
+    assert (freedom >= freedom_).all()
+    assert (freedom <= max(freedom_, known_degrees) * (1.0 + 1e-12)).all()
+    assert (variances >= np.minimum(measured, expected) * (1.0 - 1e-9)).all()
+    assert (variances <= np.maximum(measured, expected) * (1.0 + 1e-9)).all()
 
 
 @given(st.integers(0, 2**32))
@@ -286,8 +297,8 @@ def test_what_one_machine_measured_learns_nothing_from_another(seed):
     machines = ["a", "b", "b"] * 10
     together = moderate(logs, weights, residuals, machines)
     for machine in "ab":
-        own = [at for at, each in enumerate(machines) if each == machine]
-        part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
-        alone = moderate(part, weights[own], residuals[: len(own)])
-        assert together.variance[own].tolist() == alone.variance.tolist()
-        assert together.freedom[own].tolist() == alone.freedom.tolist()
+        measured = [at for at, freedom_ in enumerate(machines) if freedom_ == machine]
+        part = Logs(logs.mean[measured], logs.variance[measured], logs.rounds[measured], logs.freedom[measured])
+        separate = moderate(part, weights[measured], residuals[: len(measured)])
+        assert together.variance[measured].tolist() == separate.variance.tolist()
+        assert together.freedom[measured].tolist() == separate.freedom.tolist()

@@ -22,19 +22,23 @@ from harness.model.scenario import Expectation
 from tests.factories import broken, cell, cells, launch, run, scenario
 
 
-def of(*launches):
-    return {name: list(each.values) for name, each in observations(cell(), lookup(run([cell()]), launches)).items()}
+def observed_by(*launches):
+    return {
+        name: list(observed.values) for name, observed in observations(cell(), lookup(run([cell()]), launches)).items()
+    }
 
 
 def test_launches_that_agree_tell_one_value_and_others_all_in_their_order():
-    assert of(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
-    assert of(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3))) == {"traces": [1, 0]}
+    assert observed_by(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
+    assert observed_by(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3))) == {
+        "traces": [1, 0]
+    }
     # what only the pilot looked at is its own
     pilot = launch(cell(), number=0, observations={"traces": 9, "loop": "fit"})
-    assert of(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
+    assert observed_by(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
     # without a number the pilot tells, unless it broke
-    assert of(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
-    assert of(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
+    assert observed_by(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
+    assert observed_by(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
     cases = ([launch(cell(), number=0)], True), ([broken(cell(), Status.FAILED)], False), ([], False)
     for launches, has in cases:
         assert has_observations(cell(), lookup(run([cell()]), launches)) is has, launches
@@ -99,8 +103,8 @@ def test_a_version_of_an_installed_package_is_told_as_one():
 
 def checked(expectation, launches, planned=None):
     stated = scenario(expect=[expectation])
-    known = run(planned or [entry.cell for entry in launches], scenarios=[stated])
-    return [check for statement in Results(known, launches).statements for check in statement.checks]
+    plain = run(planned or [entry.cell for entry in launches], scenarios=[stated])
+    return [check for statement in Results(plain, launches).statements for check in statement.checks]
 
 
 def expectation(value, **changes):

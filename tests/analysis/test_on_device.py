@@ -32,14 +32,14 @@ def pilot(resources=None, **changes):
 
 
 def untold_of(*launches):
-    made = [*launches, launch(ON_GPU, 0.05, 1)]
-    return Results(run([ON_GPU]), made).untold_on_device
+    measured = [*launches, launch(ON_GPU, 0.05, 1)]
+    return Results(run([ON_GPU]), measured).untold_on_device
 
 
 def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
-    (seen,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
-    assert seen == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
-    assert seen.nothing == pytest.approx(0.91)
+    (recording,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
+    assert recording == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+    assert recording.nothing == pytest.approx(0.91)
     # without a pilot, the first launch has told
     assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
 
@@ -52,9 +52,11 @@ def test_what_was_not_told_is_no_zero():
         "profiled_copies": {"copy_count": None},
     }
     for name in SEEN:
-        seen = list(collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})]).values())
-        whole = OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
-        assert seen == ([replace(whole, **changed[name])] if name in changed else []), name
+        recording = list(
+            collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})]).values()
+        )
+        complete = OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+        assert recording == ([replace(complete, **changed[name])] if name in changed else []), name
 
 
 def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without():
@@ -70,24 +72,24 @@ def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profi
 
 @given(*[st.floats(0.0, 1e6) for _ in range(5)])
 def test_shares_stay_shares(seconds, plain, kernel, copy, launching):
-    told = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
-    for seen in collect_recordings([pilot(told)]).values():
-        for share in (seen.kernels, seen.copies, seen.nothing, seen.launching):
+    resources = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
+    for recording in collect_recordings([pilot(resources)]).values():
+        for share in (recording.kernels, recording.copies, recording.nothing, recording.launching):
             assert 0.0 <= share <= 1.0
 
 
 def test_why_nothing_was_seen_is_the_launch_s_own_sentence(snapshot):
     failed = {"status": Status.FAILED, "observations": {ON_DEVICE: UNDER_WAY}}
     # a process that ended under the profiler
-    ended = pilot({}, error="killed by signal 11", **failed)
-    assert list(untold_of(ended, pilot({})).items()) == [(ON_GPU, snapshot)]
-    own = "TensorFlow's profiler"
-    assert untold_of(pilot({}, observations={ON_DEVICE: own})) == {ON_GPU: own}
+    killed = pilot({}, error="killed by signal 11", **failed)
+    assert list(untold_of(killed, pilot({})).items()) == [(ON_GPU, snapshot)]
+    sentence = "TensorFlow's profiler"
+    assert untold_of(pilot({}, observations={ON_DEVICE: sentence})) == {ON_GPU: sentence}
     # kernels that were seen, and a run from before there was such a pass
-    assert untold_of(pilot(observations={ON_DEVICE: own})) == untold_of(pilot({})) == {}
+    assert untold_of(pilot(observations={ON_DEVICE: sentence})) == untold_of(pilot({})) == {}
     # a cell without a number says that and no more
-    again = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
-    assert Results(run([ON_GPU]), [pilot({}, **failed), again]).untold_on_device == {}
+    repeated = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
+    assert Results(run([ON_GPU]), [pilot({}, **failed), repeated]).untold_on_device == {}
     assert explain_missing([], Results(run([ON_GPU]), []).found) == {}
     results = Results(run([ON_GPU]), [pilot(), launch(ON_GPU, 0.05, 1)])
     assert [entry.on_device for entry in results.cells] == list(results.on_device.values())

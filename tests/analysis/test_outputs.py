@@ -18,15 +18,15 @@ def printed(*lines, more=""):
 
 def compared(old, new):
     """What the outputs of two environments' launches show, or None."""
-    made = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
-    asked = run([OLD, NEW], scenarios=[made], reference="tf1.14")
+    script = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
+    planned = run([OLD, NEW], scenarios=[script], reference="tf1.14")
     launches = [
-        launch(cell, (0.1,), round=number, observations={"output": told})
-        for cell, each in ((OLD, old), (NEW, new))
-        for number, told in enumerate(each, 1)
+        launch(cell, (0.1,), round=number, observations={"output": output})
+        for cell, outputs in ((OLD, old), (NEW, new))
+        for number, output in enumerate(outputs, 1)
     ]
-    found = compare_outputs(lookup(asked, launches), "tf1.14", ["mine"])
-    return found[0] if found else None
+    comparison = compare_outputs(lookup(planned, launches), "tf1.14", ["mine"])
+    return comparison[0] if comparison else None
 
 
 def test_outputs_are_the_same_or_differ_at_a_line():
@@ -52,15 +52,15 @@ def test_outputs_are_the_same_or_differ_at_a_line():
         ),
         ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
     ]:
-        found = compared(old, new)
-        assert (found.cell, found.other) == (NEW, OLD), old
-        assert (found.likeness, found.line) == (likeness, line), old
+        comparison = compared(old, new)
+        assert (comparison.cell, comparison.other) == (NEW, OLD), old
+        assert (comparison.likeness, comparison.line) == (likeness, line), old
         if texts is None:
-            assert len(set(found.texts)) == 2, old
+            assert len(set(comparison.texts)) == 2, old
         else:
-            assert found.texts == texts, old
+            assert comparison.texts == texts, old
 
 
 def test_what_a_launch_wrote_in_place_of_its_output_is_none():
-    for told in [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}]:
-        assert compared([told] * 2, [printed("a")] * 2) is None
+    for output in [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}]:
+        assert compared([output] * 2, [printed("a")] * 2) is None

@@ -21,7 +21,7 @@ from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
 
-def of(file, called):
+def name_of(file, called):
     return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
 
 
@@ -42,24 +42,30 @@ def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packa
         ("/tmp/tmpa1b2c3d4.py", "tf__train_step", "autograph.tf__train_step"),
         ("<string>", "<module>", "string.<module>"),
     ]:
-        assert of(file, called) == expected
+        assert name_of(file, called) == expected
 
 
 @given(st.text(), st.text())
 def test_any_name_is_told_somehow(file, called):
-    assert isinstance(of(file, called), str)
+    assert isinstance(name_of(file, called), str)
 
 
 def test_shares_are_of_the_time_in_all_functions():
-    found = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
-    assert (found["nn.a"].own_share, found["nn.a"].cumulative_share, found["nn.b"].own_share) == (0.75, 1.0, 0.25)
+    functions = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
+    assert (functions["nn.a"].own_share, functions["nn.a"].cumulative_share, functions["nn.b"].own_share) == (
+        0.75,
+        1.0,
+        0.25,
+    )
     # functions of one name are added up, to the whole at most
-    found = sum_by_name(profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5)))
-    assert (found["nn.call"].calls, found["nn.call"].own, found["nn.call"].cumulative) == (20, 2.0, 2.0)
+    functions = sum_by_name(
+        profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5))
+    )
+    assert (functions["nn.call"].calls, functions["nn.call"].own, functions["nn.call"].cumulative) == (20, 2.0, 2.0)
     # those that take most come first
-    made = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
-    assert [entry.name for entry in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
-    assert [entry.name for entry in find_top(made, 1, own=False)] == ["nn.a"]
+    profiled = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
+    assert [entry.name for entry in find_top(profiled, 2, own=True)] == ["nn.b", "nn.c"]
+    assert [entry.name for entry in find_top(profiled, 1, own=False)] == ["nn.a"]
     # of no time, shares are of nothing
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
     assert sum_matching(profile(), ["*"]) == 0.0
@@ -168,10 +174,10 @@ def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack():
 def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
     graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
-    found = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
-    assert list(found) == ["nn.backprop", "nn.run", "nn.fetch"]
-    assert (found["nn.backprop"].by, found["nn.run"].by) == pytest.approx((0.8, -0.5))
-    assert (found["nn.fetch"].seconds, found["nn.fetch"].other_seconds) == (0.1, 0.1)
+    functions = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
+    assert list(functions) == ["nn.backprop", "nn.run", "nn.fetch"]
+    assert (functions["nn.backprop"].by, functions["nn.run"].by) == pytest.approx((0.8, -0.5))
+    assert (functions["nn.fetch"].seconds, functions["nn.fetch"].other_seconds) == (0.1, 0.1)
     assert all(move.by == 0.0 for move in find_moves(eager, eager, 5, own=False))
 
 
@@ -180,9 +186,9 @@ def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
     st.lists(st.sampled_from(["*.a", "*.b", "*"]), max_size=2),
 )
 def test_shares_lie_between_nothing_and_the_whole(rows, patterns):
-    made = profile(*(function(label, own=own) for label, own in rows))
-    assert 0.0 <= sum_matching(made, patterns) <= 1.0
-    assert sum(value.own_share for value in sum_by_name(made).values()) <= 1.0 + 1e-9
+    profiled = profile(*(function(label, own=seconds) for label, seconds in rows))
+    assert 0.0 <= sum_matching(profiled, patterns) <= 1.0
+    assert sum(value.own_share for value in sum_by_name(profiled).values()) <= 1.0 + 1e-9
 
 
 FUNCTIONS = [function(name) for name in "abc"]
@@ -212,8 +218,8 @@ def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_ti
         ([(1.0, [0, 1]), (99.0, [0])], 0.05, [("nn.a", 0, 0.0, 1.0, 1.0)]),
         ([], 0.0, []),
     ):
-        found = [(box.name, box.depth, box.left, box.width, box.own) for box in laid(stacks, least)]
-        assert sorted(found) == sorted(boxes), stacks
+        functions = [(box.name, box.depth, box.left, box.width, box.own) for box in laid(stacks, least)]
+        assert sorted(functions) == sorted(boxes), stacks
     assert [box.name for box in laid([(1.0, [0]), (3.0, [1])])] == ["nn.b", "nn.a"]
     assert compute_depth([]) == 0
     # endless recursion is cut

@@ -29,13 +29,13 @@ GRAPH, EAGER = cell(mode="graph"), cell(mode="eager")
 CALLS = range(0, 1001, 50)
 
 
-def told(**changes):
+def phased(**changes):
     return launch(GRAPH, phases=PHASES, phases_cpu={"import": 1.1}, resources=RESOURCES, **changes)
 
 
-def leaking(bytes_a_call, number=1, of=GRAPH, points=CALLS, **changes):
+def leaking(bytes_a_call, number=1, member=GRAPH, points=CALLS, **changes):
     memory = [(calls, 10**8 + round(bytes_a_call * calls)) for calls in points]
-    return launch(of, number=number, memory=memory, **changes)
+    return launch(member, number=number, memory=memory, **changes)
 
 
 def test_a_launch_has_one_sample_of_its_value():
@@ -45,22 +45,22 @@ def test_a_launch_has_one_sample_of_its_value():
         ("peak memory", Clock.WALL, RESOURCES["max_rss_bytes"]),
         ("traces", Clock.WALL, 7.0),
     ):
-        (made,) = launches_of(quantity, [told(observations={"traces": 7})], clock)
-        assert [(sample.seconds, sample.steps) for sample in made.samples] == [(expected, 1)], quantity
-        assert has_mean(made), quantity
+        (launch_,) = launches_of(quantity, [phased(observations={"traces": 7})], clock)
+        assert [(sample.seconds, sample.steps) for sample in launch_.samples] == [(expected, 1)], quantity
+        assert has_mean(launch_), quantity
     # of the step, launches stay as they are, and so do broken ones and pilots
-    failed, pilot = broken(GRAPH, Status.TIMEOUT, 1), told(number=0)
-    assert launches_of("step", [told(), failed]) == [told(), failed]
-    assert [made.status for made in launches_of("import", [failed])] == [Status.TIMEOUT]
+    failed, pilot = broken(GRAPH, Status.TIMEOUT, 1), phased(number=0)
+    assert launches_of("step", [phased(), failed]) == [phased(), failed]
+    assert [launch_.status for launch_ in launches_of("import", [failed])] == [Status.TIMEOUT]
     assert launches_of("import", [pilot]) == [pilot]
     # nothing is taken off a value that is not of the timed steps
     shared = launch(GRAPH, phases=PHASES, resources={**RESOURCES, "steady_cpu_seconds": 0.5})
     assert compute_subtracted_share(shared) > 0.0
-    (made,) = launches_of("import", [shared])
-    assert (compute_subtracted_share(made), compute_mean(made)) == (0.0, PHASES["import"])
+    (launch_,) = launches_of("import", [shared])
+    assert (compute_subtracted_share(launch_), compute_mean(launch_)) == (0.0, PHASES["import"])
     # and it has no turns
-    for made in launches_of("import", in_turns({GRAPH: 0.01, EAGER: 0.02}, phases=PHASES)):
-        assert (made.places, made.alone) == ((), ())
+    for launch_ in launches_of("import", in_turns({GRAPH: 0.01, EAGER: 0.02}, phases=PHASES)):
+        assert (launch_.places, launch_.alone) == ((), ())
 
 
 def test_a_launch_that_has_no_such_value_is_not_available(snapshot):
@@ -71,14 +71,14 @@ def test_a_launch_that_has_no_such_value_is_not_available(snapshot):
         "few steps": ("p99", {"samples": SINGLE[:99]}),
         "several steps in a sample": ("p99", {"samples": [*SINGLE, Sample(1.0, 40)]}),
     }
-    said = {}
+    messages = {}
     for case, (quantity, changes) in cases.items():
-        (made,) = launches_of(quantity, [replace(told(observations={"seen": 1}), **changes)])
-        assert (made.status, has_mean(made), made.only_observed) == (Status.NOT_AVAILABLE, False, False), case
-        said[case] = [made.error, made.advice]
-    assert said == snapshot
-    for seen in (True, "3", [1, 2], None, 10**400):
-        assert value("traces", told(observations={"traces": seen})) is None, seen
+        (launch_,) = launches_of(quantity, [replace(phased(observations={"seen": 1}), **changes)])
+        assert (launch_.status, has_mean(launch_), launch_.only_observed) == (Status.NOT_AVAILABLE, False, False), case
+        messages[case] = [launch_.error, launch_.advice]
+    assert messages == snapshot
+    for count in (True, "3", [1, 2], None, 10**400):
+        assert value("traces", phased(observations={"traces": count})) is None, count
 
 
 SINGLE = [Sample(at / 1000.0, 1, at / 2000.0) for at in range(1, 201)]
@@ -91,13 +91,13 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
         ("p99", Clock.WALL, 0.19801),
         ("p99", Clock.CPU, 0.099005),
     ):
-        (made,) = launches_of(quantity, [told(samples=random.Random(1).sample(SINGLE, 200))], clock)
-        assert [sample.seconds for sample in made.samples] == [pytest.approx(expected)], (quantity, clock)
-        assert compute_subtracted_share(made) == 0.0, (quantity, clock)
+        (launch_,) = launches_of(quantity, [phased(samples=random.Random(1).sample(SINGLE, 200))], clock)
+        assert [sample.seconds for sample in launch_.samples] == [pytest.approx(expected)], (quantity, clock)
+        assert compute_subtracted_share(launch_) == 0.0, (quantity, clock)
     # they are judged like every time
     slow = [Sample(sample.seconds * (3.0 if sample.seconds > 0.19 else 1.0), 1) for sample in SINGLE]
     sides = ((GRAPH, SINGLE), (EAGER, slow))
-    launches = [launch(of, number=number, samples=samples) for number in range(1, 4) for of, samples in sides]
+    launches = [launch(member, number=number, samples=samples) for number in range(1, 4) for member, samples in sides]
     verdicts = []
     for quantity in ("p50", "p99"):
         index = lookup(run([GRAPH, EAGER]), launches_of(quantity, launches))
@@ -107,19 +107,19 @@ def test_a_percentile_is_that_of_a_launchs_single_steps():
 
 def test_counts_that_never_vary_give_a_ratio_without_width():
     launches = [
-        launch(of, number=number, role=role, observations={"traces": count})
+        launch(member, number=number, role=role, observations={"traces": count})
         for number in range(1, 6)
-        for of, count, role in ((GRAPH, 3, Role.MEASURE), (GRAPH, 3, Role.CONTROL), (EAGER, 300, Role.MEASURE))
+        for member, count, role in ((GRAPH, 3, Role.MEASURE), (GRAPH, 3, Role.CONTROL), (EAGER, 300, Role.MEASURE))
     ]
-    found = lookup(run([GRAPH, EAGER], controlled=True), launches_of("traces", launches))
-    (compared,) = compare([(EAGER, GRAPH)], found, 0.03)
+    difference = lookup(run([GRAPH, EAGER], controlled=True), launches_of("traces", launches))
+    (compared,) = compare([(EAGER, GRAPH)], difference, 0.03)
     assert compared.ratio.value == pytest.approx(100.0)
     assert compared.ratio.interval.high / compared.ratio.interval.low == pytest.approx(1.0, abs=1e-6)
     assert compared.verdict == "slower"
 
 
 def test_growth_is_the_slope_over_the_calls():
-    assert [growth(leaking(kept)) for kept in (1000, -30, 0)] == pytest.approx([1000, -30, 0.0])
+    assert [growth(leaking(growth_)) for growth_ in (1000, -30, 0)] == pytest.approx([1000, -30, 0.0])
     for points in ([0, 5], [0, 5, 10]):
         assert growth(leaking(1000, points=points)) == pytest.approx(1000)
     for points in ([], [0], [5, 5]):
@@ -139,17 +139,17 @@ def test_growth_is_the_slope_over_the_calls():
     seed=st.integers(),
 )
 def test_the_slope_depends_on_no_order_and_follows_a_line_that_is_added(points, rise, seed):
-    found = slope(points)
+    difference = slope(points)
     shuffled = random.Random(seed).sample(points, len(points))
-    assert slope(shuffled) == found
+    assert slope(shuffled) == difference
     added = slope([(calls, held + rise * calls) for calls, held in points])
-    assert (added is None) == (found is None)
-    if found is not None:
-        assert added == pytest.approx(found + rise, rel=1e-9, abs=1e-3)
+    assert (added is None) == (difference is None)
+    if difference is not None:
+        assert added == pytest.approx(difference + rise, rel=1e-9, abs=1e-3)
 
 
 def test_a_cells_growth_is_the_mean_over_its_rounds_with_an_interval():
-    launches = [leaking(each, number) for number, each in enumerate([990, 1000, 1010], 1)]
+    launches = [leaking(growth_, number) for number, growth_ in enumerate([990, 1000, 1010], 1)]
     estimate = growth_estimate(launches)
     # t of two degrees of freedom is 4.303, and the standard deviation 10
     half = 4.302653 * 10 / math.sqrt(3)
@@ -172,8 +172,8 @@ def test_one_round_has_no_interval_and_launches_of_one_round_are_one_value():
 def test_a_difference_is_of_the_rounds_that_both_have():
     one = {1: 1010.0, 2: 1020.0, 3: 5.0}
     other = {1: 10.0, 2: 20.0, 4: 7.0}
-    found = growth_difference(one, other)
-    assert (found.value, found.rounds, found.interval) == (1000.0, 2, Interval(1000.0, 1000.0))
-    turned = found.inverse
+    difference = growth_difference(one, other)
+    assert (difference.value, difference.rounds, difference.interval) == (1000.0, 2, Interval(1000.0, 1000.0))
+    turned = difference.inverse
     assert (turned.value, turned.rounds, turned.interval) == (-1000.0, 2, Interval(-1000.0, -1000.0))
     assert growth_difference(one, {}) is None

@@ -53,6 +53,6 @@ def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
     launches = [
         replace(launch, samples=[replace(s, cpu_seconds=s.seconds) for s in launch.samples]) for launch in launches
     ]
-    asked = quantified_run("first call", asked={"clock": Clock.CPU})
-    table = Results(asked, launches).all_tables[1]
+    planned = quantified_run("first call", asked={"clock": Clock.CPU})
+    table = Results(planned, launches).all_tables[1]
     assert [value.estimate.value for *_, value in table.times()] == pytest.approx([0.25, 0.25])

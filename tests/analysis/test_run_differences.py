@@ -13,17 +13,17 @@ GPU = {"limits": Limits(gpus=("0",))}
 KNOWN = {"sources": {"step": "ab12"}}
 
 
-def told(first, second, of=None):
+def list_differences(first, second, shared_cells=None):
     """Part, subject, name and both values of every difference."""
-    found = find_differences(first, second, cells() if of is None else of)
-    return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in found]
+    differences = find_differences(first, second, cells() if shared_cells is None else shared_cells)
+    return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in differences]
 
 
 def test_another_cpu_or_much_less_memory_is_another_machine():
-    assert told(run(), run()) == []
+    assert list_differences(run(), run()) == []
     for name in ("cpu", "cores"):
-        (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
-        assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+        (differences,) = compare_machines(run(), run(host={**HOST, name: 64}))
+        assert differences == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
     for host, names in (
         (HOST, []),
         # a kernel may keep some memory for itself
@@ -37,7 +37,9 @@ def test_another_cpu_or_much_less_memory_is_another_machine():
         ({**HOST, "kernel": "Linux 6.2"}, []),
     ):
         assert [machine.name for machine in compare_machines(run(), run(host=host))] == names, host
-    assert [name for _, _, name, _, _ in told(run(), run(host={**HOST, "kernel": "Linux 6.2"}))] == ["kernel"]
+    assert [name for _, _, name, _, _ in list_differences(run(), run(host={**HOST, "kernel": "Linux 6.2"}))] == [
+        "kernel"
+    ]
 
 
 def with_card(**changes):
@@ -59,7 +61,7 @@ def test_another_gpu_or_one_that_is_set_otherwise_is_another_machine():
         one, other = (run(asked=GPU, host=with_card(**{name: value})) for value in (first, second))
         difference = RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
         assert compare_machines(one, other) == [difference]
-        assert told(one, other) == [("machine", "", f"GPU 0 {name}", first, second)]
+        assert list_differences(one, other) == [("machine", "", f"GPU 0 {name}", first, second)]
     # on the CPU it is none
     t4 = with_card(name="NVIDIA T4")
     assert compare_machines(run(host=with_card()), run(host=t4)) == []
@@ -80,10 +82,10 @@ def test_of_a_remote_engine_the_machine_is_its_own():
 
 
 def test_what_was_measured_differently_is_told():
-    asked = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
+    request = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
     in_turns = run(asked={"interleave": Interleave.TURNS})
-    assert told(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
-    assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
+    assert list_differences(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
+    assert list_differences(run(), run(asked=request, backend=replace(run().backend, name="local"))) == [
         ("measurement", "", "backend", "docker", "local"),
         ("measurement", "", "protocol", "time", "document"),
         ("measurement", "", "warmup_seconds", 0.5, "as the pilot determines"),
@@ -100,7 +102,7 @@ def test_engine_harness_and_scenario_are_told():
         scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
         sources={"step": "cd34"},
     )
-    assert told(run(**KNOWN), other) == [
+    assert list_differences(run(**KNOWN), other) == [
         ("engine", "", "engine", "26.1.5", "27.0"),
         ("harness", "", "version", "0.1.0", "0.2.0"),
         ("harness", "", "commit", "0123abcd", None),
@@ -116,7 +118,7 @@ def test_an_environment_shows_the_packages_that_changed():
         replace(environment, python="3.8") if environment.name == "tf2.0" else environment
         for environment in ENVIRONMENTS[:2]
     ]
-    assert told(run(), run(pins=pins, images=images, environments=moved)) == [
+    assert list_differences(run(), run(pins=pins, images=images, environments=moved)) == [
         ("environment", "tf2.0", "Python", "3.7", "3.8"),
         ("environment", "tf2.0", "image", run().images["tf2.0"], "sha256:cd"),
         ("environment", "tf2.0", "keras", "2.3.1", None),
@@ -127,7 +129,7 @@ def test_an_environment_shows_the_packages_that_changed():
 
 def test_environments_of_which_no_cell_is_in_both_are_not_told():
     other = run(pins={**run().pins, "tf2.0": {}})
-    assert told(run(), other, of=[cell("tf1.14")]) == []
+    assert list_differences(run(), other, shared_cells=[cell("tf1.14")]) == []
 
 
 def test_software_that_changed_or_is_not_known_is_not_the_same():

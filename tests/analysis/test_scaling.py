@@ -33,7 +33,7 @@ def test_different_work_cpu_time_and_one_number_of_cores_have_no_speed_up():
     assert two.speed_up is two.efficiency is None
     assert points({"1": 0.08, "2": 0.05}, asked={"clock": Clock.CPU}) == points({"2": 0.08}) == []
     # an axis of a scenario's own is no number of cores
-    made, launches = scaled_run({"1": 0.08, "2": 0.05})
-    (scenario,) = made.scenarios
+    planned, launches = scaled_run({"1": 0.08, "2": 0.05})
+    (scenario,) = planned.scenarios
     assert CPUS in scenario.settings
     assert Results(run([launch.cell for launch in launches]), rounds({})).scaling == []

@@ -53,11 +53,11 @@ WITHIN = SCATTER**2 * COUNT / (COUNT - 1)
 COST = 20**2 * EACH * BETWEEN / WITHIN
 
 
-def pilot(rates=None, *, of=None, cost=COST, warm_up=0.5, scatter=SCATTER, **changes):
+def pilot(rates=None, *, member=None, cost=COST, warm_up=0.5, scatter=SCATTER, **changes):
     """A pilot that took `cost` seconds beside its samples, which by default need no more warm-up."""
     rates = [0.01 * (1.0 + scatter * (-1) ** index) for index in range(COUNT)] if rates is None else rates
-    made = launch(of or cell(), rates, number=0, phases={"warm up": warm_up}, **changes)
-    return replace(made, seconds=cost + sum(sample.seconds for sample in made.samples))
+    measured = launch(member or cell(), rates, number=0, phases={"warm up": warm_up}, **changes)
+    return replace(measured, seconds=cost + sum(sample.seconds for sample in measured.samples))
 
 
 def noise(count, seed=1, level=0.02):
@@ -147,14 +147,14 @@ def test_what_the_pilot_measured_too_early_is_warmed_up_next_time():
 
 
 def test_a_group_is_measured_alike_by_the_longest_that_any_of_its_cells_asks_for():
-    long_warm_up, long_measure = pilot(warm_up=2.0), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
-    other_group = pilot(of=cell(call="train_on_batch"), scatter=4.0 * SCATTER, warm_up=9.0)
+    long_warm_up, long_measure = pilot(warm_up=2.0), pilot(member=cell(mode="eager"), scatter=2.0 * SCATTER)
+    other_group = pilot(member=cell(call="train_on_batch"), scatter=4.0 * SCATTER, warm_up=9.0)
     both = samplings(OPEN, [long_warm_up.group, other_group.group], [long_warm_up, long_measure, other_group])
-    found, other = both[long_warm_up.group], both[other_group.group]
+    lengths, other = both[long_warm_up.group], both[other_group.group]
     assert (other.warmup_seconds, other.measure_seconds) == (WARMUP[1], MEASURE[1])
-    assert found.warmup_seconds == pytest.approx(2.0)
-    assert found.measure_seconds == pytest.approx(4.0)
-    assert replace(found, warmup_seconds=None, measure_seconds=None) == OPEN
+    assert lengths.warmup_seconds == pytest.approx(2.0)
+    assert lengths.measure_seconds == pytest.approx(4.0)
+    assert replace(lengths, warmup_seconds=None, measure_seconds=None) == OPEN
 
 
 def sampling_of(planned, *launches):
@@ -188,7 +188,7 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
         broken(cell(), Status.FAILED),
         pilot(samples=()),
         replace(pilot(), role=Role.MEASURE),
-        pilot(of=cell(call="train_on_batch")),
+        pilot(member=cell(call="train_on_batch")),
     ]
     shortest = sampling_of(OPEN, *useless)
     assert (shortest.warmup_seconds, shortest.measure_seconds) == (WARMUP[0], MEASURE[0])
@@ -199,13 +199,13 @@ def test_without_a_pilot_that_gave_a_number_it_is_the_shortest():
 
 def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
     for group in ["its own", "another"]:
-        of = cell() if group == "its own" else cell(call="train_on_batch")
+        member = cell() if group == "its own" else cell(call="train_on_batch")
         apart = 0.2
-        twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, of=of) for sign in (-1, 1)]
+        twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, member=member) for sign in (-1, 1)]
         expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
-        asked = pilot(of=cell(mode="eager"))
-        found = samplings(OPEN, [asked.group], [asked, *twins])[asked.group]
-        assert found.measure_seconds == suggest_lengths(asked, expected).measure < 20 * EACH, group
+        claiming_ = pilot(member=cell(mode="eager"))
+        lengths = samplings(OPEN, [claiming_.group], [claiming_, *twins])[claiming_.group]
+        assert lengths.measure_seconds == suggest_lengths(claiming_, expected).measure < 20 * EACH, group
 
 
 @given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
@@ -226,20 +226,20 @@ def test_what_fixes_its_own_calls_asks_for_no_length():
 
 def test_for_percentiles_a_sample_is_a_step_and_a_launch_has_a_thousand():
     one, planned = pilot(), replace(OPEN, turns=15)
-    found = samplings(planned, [one.group, "other"], [one], [one.group])
-    assert (found[one.group].calls_per_sample, found[one.group].turns) == (1, None)
-    assert found[one.group].measure_seconds == min(5.0, max(suggest_lengths(one, BETWEEN).measure, 1000 * one.mean))
-    assert found["other"] == samplings(planned, ["other"], [one])["other"]
+    lengths = samplings(planned, [one.group, "other"], [one], [one.group])
+    assert (lengths[one.group].calls_per_sample, lengths[one.group].turns) == (1, None)
+    assert lengths[one.group].measure_seconds == min(5.0, max(suggest_lengths(one, BETWEEN).measure, 1000 * one.mean))
+    assert lengths["other"] == samplings(planned, ["other"], [one])["other"]
     fixed = Sampling(warmup_seconds=0.1, measure_seconds=0.3, turns=5)
     assert samplings(fixed, [one.group], [], [one.group])[one.group] == replace(fixed, calls_per_sample=1, turns=None)
 
 
 def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
-    few, many = pilot(), pilot(of=cell(mode="eager"), scatter=2.0 * SCATTER)
+    few, many = pilot(), pilot(member=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)
     assert samplings(planned, [few.group], [few])[few.group].turns == suggest_lengths(few, BETWEEN).turns
-    asked = samplings(planned, [few.group], [few, many])[few.group].turns
-    assert asked == suggest_lengths(many, BETWEEN).turns > suggest_lengths(few, BETWEEN).turns
+    claiming_ = samplings(planned, [few.group], [few, many])[few.group].turns
+    assert claiming_ == suggest_lengths(many, BETWEEN).turns > suggest_lengths(few, BETWEEN).turns
     assert samplings(planned, [few.group], [])[few.group].turns == USUAL_TURNS
     assert samplings(OPEN, [few.group], [few])[few.group].turns is None
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10
@@ -254,9 +254,9 @@ def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more():
         (0.01, FEWEST_TURNS, 0.003333),
         (0.0001, FEWEST_TURNS, SHORTEST_SAMPLE),
     ]:
-        made = Sampling(measure_seconds=seconds).sampled(in_turns=True)
-        assert (made.turns, made.sample_seconds) == (turns, sample), (seconds, turns, sample)
-        assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(made, turns=None)
+        measured = Sampling(measure_seconds=seconds).sampled(in_turns=True)
+        assert (measured.turns, measured.sample_seconds) == (turns, sample), (seconds, turns, sample)
+        assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(measured, turns=None)
 
 
 ENOUGH = FIRST_LOOK
@@ -265,17 +265,17 @@ ENOUGH = FIRST_LOOK
 AT_MARGIN = math.log(1.03)
 
 
-def found(one):
+def width_by_group(one):
     return widths(one.run, one.launches)
 
 
 def only(one):
-    (width,) = found(one).values()
+    (width,) = width_by_group(one).values()
     return width
 
 
-def of_times(of, launches):
-    logs = [math.log(entry.mean) for entry in launches if entry.cell == of]
+def of_times(member, launches):
+    logs = [math.log(entry.mean) for entry in launches if entry.cell == member]
     mean = math.fsum(logs) / len(logs)
     deviation = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (len(logs) - 1))
     return student(len(logs) - 1) * deviation / math.sqrt(len(logs))
@@ -299,7 +299,7 @@ def test_from_the_first_look_on_it_is_half_the_interval_on_the_log_scale():
 
 def test_each_group_has_its_own_and_the_level_is_divided_among_all_of_the_table():
     one = family(around(0.0, 0.01, 9), around(0.0, 0.04, 9))
-    narrow, wide = found(one).values()
+    narrow, wide = width_by_group(one).values()
     assert wide == pytest.approx(4.0 * narrow)
     assert [narrow, wide] == pytest.approx(half_widths_of(one.pairs, one.found))
     assert narrow > only(family(around(0.0, 0.01, 9)))
@@ -334,7 +334,7 @@ def test_too_few_rounds_are_not_precise_and_a_group_without_a_number_is_left_out
     ]
     assert only(replace(one, launches=launches)) == math.inf
     one = family(around(0.0, 0.01, 9), [])
-    assert list(found(one)) == [one.run.plan.groups[0].name]
+    assert list(width_by_group(one)) == [one.run.plan.groups[0].name]
     assert widths(run(), []) == widths(run([cell()]), [broken(cell(), Status.FAILED, 1)]) == {}
 
 
@@ -363,24 +363,24 @@ def test_the_widths_of_other_quantities_that_are_compared_count_too():
     assert all(0.0 < width < math.inf for width in widths(quantified_run("memory growth"), launches).values())
 
 
-def claim(low, of="step", **changes):
+def claim(low, member="step", **changes):
     """The claim that the first environment's `fit` takes `low` times as long as the second's, or more."""
-    made = Claim(
+    measured = Claim(
         issue=parse("T#1"),
         reported="fit is slow",
         worse=ClaimSide("tf1.14", {"call": "0"}),
         better=ClaimSide("tf2.0", {"call": "0"}),
         ratio=(low, 2.0 * low),
-        of=of,
+        of=member,
     )
-    return replace(made, **changes)
+    return replace(measured, **changes)
 
 
-def claiming(one, *claims, asked=("T#1",), rules=RULES):
+def claiming(one, *claims, claiming_=("T#1",), rules=RULES):
     """The family as a run of the claims that were asked for."""
-    whole = replace(one.run.scenarios[0], claims=claims, axes={**one.run.scenarios[0].axes, "call": ["0"]})
-    plan = replace(one.run.plan, claims=asked, rounds=30)
-    return replace(one, run=replace(one.run, scenarios=[whole], plan=plan, rules=rules))
+    claimed_scenario = replace(one.run.scenarios[0], claims=claims, axes={**one.run.scenarios[0].axes, "call": ["0"]})
+    plan = replace(one.run.plan, claims=claiming_, rounds=30)
+    return replace(one, run=replace(one.run, scenarios=[claimed_scenario], plan=plan, rules=rules))
 
 
 def test_a_claim_needs_half_of_the_way_from_the_margin_within_bounds_and_one_of_seconds_a_quarter():
@@ -400,7 +400,7 @@ def test_a_run_of_claims_is_as_wide_as_they_need():
     assert only(claiming(first, claim(2.9), rules=7)) == only(claiming(first, claim(2.9), rules=8))
     # what is not asked or not measured keeps nobody waiting
     one = family(around(1.0, 0.05, 9))
-    assert only(claiming(one, claim(10.0), asked=("T#2",))) == 0.0
+    assert only(claiming(one, claim(10.0), claiming_=("T#2",))) == 0.0
     assert only(claiming(replace(one, launches=[]), claim(10.0))) == 0.0
     # with a precision they are as wide as any comparison
     precise = claiming(one, claim(10.0))
@@ -431,62 +431,62 @@ def test_a_group_ends_when_the_outcomes_of_its_claims_are_clear():
 
 def test_an_outcome_that_the_control_or_the_correction_for_contention_may_change_is_not_clear(monkeypatch):
     logs = around(0.4, 0.01, 3)
-    asked = claiming(family(logs), claim(1.1))
-    assert only(asked) == 0.0
+    claiming_ = claiming(family(logs), claim(1.1))
+    assert only(claiming_) == 0.0
     lost = claiming(family(logs, control=around(0.1, 0.001, 3)), claim(1.1))
-    (width,) = (width for name, width in found(lost).items() if "control" not in name)
+    (width,) = (width for name, width in width_by_group(lost).items() if "control" not in name)
     assert width > 0.0
     monkeypatch.setattr(comparisons, "_find_contention_errors", lambda pairs, _: np.full(len(pairs), 0.5))
-    assert 0.0 < only(asked) < math.inf
+    assert 0.0 < only(claiming_) < math.inf
 
 
 def test_a_group_that_was_clear_stays_so_if_the_run_continues_with_fewer_rounds():
-    asked = claiming(family(around(0.4, 0.04, 6)), claim(1.1))
-    assert only(asked) == 0.0
-    (name,) = found(asked)
-    shorter = replace(asked.run, plan=replace(asked.run.plan, rounds=8))
-    assert only(replace(asked, run=shorter)) == math.inf
-    assert only(replace(asked, run=replace(shorter, looks=[{name: 6}]))) == 0.0
+    claiming_ = claiming(family(around(0.4, 0.04, 6)), claim(1.1))
+    assert only(claiming_) == 0.0
+    (name,) = width_by_group(claiming_)
+    shorter = replace(claiming_.run, plan=replace(claiming_.run.plan, rounds=8))
+    assert only(replace(claiming_, run=shorter)) == math.inf
+    assert only(replace(claiming_, run=replace(shorter, looks=[{name: 6}]))) == 0.0
 
 
 def test_a_launch_that_fails_once_before_the_first_look_ends_no_group():
-    asked = claiming(family(around(0.4, 0.01, 2)), claim(1.1))
-    worse = asked.pairs[0][1]
-    launches = [broken(worse, Status.FAILED, 1) if entry.cell == worse else entry for entry in asked.launches]
-    assert only(replace(asked, launches=launches)) == math.inf
+    claiming_ = claiming(family(around(0.4, 0.01, 2)), claim(1.1))
+    worse = claiming_.pairs[0][1]
+    launches = [broken(worse, Status.FAILED, 1) if entry.cell == worse else entry for entry in claiming_.launches]
+    assert only(replace(claiming_, launches=launches)) == math.inf
 
 
 def test_a_claim_of_seconds_or_growth_ends_its_group_when_it_is_clear(monkeypatch):
     one = family(around(1.0, 0.001, 3))
 
-    def width(own, growth):
+    def width(claim_, growth):
         memory = [
             replace(x, phases={"import": 1.5}, memory=[(at, at * growth(x)) for at in range(9)]) for x in one.launches
         ]
-        return only(claiming(replace(one, launches=memory), own))
+        return only(claiming(replace(one, launches=memory), claim_))
 
     seconds = claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 2.0))
-    kept = claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
-    assert [width(own, lambda _: 1000) for own in (seconds, kept)] == [0.0, 0.0]
+    growing = claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0))
+    assert [width(logs_, lambda _: 1000) for logs_ in (seconds, growing)] == [0.0, 0.0]
     # growth that an identical cell may have too is not clear
-    assert width(kept, lambda entry: 2680 + 160 * entry.round) == 0.0
+    assert width(growing, lambda entry: 2680 + 160 * entry.round) == 0.0
     control = Difference(2500.0, 3, Interval(2400.0, 2600.0))
     monkeypatch.setattr(claims, "control_of_growth", lambda cell, lookup: control)
-    assert width(kept, lambda entry: 2680 + 160 * entry.round) > 1.0
+    assert width(growing, lambda entry: 2680 + 160 * entry.round) > 1.0
 
 
 def test_a_claim_of_a_phase_is_as_wide_as_its_values():
     one = family(around(1.0, 0.001, 6))
     launches = [replace(entry, phases={"import": math.exp(entry.round)}) for entry in one.launches]
-    asked = claiming(replace(one, launches=launches), claim(2.9, "import"))
+    claiming_ = claiming(replace(one, launches=launches), claim(2.9, "import"))
     # both sides of a round take as long, so the ratio is 1 throughout
-    assert only(asked) < 1e-6
-    alone = claiming(
+    assert only(claiming_) < 1e-6
+    by_itself = claiming(
         replace(one, launches=launches), claim(10.0, "import", better=None, ratio=None, seconds=(1.0, 20.0)), rules=7
     )
     logs = [float(number) for number in range(1, 7)]
     spread = math.sqrt(sum((log - 3.5) ** 2 for log in logs) / 5.0)
-    assert only(alone) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
+    assert only(by_itself) == pytest.approx(student(5, 0.975) * spread / math.sqrt(6.0) / math.log(1.25))
 
 
 def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
@@ -496,10 +496,10 @@ def test_a_claim_of_growth_needs_half_of_what_is_claimed_in_bytes():
             replace(entry, memory=[(at, at * (200 + 400 * (-1) ** entry.round)) for at in range(9)])
             for entry in one.launches
         ]
-        asked = claiming(
+        claiming_ = claiming(
             replace(one, launches=launches),
             claim(1.0, "memory growth", better=None, ratio=None, bytes=(500.0, 900.0)),
             rules=rules,
         )
         spread = math.sqrt(6 * 400.0**2 / 5.0)
-        assert only(asked) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0), (rules, level)
+        assert only(claiming_) == pytest.approx(student(5, level) * spread / math.sqrt(6.0) / 250.0), (rules, level)

@@ -115,8 +115,8 @@ def test_a_unit_scales_the_number_and_its_interval(values, scale):
 def test_the_interval_covers_the_true_value_95_times_in_100():
     for count in [3, 5, 10]:
         draw, trials, truth = random.Random(count), 4000, 0.013
-        seen = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(count)] for _ in range(trials))
-        covered = sum(truth in combine(entry).interval for entry in seen)
+        samples = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(count)] for _ in range(trials))
+        covered = sum(truth in combine(entry).interval for entry in samples)
         # three standard errors of a share of 95 % in 4,000 trials are 1 %
         assert covered / trials == pytest.approx(0.95, abs=0.011), count
 
@@ -131,7 +131,7 @@ SLACK = 3.0 * math.sqrt(0.05 * 0.95 / TABLES)
 logs = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8)
 
 
-def known(values, error=0.01):
+def well_known(values, error=0.01):
     """Means with one error each, well known."""
     count = len(values)
     return Logs(np.array(values), np.full(count, error**2), np.ones(count), np.full(count, 8.0))
@@ -151,26 +151,26 @@ def test_a_difference_is_welchs_and_the_other_way_round_it_is_turned_over(one, o
 
 
 def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
-    found = subtract(means([[0.1] * 4]), means([[0.0] * 4]))
-    assert found.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
-    assert found.freedom[0] == pytest.approx(6.0)
+    differences = subtract(means([[0.1] * 4]), means([[0.0] * 4]))
+    assert differences.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
+    assert differences.freedom[0] == pytest.approx(6.0)
 
 
 def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
-    tame = known([-0.01, 0.0, 0.01, 0.02, 0.03])
+    tame = well_known([-0.01, 0.0, 0.01, 0.02, 0.03])
     wild = replace(tame, mean=tame.mean * [1, 1, 1, 1, 300], variance=tame.variance * [1, 1, 1, 1, 9999])
-    for of in (tame, wild):
-        found = medians(of, [np.arange(5)])
-        assert (found.mean[0], found.freedom[0]) == (0.01, 40.0)
-        assert found.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
+    for cells_ in (tame, wild):
+        differences = medians(cells_, [np.arange(5)])
+        assert (differences.mean[0], differences.freedom[0]) == (0.01, 40.0)
+        assert differences.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
 
 
 def test_each_cell_is_set_beside_the_others_and_one_outside_the_base_beside_all_of_it():
-    found = subtract_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
-    assert found.mean == pytest.approx([0.0] * 5 + [0.9])
-    found = subtract_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
-    assert found.mean == pytest.approx([0.0] * 5 + [0.8])
-    assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
+    differences = subtract_others(well_known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
+    assert differences.mean == pytest.approx([0.0] * 5 + [0.9])
+    differences = subtract_others(well_known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
+    assert differences.mean == pytest.approx([0.0] * 5 + [0.8])
+    assert differences.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
 
 
 def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
@@ -184,9 +184,9 @@ def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
     draw, called = np.random.default_rng(seed), 0
     for _ in range(TABLES):
         one, other = days(cells, rounds, draw, **machine)
-        found = subtract(means(one.tolist()), means((other + shift).tolist()))
-        found = subtract_others(found, np.arange(cells)) if without_the_shift else found
-        called += bool(DIFFERENT & set(judge(found, MARGIN).verdicts))
+        differences = subtract(means(one.tolist()), means((other + shift).tolist()))
+        differences = subtract_others(differences, np.arange(cells)) if without_the_shift else differences
+        called += bool(DIFFERENT & set(judge(differences, MARGIN).verdicts))
     return called / TABLES
 
 
@@ -217,7 +217,7 @@ def test_with_the_shift_a_slower_machine_is_slower_cells():
 
 @pytest.mark.slow
 def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
-    draw, found, others = np.random.default_rng(4), 0, 0
+    draw, differences, others = np.random.default_rng(4), 0, 0
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
         other = other + 0.06
@@ -225,9 +225,9 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
         verdicts = judge(
             subtract_others(subtract(means(other.tolist()), means(one.tolist())), np.arange(8)), MARGIN
         ).verdicts
-        found += verdicts[3] is Verdict.SLOWER
+        differences += verdicts[3] is Verdict.SLOWER
         others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
-    assert found / TABLES > 0.9
+    assert differences / TABLES > 0.9
     assert others / TABLES <= 0.05 + SLACK
 
 
@@ -237,8 +237,8 @@ def test_an_interval_of_95_percent_holds_the_truth_in_95_percent():
         one, other = (
             draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True)
         )
-        found = subtract(means(one.tolist()), means(other.tolist()))
-        covered = np.mean(np.abs(found.mean) <= half_widths(found, ALPHA))
+        differences = subtract(means(one.tolist()), means(other.tolist()))
+        covered = np.mean(np.abs(differences.mean) <= half_widths(differences, ALPHA))
         assert 0.94 <= covered <= 0.97, rounds
 
 
@@ -247,6 +247,6 @@ def test_so_does_the_interval_without_the_shift():
     draw, covered = np.random.default_rng(6), []
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
-        found = subtract_others(subtract(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
-        covered.append(np.abs(found.mean) <= half_widths(found, ALPHA))
+        differences = subtract_others(subtract(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
+        covered.append(np.abs(differences.mean) <= half_widths(differences, ALPHA))
     assert 0.93 <= np.mean(covered) <= 0.97

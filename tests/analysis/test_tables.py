@@ -50,9 +50,9 @@ def test_times_and_the_sources_percentages_of_one_group():
 
 def test_only_rows_and_cells_that_have_a_number_have_one():
     members = cells(calls=("fit", "train_on_batch"))
-    found = table(run(members), rounds(TIMES))
-    assert [row.axes["call"] for row in found.rows] == ["fit"]
-    assert [found.cell(found.rows[0], head.side) for head in found.columns[:4]] == cells()
+    shown_table = table(run(members), rounds(TIMES))
+    assert [row.axes["call"] for row in shown_table.rows] == ["fit"]
+    assert [shown_table.cell(shown_table.rows[0], head.side) for head in shown_table.columns[:4]] == cells()
     # without a number there is the status
     launches = [*rounds(TIMES), launch(cell(call="train_on_batch"))]
     launches += [broken(cell(call="train_on_batch", mode="eager"), Status.TIMEOUT, 1)]
@@ -65,9 +65,9 @@ def test_only_rows_and_cells_that_have_a_number_have_one():
 
 def test_a_column_in_which_no_row_has_a_number_is_left_out():
     launches = [broken(cell("tf2.0", mode="eager"), Status.OOM), launch(cell("tf2.0")), launch(cell("tf1.14"))]
-    found = table(run(), launches)
-    assert ("time", "tf2.0", "eager") not in by_name(found)
-    assert [c.comparison.name for c in found.columns if c.comparison] == ["TF 2 against TF 1"]
+    shown_table = table(run(), launches)
+    assert ("time", "tf2.0", "eager") not in by_name(shown_table)
+    assert [c.comparison.name for c in shown_table.columns if c.comparison] == ["TF 2 against TF 1"]
 
 
 def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_are_rows_of_their_own():
@@ -75,9 +75,9 @@ def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_a
     double = [cell(dtype="float64"), cell()]
     assert list(table(run(double), [launch(c) for c in double]).row_axes) == ["call", "dtype"]
     members = [cell(), cell(device=Device.GPU)]
-    found = table(run(members), [launch(member) for member in members])
-    assert found.several_devices
-    assert [row.device for row in found.rows] == [Device.CPU, Device.GPU]
+    shown_table = table(run(members), [launch(member) for member in members])
+    assert shown_table.several_devices
+    assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
 
 
 def test_every_scenario_has_its_own_table():
@@ -85,30 +85,30 @@ def test_every_scenario_has_its_own_table():
     member = cell(of="other")
     plain = type(member)("other", "tf1.14", Device.CPU, {"size": "1"})
     two = run([cell(), plain], scenarios=[scenario(), other])
-    found = tables(two, lookup(two, [launch(cell()), launch(plain)]))
-    assert [t.scenario.name for t in found] == ["step", "other"]
-    assert [list(t.row_axes) for t in found] == [["call"], ["size"]]
+    shown_table = tables(two, lookup(two, [launch(cell()), launch(plain)]))
+    assert [t.scenario.name for t in shown_table] == ["step", "other"]
+    assert [list(t.row_axes) for t in shown_table] == [["call"], ["size"]]
 
 
 def test_a_time_has_its_shape_and_what_was_not_counted():
     counted = {"steps_called": 100, "steps_counted": 6}
-    found = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
-    (value,) = found.rows[0].values
-    told = value.shape.statistics
-    assert (told["mean"], told["p90"] > 0.011) == (pytest.approx(0.01), True)
+    shown_table = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
+    (value,) = shown_table.rows[0].values
+    statistics = value.shape.statistics
+    assert (statistics["mean"], statistics["p90"] > 0.011) == (pytest.approx(0.01), True)
     assert value.undone == "ran 100 steps, but the framework counted 6"
 
 
 def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_used():
     times = dict.fromkeys(cells(calls=("fit", "train_on_batch"), modes=["graph"])[:3], 0.01)
-    asked = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
-    found = lookup(asked, rounds(times, spread=0.0, phases={"import": 0.5}))
-    (table,) = tables(asked, found)
-    made = find_measured(table, found)
-    assert [entry.cell for entry in made] == list(times)
-    assert [(entry.row.axes["call"], entry.side.environment) for entry in made][2] == ("train_on_batch", "tf1.14")
-    assert {entry.used.phases["import"].median for entry in made} == {0.5}
-    assert {(entry.step.median, entry.step.launches) for entry in made} == {(0.01, 5)}
+    planned = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
+    shown_table = lookup(planned, rounds(times, spread=0.0, phases={"import": 0.5}))
+    (table,) = tables(planned, shown_table)
+    measured = find_measured(table, shown_table)
+    assert [entry.cell for entry in measured] == list(times)
+    assert [(entry.row.axes["call"], entry.side.environment) for entry in measured][2] == ("train_on_batch", "tf1.14")
+    assert {entry.used.phases["import"].median for entry in measured} == {0.5}
+    assert {(entry.step.median, entry.step.launches) for entry in measured} == {(0.01, 5)}
 
 
 def test_a_table_of_another_quantity_has_its_values_and_ratios():

@@ -19,16 +19,16 @@ def test_groups_that_ended_alike_are_counted_together():
     members = cells(calls=("fit", "train_on_batch", "predict"), modes=["graph"])
     ends = [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)]
     stops = {group.name: end for group, end in zip(groups(members), ends, strict=True)}
-    found = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
-    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in found.stops] == [
+    result = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
+    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in result.stops] == [
         (StopReason.PRECISION, 2, [8, 11], 0),
         (StopReason.BUDGET, 1, [5], 0),
     ]
 
 
 def test_groups_that_have_not_ended_are_counted():
-    found = describe_ends(run(TIMES, stops={FIRST: Stop(StopReason.ROUNDS, 5)}))
-    assert (found.groups, found.going) == (2, 1)
+    ends = describe_ends(run(TIMES, stops={FIRST: Stop(StopReason.ROUNDS, 5)}))
+    assert (ends.groups, ends.going) == (2, 1)
     assert describe_ends(run(TIMES)).stops == []
 
 
@@ -38,8 +38,8 @@ def test_without_a_precision_nothing_was_looked_at_early():
 
 
 def measured_for(launches, sampling):
-    asked = run(TIMES, asked={"sampling": sampling})
-    return [(sampling.warmup_seconds, sampling.measure_seconds) for sampling in Results(asked, launches).samplings]
+    planned = run(TIMES, asked={"sampling": sampling})
+    return [(sampling.warmup_seconds, sampling.measure_seconds) for sampling in Results(planned, launches).samplings]
 
 
 def test_lengths_are_those_of_the_plan_or_those_that_each_groups_pilot_asked_for():
@@ -53,8 +53,8 @@ def test_lengths_are_those_of_the_plan_or_those_that_each_groups_pilot_asked_for
     assert measured_for([], Sampling()) == []
 
 
-def moments(launches, asked=None):
-    results = Results(asked or run([cell()]), launches)
+def moments(launches, planned=None):
+    results = Results(planned or run([cell()]), launches)
     (table,) = results.tables
     return results.timeline(table)
 
@@ -64,13 +64,13 @@ def at(minute, seconds=0.01, number=1, **changes):
 
 
 def test_launches_come_in_the_order_in_which_they_began():
-    made = moments([at(9, 0.04, 2), at(3, 0.01, 1), at(0, 0.01, 0), broken(cell(), Status.FAILED, 3)])
+    moments_ = moments([at(9, 0.04, 2), at(3, 0.01, 1), at(0, 0.01, 0), broken(cell(), Status.FAILED, 3)])
     # pilots and what gave no number are left out, and each is set against the mean of its cell
-    assert [(moment.place, moment.launch.round) for moment in made] == [(1, 1), (2, 2)]
-    assert [moment.factor for moment in made] == pytest.approx([0.5, 2.0])
-    assert made[0].mean == made[1].mean
+    assert [(moment.place, moment.launch.round) for moment in moments_] == [(1, 1), (2, 2)]
+    assert [moment.factor for moment in moments_] == pytest.approx([0.5, 2.0])
+    assert moments_[0].mean == moments_[1].mean
     # what disturbed a launch, whether it counts, and the control
-    made = moments([at(1, resources=NOISY), at(2, attempt=1, resources=RESOURCES)])
-    assert [(moment.counts, moment.disturbed) for moment in made] == [(False, True), (True, False)]
-    made = moments([at(1), replace(at(2), role=Role.CONTROL)], run([cell()], controlled=True))
-    assert [moment.launch.role for moment in made] == [Role.MEASURE, Role.CONTROL]
+    moments_ = moments([at(1, resources=NOISY), at(2, attempt=1, resources=RESOURCES)])
+    assert [(moment.counts, moment.disturbed) for moment in moments_] == [(False, True), (True, False)]
+    moments_ = moments([at(1), replace(at(2), role=Role.CONTROL)], run([cell()], controlled=True))
+    assert [moment.launch.role for moment in moments_] == [Role.MEASURE, Role.CONTROL]

@@ -123,6 +123,7 @@ def test_holm_lies_between_bonferroni_and_no_adjustment_and_rejects_from_the_cle
         assert values[rejected].max() <= values[~rejected].min()
 
 
+@settings(max_examples=40)
 @given(families())
 def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_shown(family):
     def clear(half):
@@ -138,8 +139,8 @@ def test_a_verdict_is_taken_from_the_interval_of_holms_level_and_a_wider_one_is_
         assert (verdict is FASTER) == (high < -MARGIN)
         assert (verdict is SAME) == (low > -MARGIN and high < MARGIN)
     # no fewer than by Bonferroni, and no more than one by one
-    found = np.array([verdict is not UNCLEAR for verdict in judged.verdicts])
-    assert ((found >= clear(bonferroni)) & (found <= clear(half_widths(family, ALPHA)))).all()
+    clear_ = np.array([verdict is not UNCLEAR for verdict in judged.verdicts])
+    assert ((clear_ >= clear(bonferroni)) & (clear_ <= clear(half_widths(family, ALPHA)))).all()
 
 
 def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_decides():
@@ -155,6 +156,7 @@ def test_a_verdict_that_the_shown_interval_leaves_open_has_the_interval_that_dec
     assert (lost.verdict, lost.deciding) == (None, None)
 
 
+@settings(max_examples=40)
 @given(families(), st.randoms(use_true_random=False), st.floats(0.0, 0.2))
 def test_verdicts_turn_with_the_sides_and_the_order_of_comparisons_does_not_matter(family, draw, bias):
     plain = judge(family, MARGIN)
@@ -187,12 +189,12 @@ def count_wrong_tables(rounds, margin, beside):
     # a reference, and four cells that are slower than that by about the margin
     launches = draw.normal(0.0, 0.02, (tables, rounds, 5)) + np.array([0.0, *[margin * beside] * 4])
     places, numbers = np.tile(range(5), rounds), np.repeat(range(rounds), 5)
-    found = []
+    clear_ = []
     for table in launches:
-        seen = table[:, 1:] - table[:, :1]
-        measured = Logs.measured(seen.mean(axis=0), seen.var(axis=0, ddof=1), np.full(4, float(rounds)))
-        found.append(judge(moderated(measured, residual(places, numbers, table.ravel())), margin).verdicts)
-    return sum(bool(wrong.intersection(verdicts)) for verdicts in found) / tables
+        ratios = table[:, 1:] - table[:, :1]
+        measured = Logs.measured(ratios.mean(axis=0), ratios.var(axis=0, ddof=1), np.full(4, float(rounds)))
+        clear_.append(judge(moderated(measured, residual(places, numbers, table.ravel())), margin).verdicts)
+    return sum(bool(wrong.intersection(verdicts)) for verdicts in clear_) / tables
 
 
 @pytest.mark.slow
@@ -244,17 +246,17 @@ def test_rounds_to_settle_a_verdict():
     # a stricter level asks for more, and what moderation lent for fewer
     strict, plain = rounds_to_settle(logs([0.07, 0.07], deviation=0.03), np.array([0.005, 0.05]), MARGIN)[0]
     assert strict > plain
-    own = logs([MARGIN + 0.06], deviation=0.05)
-    lent = Logs(own.mean, own.variance, own.rounds, own.freedom + 100.0)
-    assert rounds_to_settle(lent, alpha, MARGIN)[0] < rounds_to_settle(own, alpha, MARGIN)[0]
+    measured = logs([MARGIN + 0.06], deviation=0.05)
+    lent = Logs(measured.mean, measured.variance, measured.rounds, measured.freedom + 100.0)
+    assert rounds_to_settle(lent, alpha, MARGIN)[0] < rounds_to_settle(measured, alpha, MARGIN)[0]
 
 
 def test_the_suggested_rounds_settle_it_as_often_as_said_over_the_true_differences_that_the_data_allow():
     for mean in [MARGIN + 0.02, -MARGIN - 0.02, 0.005]:
-        draw, runs, known = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
-        known = Logs(known.mean, known.variance, known.rounds, known.freedom + 60.0)
-        (total,), (chance,) = rounds_to_settle(known, np.array([0.05]), MARGIN)
-        truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(known.freedom, runs)
+        draw, runs, estimate = np.random.default_rng(5), 4000, logs([mean], deviation=0.02)
+        estimate = Logs(estimate.mean, estimate.variance, estimate.rounds, estimate.freedom + 60.0)
+        (total,), (chance,) = rounds_to_settle(estimate, np.array([0.05]), MARGIN)
+        truths = mean + 0.02 / math.sqrt(5.0) * draw.standard_t(estimate.freedom, runs)
         further = draw.normal(truths, 0.02 / math.sqrt(total - 5.0))
         means = np.abs((5.0 * mean + (total - 5.0) * further) / total)
         half = student(total + 59.0) * 0.02 / math.sqrt(total)
@@ -267,8 +269,8 @@ def test_the_width_after_no_more_rounds_is_todays_and_falls_with_more(family, al
     assert half_widths_after(family, family.rounds, alpha) == pytest.approx(half_widths(family, alpha))
     assert (half_widths_after(family, family.rounds + 1.0, alpha) < half_widths(family, alpha)).all()
     # five rounds with two degrees lent; 45 rounds have 46 degrees
-    own = logs([0.0])
-    lent = Logs(own.mean, own.variance, own.rounds, own.freedom + 2.0)
+    measured = logs([0.0])
+    lent = Logs(measured.mean, measured.variance, measured.rounds, measured.freedom + 2.0)
     assert half_widths_after(lent, np.array([45.0]), 0.05) == pytest.approx(student(46) * 0.01 / math.sqrt(45.0))
 
 

@@ -19,8 +19,8 @@ values = st.recursive(
 )
 
 
-def proof(of=OLD, **fingerprint):
-    return launch(of, fingerprint=fingerprint)
+def proof(member=OLD, **fingerprint):
+    return launch(member, fingerprint=fingerprint)
 
 
 def of_values(one, other, device=Device.CPU):
