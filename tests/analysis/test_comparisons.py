@@ -180,7 +180,8 @@ def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
 
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
     newer = [
-        replace(estimate_, python="3.11") if estimate_.name == "tf2.0" else estimate_ for estimate_ in ENVIRONMENTS
+        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
+        for environment in ENVIRONMENTS
     ]
     assert family(EQUAL).compared()[0].pythons is None
     assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")

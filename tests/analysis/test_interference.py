@@ -151,8 +151,8 @@ def test_rounds_with_a_disturbed_launch_are_named_with_their_attempt_and_its_fir
     )
     group = NOISY.group
     assert interference == {
-        (group, 1, 0): "step tf1.14 fit float32 eager: the hypervisor took 0.50 of the CPUs of the launch",
-        (group, 2, 1): "step tf1.14 fit float32 graph: other processes used 0.90 of the CPUs of the launch",
+        (group, 1, 0): f"step tf1.14 fit float32 eager: {describe_interference(stolen)}",
+        (group, 2, 1): f"step tf1.14 fit float32 graph: {describe_interference(NOISY)}",
     }
 
 
@@ -203,7 +203,7 @@ def test_a_disturbed_round_whose_repetition_counts():
     assert (interference.told, interference.rounds, interference.repeated) == (True, 5, 1)
     (disturbed,) = interference.disturbed
     assert (disturbed.group, disturbed.round, disturbed.repeated) == (launches[-1].group, 2, True)
-    assert disturbed.reason == f"{launches[-1].cell}: other processes used 0.90 of the CPUs of the launch"
+    assert disturbed.reason == f"{launches[-1].cell}: {describe_interference(launches[-1])}"
 
 
 def test_a_disturbed_round_that_counts():

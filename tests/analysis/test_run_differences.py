@@ -81,55 +81,30 @@ def test_of_a_remote_engine_the_machine_is_its_own():
     assert [machine.name for machine in compare_machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
 
 
-def test_what_was_measured_differently_is_told():
-    request = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
-    in_turns = run(asked={"interleave": Interleave.TURNS})
-    assert list_differences(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
-    assert list_differences(run(), run(asked=request, backend=replace(run().backend, name="local"))) == [
-        ("measurement", "", "backend", "docker", "local"),
-        ("measurement", "", "protocol", "time", "document"),
-        ("measurement", "", "warmup_seconds", 0.5, "as the pilot determines"),
-        ("measurement", "", "measure_seconds", 1.0, "as the pilot determines"),
-        ("measurement", "", "cpus", [0], "all"),
-    ]
-
-
-def test_engine_harness_and_scenario_are_told():
-    other = run(
-        backend=replace(run().backend, engine="27.0", why="asked for"),
-        harness="0.2.0",
-        commit="",
-        scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
-        sources={"step": "cd34"},
-    )
-    assert list_differences(run(**KNOWN), other) == [
-        ("engine", "", "engine", "26.1.5", "27.0"),
-        ("harness", "", "version", "0.1.0", "0.2.0"),
-        ("harness", "", "commit", "0123abcd", None),
-        ("scenario", "step", "source", "ab12", "cd34"),
-        ("scenario", "step", "axes", ["call", "dtype", "mode"], ["call", "dtype", "mode", "inputs"]),
-    ]
-
-
-def test_an_environment_shows_the_packages_that_changed():
-    pins = {**run().pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
-    images = {**run().images, "tf2.0": "sha256:cd"}
-    moved = [
-        replace(environment, python="3.8") if environment.name == "tf2.0" else environment
-        for environment in ENVIRONMENTS[:2]
-    ]
-    assert list_differences(run(), run(pins=pins, images=images, environments=moved)) == [
-        ("environment", "tf2.0", "Python", "3.7", "3.8"),
-        ("environment", "tf2.0", "image", run().images["tf2.0"], "sha256:cd"),
-        ("environment", "tf2.0", "keras", "2.3.1", None),
-        ("environment", "tf2.0", "numpy", "1.17.4", "1.18.0"),
-        ("environment", "tf2.0", "gast", None, "0.2.2"),
-    ]
-
-
-def test_environments_of_which_no_cell_is_in_both_are_not_told():
-    other = run(pins={**run().pins, "tf2.0": {}})
-    assert list_differences(run(), other, shared_cells=[cell("tf1.14")]) == []
+def test_what_differs_beside_the_machine_is_listed(snapshot):
+    base = run()
+    sampled = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
+    pins = {**base.pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
+    environments = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.8")]
+    other = {
+        "turns": run(asked={"interleave": Interleave.TURNS}),
+        "measured differently": run(asked=sampled, backend=replace(base.backend, name="local")),
+        "engine, harness, and scenario": run(
+            backend=replace(base.backend, engine="27.0", why="asked for"),
+            harness="0.2.0",
+            commit="",
+            scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
+            sources={"step": "cd34"},
+        ),
+        "packages": run(pins=pins, images={**base.images, "tf2.0": "sha256:cd"}, environments=environments),
+    }
+    listed = {
+        case: [" | ".join(map(str, difference)) for difference in list_differences(run(**KNOWN), changed)]
+        for case, changed in other.items()
+    }
+    assert listed == snapshot
+    # environments of which no cell is in both are not listed
+    assert list_differences(base, run(pins={**base.pins, "tf2.0": {}}), shared_cells=[cell("tf1.14")]) == []
 
 
 def test_software_that_changed_or_is_not_known_is_not_the_same():
