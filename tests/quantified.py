@@ -29,7 +29,7 @@ def quantified_run(*quantities: str, **changes: Any) -> Run:
 
 def memory(growth: float, calls: int = CALLS) -> list[tuple[int, int]]:
     """Points of a process that holds so many bytes more after each call."""
-    return [(launches, 10**8 + round(growth * launches)) for launches in range(0, calls + 1, calls // 20)]
+    return [(count, 10**8 + round(growth * count)) for count in range(0, calls + 1, calls // 20)]
 
 
 def quantified(
@@ -40,8 +40,8 @@ def quantified(
     slots: list[tuple[Cell, Role]] = [(OLD, Role.MEASURE), (OLD, Role.CONTROL), (NEW, Role.MEASURE)]
     launches = []
     for number in range(count + 1):
-        for quantities, role in slots if number else slots[::2]:
-            first, peak, grown, traces = values[quantities.environment]
+        for member, role in slots if number else slots[::2]:
+            first, peak, grown, traces = values[member.environment]
             fields: dict[str, Any] = {
                 "role": role if number else Role.PILOT,
                 "phases": {**PHASES, "first call": first * draw.gauss(1.0, spread)},
@@ -49,7 +49,5 @@ def quantified(
                 "observations": {"traces": traces},
                 "memory": memory(grown + draw.gauss(0.0, leak)),
             }
-            launches.append(
-                launch(quantities, 0.01 * draw.gauss(1.0, spread), number, took=4.0, **{**fields, **changes})
-            )
+            launches.append(launch(member, 0.01 * draw.gauss(1.0, spread), number, took=4.0, **{**fields, **changes}))
     return launches

@@ -57,7 +57,7 @@ def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim
 
 
 def cut_short(counts, claim):
-    """The claim in a run whose budget ended after so many rounds of each side."""
+    """Return the result of the claim if the budget ends after these rounds of each side."""
     points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
     launches = [
         launch(member, seconds, number, memory=points if claim is LEAK else ())
@@ -115,7 +115,7 @@ THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("
 
 
 def claimed_in(environment, **changes):
-    """The claim of that environment."""
+    """Return the claim for that environment."""
     sides = {name: replace(getattr(CLAIM, name), environment=environment) for name in ("worse", "better")}
     return replace(CLAIM, **sides, **changes)
 
@@ -209,7 +209,7 @@ def test_a_scenarios_claims_of_one_quantity_are_judged_together_and_those_that_w
 
 
 def importing(times):
-    """Five rounds in which these sides take about so long to import."""
+    """Return five rounds with these import times of the sides."""
     return [
         launch(side, 0.01, number, phases={"import": seconds * (1.0 + 0.01 * math.sin(number))})
         for number in range(1, 6)

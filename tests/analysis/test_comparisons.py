@@ -85,10 +85,10 @@ def test_pairs_that_share_no_round_are_not_compared():
 
 def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
     def judged(*logs, margin=0.03):
-        (comparisons,) = family(logs).compared(margin)
-        assert comparisons.withheld is (None if comparisons.verdict else Withheld.FEW_ROUNDS)
-        assert comparisons.settling is None
-        return comparisons.verdict
+        (comparison,) = family(logs).compared(margin)
+        assert comparison.withheld is (None if comparison.verdict else Withheld.FEW_ROUNDS)
+        assert comparison.settling is None
+        return comparison.verdict
 
     spread = (0.001, -0.001, 0.0)
     outcomes = {
@@ -151,19 +151,19 @@ def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
 
 def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_which_probability():
     one = family(around(math.log(1.03) + 0.03, 0.03))
-    (comparisons,) = one.compared()
-    assert comparisons.verdict is UNCLEAR
-    more = comparisons.settling.rounds
+    (comparison,) = one.compared()
+    assert comparison.verdict is UNCLEAR
+    more = comparison.settling.rounds
     estimate_ = Logs(*(np.array([value]) for value in (math.log(1.03) + 0.03, 0.03**2, 5.0, 4.0)))
     # the run's own look is after five rounds, and one after N has 1 - 5/N of the level
     (total,), (chance,) = rounds_to_settle(
         estimate_, np.array([0.05]), math.log(1.03), level=lambda rounds: 1.0 - 5.0 / rounds
     )
     half = -stdtrit(total - 1.0, 0.025 * (1.0 - 5.0 / total)) * 0.03 / math.sqrt(total)
-    assert comparisons.settling == RoundsNeeded(
+    assert comparison.settling == RoundsNeeded(
         total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance)
     )
-    assert comparisons.settling.is_likely
+    assert comparison.settling.is_likely
 
 
 def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
@@ -210,10 +210,10 @@ def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the
     for log in (-1400.0, -720.0, 720.0, 1400.0):
         seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
         launches = [replace(measured, samples=[Sample(seconds[measured.cell], 1)]) for measured in one.launches]
-        (comparisons,) = replace(one, launches=launches).compared()
-        assert comparisons.verdict is (FASTER if log > 0 else SLOWER), log
-        assert comparisons.ratio.value in comparisons.ratio.interval
-        assert comparisons.ratio.inverse.value > 0.0
+        (comparison,) = replace(one, launches=launches).compared()
+        assert comparison.verdict is (FASTER if log > 0 else SLOWER), log
+        assert comparison.ratio.value in comparison.ratio.interval
+        assert comparison.ratio.inverse.value > 0.0
     assert verdicts(family(*[[0.0] * 5] * FEWEST).compared()) == [SAME] * FEWEST
 
 
@@ -221,10 +221,8 @@ def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the
 @given(st.lists(several, min_size=1, max_size=6))
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
     one = family(*members)
-    comparisons = one.found
-    for compared, width in zip(
-        compare(one.pairs, comparisons, 0.03), half_widths_of(one.pairs, comparisons), strict=True
-    ):
+    index = one.found
+    for compared, width in zip(compare(one.pairs, index, 0.03), half_widths_of(one.pairs, index), strict=True):
         assert (compared is None) == (width is None)
         if compared:
             assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
@@ -244,8 +242,8 @@ def grown(new, old=0.0, **changes):
     """What is said of memory growth in tf2.0, which keeps `new` bytes a call, against tf1.14, which keeps `old`."""
     values = {"tf1.14": (0.3, 4e8, old, 3), "tf2.0": (0.3, 4e8, new, 3)}
     launches = quantified(values=values, **changes)
-    (comparisons,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
-    return comparisons
+    (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    return comparison
 
 
 def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
@@ -256,10 +254,10 @@ def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
         (1200.0, 1180.0, SAME),
         (-500.0, 0.0, FASTER),
     ):
-        comparisons = grown(new, old)
-        assert comparisons.verdict is verdict, (new, old)
-        assert comparisons.ratio.value == pytest.approx(new - old, abs=30.0)
-        assert new - old in comparisons.ratio.interval, (new, old)
+        comparison = grown(new, old)
+        assert comparison.verdict is verdict, (new, old)
+        assert comparison.ratio.value == pytest.approx(new - old, abs=30.0)
+        assert new - old in comparison.ratio.interval, (new, old)
     at_the_margin = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
     assert at_the_margin.verdict is UNCLEAR
     assert 0.0 < at_the_margin.settling.half < 2 * PIECE / CALLS
@@ -279,8 +277,8 @@ def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
     launches = [
         replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
     ]
-    (comparisons,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
-    assert comparisons.verdict is Verdict.DIFFERENT_WORK
+    (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    assert comparison.verdict is Verdict.DIFFERENT_WORK
 
 
 def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
@@ -304,8 +302,8 @@ def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
             replace(launch_, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in launch_.memory])
             for launch_, by in zip(first, apart, strict=False)
         ]
-        (comparisons,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *repeats]))
-        assert (comparisons.verdict, comparisons.withheld) == (None if withheld else SLOWER, withheld), (
+        (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *repeats]))
+        assert (comparison.verdict, comparison.withheld) == (None if withheld else SLOWER, withheld), (
             apart,
             withheld,
         )
@@ -335,26 +333,26 @@ def on_a_shared_core(ratio, *shares, truth=None):
 
     `truth`: what was taken in fact.
     """
-    measured = family([0.0])
+    one = family([0.0])
     seconds = [0.01 / (1.0 - took) for took in truth or shares]
     seconds[1] *= ratio
     launches = [
         launch(member, rate * math.exp(noise), number, resources=contended(share))
-        for member, rate, share in zip(measured.pairs[0], seconds, shares, strict=True)
+        for member, rate, share in zip(one.pairs[0], seconds, shares, strict=True)
         for number, noise in enumerate([0.001, -0.001, 0.0, 0.001, -0.001], 1)
     ]
-    (comparisons,) = replace(measured, launches=launches).compared()
-    return comparisons
+    (comparison,) = replace(one, launches=launches).compared()
+    return comparison
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
     # both lost 30 %, and of one 36 % were subtracted
-    comparisons = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
-    assert comparisons.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
-    assert (comparisons.verdict, comparisons.withheld, comparisons.settling) == (None, Withheld.CONTENTION, None)
-    assert 1.0 in comparisons.ratio.interval
+    comparison = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
+    assert comparison.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
+    assert (comparison.verdict, comparison.withheld, comparison.settling) == (None, Withheld.CONTENTION, None)
+    assert 1.0 in comparison.ratio.interval
     # it was judged, so the others' level is divided with it
-    assert comparisons.withheld.by_times
+    assert comparison.withheld.by_times
 
 
 def test_where_less_is_taken_less_is_left_open():

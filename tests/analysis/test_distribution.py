@@ -58,9 +58,9 @@ def test_an_outlier_by_iglewicz_and_hoaglin():
         # fewer than five have none
         *(([0.0, 0.0, 0.0, 9.0][:count], []) for count in range(FEWEST_LAUNCHES)),
     ):
-        distribution = find_outliers(logs)
-        assert [index for index, is_outlier in enumerate(distribution) if is_outlier] == outlying, logs
-        assert len(distribution) == len(logs)
+        flags = find_outliers(logs)
+        assert [index for index, is_outlier in enumerate(flags) if is_outlier] == outlying, logs
+        assert len(flags) == len(logs)
 
 
 @settings(max_examples=40)
@@ -137,26 +137,24 @@ def using(**resources):
 
 
 def test_phases_come_in_the_order_of_a_launch_and_unknown_ones_after_them_as_they_were_met():
-    distribution = summarize_resources(
+    usage = summarize_resources(
         [through(data=1, first_call=2, build=3), through(tokenizer=1, device=3, container_start=1, data=2)]
     )
-    assert list(distribution.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
+    assert list(usage.phases) == ["container start", "device", "build", "first call", "data", "tokenizer"]
     # the timed parts are left out
     timed = summarize_resources([through(build=1.0, warm_up=5.0, steady_state=9.0)])
     assert (list(timed.phases), timed.cold.median) == (["build"], 1.0)
 
 
 def test_a_phase_has_its_spread_over_the_launches_that_went_through_it():
-    distribution = summarize_resources(
-        [through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)]
-    )
-    assert distribution.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)
-    assert distribution.phases["device"] == Spread(1.0, 1.0, 1.0, 1)
+    usage = summarize_resources([through(build=1.0), through(build=2.0), through(build=6.0), through(device=1.0)])
+    assert usage.phases["build"] == Spread(2.0, pytest.approx(1.2), pytest.approx(5.2), 3)
+    assert usage.phases["device"] == Spread(1.0, 1.0, 1.0, 1)
     # the cold start is summed launch by launch: the medians of the parts are 2 and 2
-    distribution = summarize_resources(
+    usage = summarize_resources(
         [through(build=1.0, device=2.0), through(build=2.0, device=9.0), through(build=3.0, device=1.0)]
     )
-    assert distribution.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
+    assert usage.cold == Spread(4.0, pytest.approx(3.2), pytest.approx(9.6), 3)
 
 
 def test_resources_have_their_spread_over_the_launches_that_tell_them():
@@ -186,13 +184,13 @@ def test_energy_and_page_faults_are_those_of_a_step_and_clocks_those_of_the_stea
         launch(cell(), samples, resources=timed),
         launch(cell(), samples, resources={"steady_minor_faults": 0.0}),
     ]
-    distribution = summarize_resources(launches).resources
-    assert distribution[ENERGY].median == pytest.approx(3.0)
-    assert distribution[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
+    usage = summarize_resources(launches).resources
+    assert usage[ENERGY].median == pytest.approx(3.0)
+    assert usage[FAULTS] == Spread(1.5, pytest.approx(0.3), pytest.approx(2.7), 2)
     assert not {ENERGY, FAULTS} & set(summarize_resources([launch(cell(), (), resources=timed)]).resources)
     clocks = {"gpu_sm_clock_mhz": 1800.0, "gpu_sm_clock_least_mhz": 1700.0, "gpu_throttled_share": 0.0}
-    distribution = summarize_resources([using(gpu_steady=1.0, **clocks)]).resources
-    assert {name: distribution[name].median for name in (CLOCK, LOWEST, CAPPED)} == {
+    usage = summarize_resources([using(gpu_steady=1.0, **clocks)]).resources
+    assert {name: usage[name].median for name in (CLOCK, LOWEST, CAPPED)} == {
         CLOCK: 1800,
         LOWEST: 1700,
         CAPPED: 0,

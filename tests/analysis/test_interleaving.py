@@ -93,8 +93,8 @@ def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
         *(measured(OLD, 1, 1.0), measured(OLD, 1, 1.21, Role.CONTROL), measured(NEW, 1, 1.0)),
         *(measured(OLD, 2, 1.1), measured(OLD, 2, 1.1, Role.CONTROL), measured(NEW, 2, 1.0)),
     ]
-    (turns,) = compare_sequential([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), launches))
-    assert (turns.value, turns.rounds) == (pytest.approx(1.0 / 1.1), 2)
+    (bias,) = compare_sequential([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), launches))
+    assert (bias.value, bias.rounds) == (pytest.approx(1.0 / 1.1), 2)
 
 
 def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():

@@ -297,8 +297,8 @@ def test_what_one_machine_measured_learns_nothing_from_another(seed):
     machines = ["a", "b", "b"] * 10
     together = moderate(logs, weights, residuals, machines)
     for machine in "ab":
-        measured = [at for at, freedom_ in enumerate(machines) if freedom_ == machine]
-        part = Logs(logs.mean[measured], logs.variance[measured], logs.rounds[measured], logs.freedom[measured])
-        separate = moderate(part, weights[measured], residuals[: len(measured)])
-        assert together.variance[measured].tolist() == separate.variance.tolist()
-        assert together.freedom[measured].tolist() == separate.freedom.tolist()
+        places = [at for at, name in enumerate(machines) if name == machine]
+        part = Logs(logs.mean[places], logs.variance[places], logs.rounds[places], logs.freedom[places])
+        separate = moderate(part, weights[places], residuals[: len(places)])
+        assert together.variance[places].tolist() == separate.variance.tolist()
+        assert together.freedom[places].tolist() == separate.freedom.tolist()

@@ -103,8 +103,8 @@ def test_a_version_of_an_installed_package_is_told_as_one():
 
 def checked(expectation, launches, planned=None):
     stated = scenario(expect=[expectation])
-    plain = run(planned or [entry.cell for entry in launches], scenarios=[stated])
-    return [check for statement in Results(plain, launches).statements for check in statement.checks]
+    planned_run = run(planned or [entry.cell for entry in launches], scenarios=[stated])
+    return [check for statement in Results(planned_run, launches).statements for check in statement.checks]
 
 
 def expectation(value, **changes):

@@ -300,14 +300,14 @@ def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(snapshot):
     messages = {}
     for used in (0.0, None):
         launched = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
-        (centres,) = apply_clock(Clock.CPU, [launched])
-        assert (centres.status, centres.steps, centres.only_observed, series([centres])) == (
+        (converted,) = apply_clock(Clock.CPU, [launched])
+        assert (converted.status, converted.steps, converted.only_observed, series([converted])) == (
             Status.FAILED,
             0,
             False,
             {},
         )
-        messages[f"CPU seconds: {used}"] = [centres.error, centres.advice]
+        messages[f"CPU seconds: {used}"] = [converted.error, converted.advice]
     assert messages == snapshot
 
 

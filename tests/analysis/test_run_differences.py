@@ -22,8 +22,8 @@ def list_differences(first, second, shared_cells=None):
 def test_another_cpu_or_much_less_memory_is_another_machine():
     assert list_differences(run(), run()) == []
     for name in ("cpu", "cores"):
-        (differences,) = compare_machines(run(), run(host={**HOST, name: 64}))
-        assert differences == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+        (difference,) = compare_machines(run(), run(host={**HOST, name: 64}))
+        assert difference == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
     for host, names in (
         (HOST, []),
         # a kernel may keep some memory for itself

@@ -203,9 +203,9 @@ def test_pilots_launched_twice_in_any_group_tell_what_launches_differ_by():
         apart = 0.2
         twins = [pilot([0.01 * math.exp(sign * apart / 2.0)] * 9, member=member) for sign in (-1, 1)]
         expected = (WEIGHT * ASSUMED_DEVIATION**2 + apart**2 / 2.0) / (WEIGHT + 1)
-        claiming_ = pilot(member=cell(mode="eager"))
-        lengths = samplings(OPEN, [claiming_.group], [claiming_, *twins])[claiming_.group]
-        assert lengths.measure_seconds == suggest_lengths(claiming_, expected).measure < 20 * EACH, group
+        eager = pilot(member=cell(mode="eager"))
+        lengths = samplings(OPEN, [eager.group], [eager, *twins])[eager.group]
+        assert lengths.measure_seconds == suggest_lengths(eager, expected).measure < 20 * EACH, group
 
 
 @given(st.lists(st.floats(0.001, 0.1), min_size=1, max_size=30), st.floats(0.0, 1e4), st.floats(0.0, 1e3))
@@ -238,8 +238,8 @@ def test_a_plan_with_turns_gets_as_many_as_any_cell_of_the_group_asks_for():
     few, many = pilot(), pilot(member=cell(mode="eager"), scatter=2.0 * SCATTER)
     planned = Sampling(turns=USUAL_TURNS)
     assert samplings(planned, [few.group], [few])[few.group].turns == suggest_lengths(few, BETWEEN).turns
-    claiming_ = samplings(planned, [few.group], [few, many])[few.group].turns
-    assert claiming_ == suggest_lengths(many, BETWEEN).turns > suggest_lengths(few, BETWEEN).turns
+    turns = samplings(planned, [few.group], [few, many])[few.group].turns
+    assert turns == suggest_lengths(many, BETWEEN).turns > suggest_lengths(few, BETWEEN).turns
     assert samplings(planned, [few.group], [])[few.group].turns == USUAL_TURNS
     assert samplings(OPEN, [few.group], [few])[few.group].turns is None
     assert samplings(Sampling(measure_seconds=0.5, turns=10), [few.group], [few])[few.group].turns == 10
@@ -254,9 +254,9 @@ def test_a_length_that_was_asked_for_is_so_many_turns_and_no_more():
         (0.01, FEWEST_TURNS, 0.003333),
         (0.0001, FEWEST_TURNS, SHORTEST_SAMPLE),
     ]:
-        measured = Sampling(measure_seconds=seconds).sampled(in_turns=True)
-        assert (measured.turns, measured.sample_seconds) == (turns, sample), (seconds, turns, sample)
-        assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(measured, turns=None)
+        sampling = Sampling(measure_seconds=seconds).sampled(in_turns=True)
+        assert (sampling.turns, sampling.sample_seconds) == (turns, sample), (seconds, turns, sample)
+        assert Sampling(measure_seconds=seconds).sampled(in_turns=False) == replace(sampling, turns=None)
 
 
 ENOUGH = FIRST_LOOK
@@ -365,7 +365,7 @@ def test_the_widths_of_other_quantities_that_are_compared_count_too():
 
 def claim(low, member="step", **changes):
     """The claim that the first environment's `fit` takes `low` times as long as the second's, or more."""
-    measured = Claim(
+    claim_ = Claim(
         issue=parse("T#1"),
         reported="fit is slow",
         worse=ClaimSide("tf1.14", {"call": "0"}),
@@ -373,7 +373,7 @@ def claim(low, member="step", **changes):
         ratio=(low, 2.0 * low),
         of=member,
     )
-    return replace(measured, **changes)
+    return replace(claim_, **changes)
 
 
 def claiming(one, *claims, claiming_=("T#1",), rules=RULES):

@@ -19,8 +19,8 @@ def test_groups_that_ended_alike_are_counted_together():
     members = cells(calls=("fit", "train_on_batch", "predict"), modes=["graph"])
     ends = [Stop(StopReason.PRECISION, 11), Stop(StopReason.PRECISION, 8), Stop(StopReason.BUDGET, 5)]
     stops = {group.name: end for group, end in zip(groups(members), ends, strict=True)}
-    result = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
-    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in result.stops] == [
+    ended_groups = describe_ends(run(members, stops=stops, asked={"precision": 0.02, "budget_seconds": 600.0}))
+    assert [(stop.reason, stop.groups, stop.rounds, stop.early) for stop in ended_groups.stops] == [
         (StopReason.PRECISION, 2, [8, 11], 0),
         (StopReason.BUDGET, 1, [5], 0),
     ]
