@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from harness.analysis.rounds import (
     apply_clock,
+    budget_seconds,
     compute_loss,
     compute_mean,
     compute_subtracted_share,
+    find_granted_share,
+    is_to_measure,
     pilots,
     seconds_per_round,
     select_counted,
@@ -326,3 +329,23 @@ def test_a_round_costs_what_its_launches_took_the_controls_too():
         ([launch(cell())], {group: 0.0}),
     ):
         assert seconds_per_round(launches) == pytest.approx(costs), launches
+
+
+def test_under_a_cpu_quota_the_budget_of_a_suite_is_longer():
+    def under(quota):
+        return launch(cell(), resources={CPU_QUOTA: quota, "steady_own_cpus": 2.0})
+
+    assert find_granted_share([under(1.5), under(1.0), launch(cell())]) == 0.5
+    assert find_granted_share([under(4.0)]) == find_granted_share([]) == 1.0
+    plans = [replace(PLAN, budget_seconds=10.0, budget_is_wish=is_wish) for is_wish in (True, False)]
+    assert [budget_seconds(plan, [under(1.0)]) for plan in plans] == [20.0, 10.0]
+    assert budget_seconds(PLAN, [under(1.0)]) is None
+
+
+def test_a_cell_is_measured_if_its_pilot_ended_ok_and_timed_something():
+    observed = launch(cell(), (), 0, observations={"loop": "fit"}, phases={"import": 1.0})
+    assert is_to_measure(launch(cell(), number=0))
+    assert not is_to_measure(broken(cell(), Status.OOM), ["peak memory"])
+    # what only observes is for its peak memory, or a phase that it has
+    quantities = [], ["peak memory"], ["import"], ["build", "step"]
+    assert [is_to_measure(observed, names) for names in quantities] == [False, True, True, False]

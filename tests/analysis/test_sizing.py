@@ -174,7 +174,7 @@ def test_what_is_planned_wins_over_what_the_pilot_suggests():
     cold = sampling_of(Sampling(warmup_seconds=0.0), pilot())
     assert (cold.warmup_seconds, cold.measure_seconds) == (0.0, pytest.approx(2.0))
     # under a CPU quota it takes longer by the clock
-    halved = pilot(resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})
+    halved = pilot(resources={CPU_QUOTA: 1.0, "steady_own_cpus": 2.0})
     slowed = sampling_of(Sampling(warmup_seconds=0.3, measure_seconds=0.7, turns=15), halved)
     assert (slowed.warmup_seconds, slowed.measure_seconds, slowed.turns) == (
         pytest.approx(0.6),
