@@ -32,18 +32,18 @@ def observer(environment: str, experiment: str = "retracing") -> Cell:
 
 def example(traces: Sequence[Any] = ([1, 2], [1, 2], [1, 3]), **changes: Any) -> tuple[Run, list[Launch]]:
     """Two experiments in three environments; nothing is timed."""
-    seen = {observer(name): {"traces": value, "kind": "graph"} for name, value in zip(NAMES, traces, strict=True)}
-    seen |= {observer(name, "assignment"): {"raises": "TypeError"} for name in NAMES}
-    known = run(seen, scenarios=[OBSERVER], **changes)
-    stops = {group.name: Stop(StopReason.OBSERVED, 0) for group in known.plan.groups}
-    known = run(seen, scenarios=[OBSERVER], stops=stops, **changes)
-    return known, [launch(of, (), 0, observations=values) for of, values in seen.items()]
+    observed = {observer(name): {"traces": value, "kind": "graph"} for name, value in zip(NAMES, traces, strict=True)}
+    observed |= {observer(name, "assignment"): {"raises": "TypeError"} for name in NAMES}
+    planned = run(observed, scenarios=[OBSERVER], **changes)
+    stops = {group.name: Stop(StopReason.OBSERVED, 0) for group in planned.plan.groups}
+    planned = run(observed, scenarios=[OBSERVER], stops=stops, **changes)
+    return planned, [launch(member, (), 0, observations=values) for member, values in observed.items()]
 
 
 def many(kinds: Sequence[Any], name: str = "kind") -> tuple[Run, list[Launch]]:
     """One experiment in as many environments, each with what it observed under that name."""
     environments = [Environment(f"e{n}", f"2.{n}.0", "3.8", "") for n in range(len(kinds))]
-    seen = {observer(each.name): {name: kind} for each, kind in zip(environments, kinds, strict=True)}
+    observed = {observer(environment.name): {name: kind} for environment, kind in zip(environments, kinds, strict=True)}
     pins = {environment.name: {"tensorflow": environment.tensorflow} for environment in environments}
-    known = run(seen, scenarios=[OBSERVER], environments=environments, pins=pins)
-    return known, [launch(of, (), 0, observations=values) for of, values in seen.items()]
+    planned = run(observed, scenarios=[OBSERVER], environments=environments, pins=pins)
+    return planned, [launch(member, (), 0, observations=values) for member, values in observed.items()]

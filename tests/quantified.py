@@ -21,15 +21,15 @@ VALUES: Mapping[str, tuple[float, float, float, int]] = {
 CALLS = 1000
 
 
-def quantified_run(*of: str, **changes: Any) -> Run:
+def quantified_run(*quantities: str, **changes: Any) -> Run:
     """The two environments compared in these quantities; the first is the control."""
-    entries = [Comparison(f"{entry} of releases", along="environment", of=entry) for entry in of]
+    entries = [Comparison(f"{entry} of releases", along="environment", of=entry) for entry in quantities]
     return run([OLD, NEW], scenarios=[scenario(compare=entries)], controlled=True, **changes)
 
 
 def memory(growth: float, calls: int = CALLS) -> list[tuple[int, int]]:
     """Points of a process that holds so many bytes more after each call."""
-    return [(made, 10**8 + round(growth * made)) for made in range(0, calls + 1, calls // 20)]
+    return [(count, 10**8 + round(growth * count)) for count in range(0, calls + 1, calls // 20)]
 
 
 def quantified(
@@ -38,10 +38,10 @@ def quantified(
     """A pilot and `count` rounds: values scatter by `spread`, what is kept by `leak` bytes a call."""
     draw = random.Random(1)
     slots: list[tuple[Cell, Role]] = [(OLD, Role.MEASURE), (OLD, Role.CONTROL), (NEW, Role.MEASURE)]
-    made = []
+    launches = []
     for number in range(count + 1):
-        for of, role in slots if number else slots[::2]:
-            first, peak, grown, traces = values[of.environment]
+        for member, role in slots if number else slots[::2]:
+            first, peak, grown, traces = values[member.environment]
             fields: dict[str, Any] = {
                 "role": role if number else Role.PILOT,
                 "phases": {**PHASES, "first call": first * draw.gauss(1.0, spread)},
@@ -49,5 +49,5 @@ def quantified(
                 "observations": {"traces": traces},
                 "memory": memory(grown + draw.gauss(0.0, leak)),
             }
-            made.append(launch(of, 0.01 * draw.gauss(1.0, spread), number, took=4.0, **{**fields, **changes}))
-    return made
+            launches.append(launch(member, 0.01 * draw.gauss(1.0, spread), number, took=4.0, **{**fields, **changes}))
+    return launches

@@ -20,5 +20,5 @@ def scaled_run(
     launches = rounds({cells[count]: seconds[count] for count in cells})
     if outputs:
         launches = [replace(one, fingerprint={"outputs": outputs[one.cell.axes[CPUS]]}) for one in launches]
-    asked = {"limits": Limits(cpus=tuple(range(max(map(int, seconds))))), **changes.pop("asked", {})}
-    return run(cells.values(), scenarios=[scaled], asked=asked, **changes), launches
+    request = {"limits": Limits(cpus=tuple(range(max(map(int, seconds))))), **changes.pop("asked", {})}
+    return run(cells.values(), scenarios=[scaled], asked=request, **changes), launches

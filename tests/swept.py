@@ -55,15 +55,15 @@ def swept_run(
     times: Mapping[Cell, float], count: int = 5, spread: float = 0.02, of: Scenario | None = None, **changes: Any
 ) -> tuple[Run, list[Launch]]:
     """A run of these cells and its launches."""
-    known = of or swept()
-    return run(times, scenarios=[known], **changes), rounds(times, count, spread)
+    scenario_ = of or swept()
+    return run(times, scenarios=[scenario_], **changes), rounds(times, count, spread)
 
 
 def devices_run(
     ratios: Mapping[str, float], count: int = 5, spread: float = 0.01, unit: str = "", **changes: Any
 ) -> tuple[Run, list[Launch]]:
     """Return a run on both devices: the GPU is `ratios` times as fast as the CPU at each batch size."""
-    known = with_settings(
+    scenario_ = with_settings(
         scenario("train", axes={"batch": list(ratios)}, default={}, compare=[], sweeps={"batch": Sweep(unit)}),
         {DEVICE: [device.value for device in Device]},
     )
@@ -73,7 +73,7 @@ def devices_run(
         for size, ratio in ratios.items()
         for device in Device
     }
-    groups = group(list(times), {known.name: known}, "tf2.15")
+    groups = group(list(times), {scenario_.name: scenario_}, "tf2.15")
     names = {cell: part.name for part in groups for cell in part.cells}
     launches = [replace(launch, group=names[launch.cell]) for launch in rounds(times, count, spread)]
-    return run(times, scenarios=[known], asked={"groups": groups}, **changes), launches
+    return run(times, scenarios=[scenario_], asked={"groups": groups}, **changes), launches

@@ -48,9 +48,9 @@ def pair(one: Stored, other: Stored, margin: float = MARGIN) -> Pair:
     return Pair(Results(*one), Results(*other), margin)
 
 
-def change(changes: Changes, of: Cell) -> CellChange:
+def change(changes: Changes, member: Cell) -> CellChange:
     """What there is of one cell."""
-    return next(entry for entry in changes.cells if entry.cell == of)
+    return next(entry for entry in changes.cells if entry.cell == member)
 
 
 def all_but(slower: Cell, times: float, seconds: float = 0.01) -> dict[Cell, float]:
@@ -61,5 +61,5 @@ def all_but(slower: Cell, times: float, seconds: float = 0.01) -> dict[Cell, flo
 def _stored(
     name: str, seconds: Mapping[Cell, float] | None, rounds_: tuple[int, float, int], changes: Mapping[str, Any]
 ) -> Stored:
-    taken = dict.fromkeys(CELLS, 0.01) if seconds is None else seconds
-    return run(list(taken), **{**KNOWN, "id": name, **changes}), rounds(taken, *rounds_)
+    times = dict.fromkeys(CELLS, 0.01) if seconds is None else seconds
+    return run(list(times), **{**KNOWN, "id": name, **changes}), rounds(times, *rounds_)

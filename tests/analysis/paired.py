@@ -48,25 +48,27 @@ def family(
     """A pair for each of `logs`: log(time(other) / time(cell)) by round. `control` has the run's own, likewise."""
     pairs = [pair(str(index)) for index in range(len(logs))]
     launches = [
-        made
+        launch_
         for (one, other), values in zip(pairs, logs, strict=True)
         for number, log in enumerate(values, 1)
-        for made in (launch(one, 0.01, number), launch(other, 0.01 * math.exp(log), number))
+        for launch_ in (launch(one, 0.01, number), launch(other, 0.01 * math.exp(log), number))
     ]
-    launches = [replace(made, seconds=3.0, fingerprint=(fingerprints or {}).get(made.cell, {})) for made in launches]
+    launches = [
+        replace(launch_, seconds=3.0, fingerprint=(fingerprints or {}).get(launch_.cell, {})) for launch_ in launches
+    ]
     launches += controls(control)
-    asked = run([entry for both in pairs for entry in both] + ([CONTROL] if control else []), **changes)
-    groups = [replace(group, control=CONTROL if CONTROL in group.cells else None) for group in asked.plan.groups]
-    plan = replace(asked.plan, groups=groups)
-    return Family(replace(asked, plan=plan), launches, pairs)
+    planned = run([entry for both in pairs for entry in both] + ([CONTROL] if control else []), **changes)
+    groups = [replace(group, control=CONTROL if CONTROL in group.cells else None) for group in planned.plan.groups]
+    plan = replace(planned.plan, groups=groups)
+    return Family(replace(planned, plan=plan), launches, pairs)
 
 
-def controls(logs: Sequence[float], of: Cell = CONTROL) -> list[Launch]:
+def controls(logs: Sequence[float], member: Cell = CONTROL) -> list[Launch]:
     """Two launches of a cell in every round, the second exp(log) times as long."""
     return [
-        made
+        launch_
         for number, log in enumerate(logs, 1)
-        for made in (launch(of, 0.01, number), launch(of, 0.01 * math.exp(log), number, role=Role.CONTROL))
+        for launch_ in (launch(member, 0.01, number), launch(member, 0.01 * math.exp(log), number, role=Role.CONTROL))
     ]
 
 

@@ -6,33 +6,32 @@ import pytest
 
 from harness.analysis.agreement import Agreement, agreements
 from harness.analysis.results import Results
-from harness.analysis.tables import ScenarioTable
 from harness.analysis.verdicts import Verdict
 from harness.model.scenario import MACHINE
 from tests import factories
 
 
 @pytest.fixture(scope="module")
-def table() -> ScenarioTable:
+def table():
     """A table of two machines; on the second TF 2 is not slower."""
     cells = [replace(cell, axes={MACHINE: machine, **cell.axes}) for machine in "ab" for cell in factories.cells()]
     seconds = {c: 0.02 if c.environment == "tf2.0" and c.axes[MACHINE] == "a" else 0.01 for c in cells}
     axes = {MACHINE: ["a", "b"], **factories.scenario().axes}
-    made = factories.run(cells, scenarios=[factories.scenario(axes=axes)])
-    (found,) = Results(made, factories.rounds(seconds, spread=0.002)).tables
-    return found
+    planned = factories.run(cells, scenarios=[factories.scenario(axes=axes)])
+    (results_table,) = Results(planned, factories.rounds(seconds, spread=0.002)).tables
+    return results_table
 
 
-def test_a_comparison_that_several_machines_have_is_told_once(table: ScenarioTable) -> None:
-    found = agreements(table)
-    assert len(found) == sum(head.comparison is not None for head in table.columns)
-    assert all(list(entry.compared) == ["a", "b"] for entry in found)
-    across = [entry for entry in found if entry.column.comparison and entry.column.comparison.along == "environment"]
+def test_a_comparison_that_several_machines_have_is_told_once(table):
+    agreed = agreements(table)
+    assert len(agreed) == sum(head.comparison is not None for head in table.columns)
+    assert all(list(entry.compared) == ["a", "b"] for entry in agreed)
+    across = [entry for entry in agreed if entry.column.comparison and entry.column.comparison.along == "environment"]
     assert {tuple(entry.verdicts.values()) for entry in across} == {(Verdict.SLOWER, Verdict.SAME)}
     assert {entry.agrees for entry in across} == {False}
 
 
-def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
+def test_a_run_of_one_machine_has_none(table):
     rows = [
         replace(row, axes={name: value for name, value in row.axes.items() if name != MACHINE}) for row in table.rows
     ]
@@ -40,9 +39,8 @@ def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
     assert agreements(replace(table, rows=table.rows[:1])) == []
 
 
-@pytest.mark.parametrize(
-    ("verdicts", "agrees"),
-    [
+def test_machines_agree_where_all_say_the_same(table):
+    for verdicts, agrees in [
         ((Verdict.SLOWER, Verdict.SLOWER), True),
         ((Verdict.SAME, Verdict.SLOWER), False),
         ((Verdict.FASTER, Verdict.SLOWER), False),
@@ -51,11 +49,7 @@ def test_a_run_of_one_machine_has_none(table: ScenarioTable) -> None:
         ((None, Verdict.UNCLEAR), None),
         ((Verdict.SLOWER, Verdict.UNCLEAR, Verdict.SAME), False),
         ((Verdict.DIFFERENT_WORK, Verdict.DIFFERENT_WORK), True),
-    ],
-)
-def test_machines_agree_where_all_say_the_same(
-    table: ScenarioTable, verdicts: tuple[Verdict | None, ...], agrees: bool | None
-) -> None:
-    (first, *_) = agreements(table)
-    compared = {str(at): replace(first.compared["a"], verdict=each) for at, each in enumerate(verdicts)}
-    assert Agreement(first.table, first.column, first.row, compared).agrees is agrees
+    ]:
+        (first, *_) = agreements(table)
+        compared = {str(at): replace(first.compared["a"], verdict=verdict) for at, verdict in enumerate(verdicts)}
+        assert Agreement(first.table, first.column, first.row, compared).agrees is agrees, (verdicts, agrees)

@@ -21,13 +21,13 @@ TIMES = {
 
 
 def answered(times=TIMES, **changes):
-    asked = run(list(times), **changes)
-    return answers(tables(asked, lookup(asked, rounds(times, spread=0.001)))[0])
+    planned = run(list(times), **changes)
+    return answers(tables(planned, lookup(planned, rounds(times, spread=0.001)))[0])
 
 
 def test_every_comparison_of_the_header_is_answered_in_its_order():
-    found = answered()
-    assert [(entry.comparison.name, entry.subject, entry.context) for entry in found] == [
+    answers_ = answered()
+    assert [(entry.comparison.name, entry.subject, entry.context) for entry in answers_] == [
         ("TF 2 against TF 1", "tf2.0", {"mode": "eager"}),
         ("TF 2 against TF 1", "tf2.0", {"mode": "graph"}),
         ("graph against eager", "eager", {"environment": "tf2.0"}),
@@ -46,23 +46,17 @@ def test_a_pick_has_what_differs_beside_the_environments():
 
 
 def test_with_one_environment_the_axis_answers_about_the_other_value():
-    (answer,) = answered({of: time for of, time in TIMES.items() if of.environment == "tf1.14"})
+    (answer,) = answered({member: time for member, time in TIMES.items() if member.environment == "tf1.14"})
     assert (answer.subject, answer.base, answer.context) == ("eager", "graph", {"environment": "tf1.14"})
     assert answer.findings[0].ratio.value == pytest.approx(2.0, rel=0.01)
     assert (answer.findings[0].verdict, answer.findings[0].compared.verdict) == (Verdict.SLOWER, Verdict.FASTER)
-
-
-def test_what_the_rows_share_is_told_once():
-    answer = answered({of: time for of, time in TIMES.items() if of.axes["call"] == "fit"})[0]
-    assert answer.common == {"call": "fit"}
-
-
-def test_one_round_has_no_verdict():
-    asked = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
-    (table,) = tables(asked, lookup(asked, [launch(of) for of in cells(modes=["graph"])]))
+    # what the rows share is told once, and a table that compares nothing has no answer
+    assert answered({member: time for member, time in TIMES.items() if member.axes["call"] == "fit"})[0].common == {
+        "call": "fit"
+    }
+    assert answered({cell(): 0.01}) == []
+    # one round has no verdict
+    planned = run(cells(modes=["graph"]), scenarios=[scenario(compare=COMPARE[:1])])
+    (table,) = tables(planned, lookup(planned, [launch(member) for member in cells(modes=["graph"])]))
     (finding,) = answers(table)[0].findings
     assert (finding.verdict, finding.ratio.interval) == (None, None)
-
-
-def test_a_table_that_compares_nothing_has_no_answer():
-    assert answered({cell(): 0.01}) == []

@@ -27,18 +27,18 @@ FACTORS = {"tf1.14": 1.0, "tf2.0": 1.1, "graph": 1.0, "eager": 2.0, "fit": 1.0, 
 def seconds(members):
     """Times that multiply, but for eager mode of TensorFlow 2.0: another 1.5."""
     return {
-        of: 0.01
-        * math.prod(FACTORS.get(value, 1.0) for value in (of.environment, *of.axes.values()))
-        * (1.5 if (of.environment, of.axes["mode"]) == ("tf2.0", "eager") else 1.0)
-        for of in members
+        member: 0.01
+        * math.prod(FACTORS.get(value, 1.0) for value in (member.environment, *member.axes.values()))
+        * (1.5 if (member.environment, member.axes["mode"]) == ("tf2.0", "eager") else 1.0)
+        for member in members
     }
 
 
 MEMBERS = cells(calls=CALLS)
 
 
-def made(asked, launches):
-    return Results(asked, launches).attributions
+def attribute(planned, launches):
+    return Results(planned, launches).attributions
 
 
 def factors(attribution):
@@ -49,13 +49,13 @@ def factors(attribution):
 
 
 def test_effects_of_a_complete_design():
-    (found,) = made(run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0))
-    assert list(found.axes.items()) == [
+    (attribution,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0))
+    assert list(attribution.axes.items()) == [
         ("environment", ["tf1.14", "tf2.0"]),
         ("mode", ["graph", "eager"]),
         ("call", ["fit", "train_on_batch"]),
     ]
-    assert factors(found) == {
+    assert factors(attribution) == {
         "tf2.0": round(1.1 * math.sqrt(1.5), 3),
         "eager": round(2.0 * math.sqrt(1.5), 3),
         "train_on_batch": 0.5,
@@ -63,42 +63,39 @@ def test_effects_of_a_complete_design():
         "tf2.0 × train_on_batch": 1.0,
         "eager × train_on_batch": 1.0,
     }
-    assert (found.cells, found.of, found.rounds, found.held) == (8, 8, 5, {})
-    assert found.judged
+    assert (attribution.cells, attribution.of, attribution.rounds, attribution.held) == (8, 8, 5, {})
+    assert attribution.judged
 
 
 def test_groups_that_were_measured_one_after_the_other_have_no_effect_across_them():
-    asked, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
+    planned, launches = run(MEMBERS), rounds(seconds(MEMBERS), spread=0.0)
 
     def begun(first, second):
         return [replace(launch, started=f"2026-01-01T{first(launch)}-{second(launch)}") for launch in launches]
 
-    groups = [group.name for group in asked.plan.groups]
+    groups = [group.name for group in planned.plan.groups]
     assert len(groups) == 2
-    place, number = (lambda each: groups.index(each.group)), (lambda each: each.round)
-    assert made(asked, begun(number, place))
-    assert not made(asked, begun(place, number))
+    place, number = (lambda item: groups.index(item.group)), (lambda item: item.round)
+    assert attribute(planned, begun(number, place))
+    assert not attribute(planned, begun(place, number))
     # the effects within one group are told all the same
     within = [member for member in MEMBERS if member.axes["call"] == "fit"]
-    alone = [replace(each, started=str(place)) for place, each in enumerate(rounds(seconds(within), spread=0.0))]
-    assert made(run(within), alone)
+    in_order = [replace(item, started=str(place)) for place, item in enumerate(rounds(seconds(within), spread=0.0))]
+    assert attribute(run(within), in_order)
 
 
 def test_the_base_is_the_runs_reference_and_the_headers_first_value():
-    (found,) = made(run(MEMBERS, reference="tf2.0"), rounds(seconds(MEMBERS)))
-    assert [(effect.changes[0].level, effect.changes[0].base) for effect in found.effects[:3]] == [
+    launches = rounds(seconds(MEMBERS))
+    (attribution,) = attribute(run(MEMBERS, reference="tf2.0"), launches)
+    assert [(effect.changes[0].level, effect.changes[0].base) for effect in attribution.effects[:3]] == [
         ("tf1.14", "tf2.0"),
         ("eager", "graph"),
         ("train_on_batch", "fit"),
     ]
-
-
-def test_the_order_of_cells_and_launches_does_not_matter():
-    launches = rounds(seconds(MEMBERS))
-    (one,) = made(run(MEMBERS), launches)
+    # the order of cells and launches does not matter
     draw = random.Random(3)
-    (other,) = made(run(draw.sample(MEMBERS, 8)), draw.sample(launches, len(launches)))
-    assert other == one
+    shuffled = attribute(run(draw.sample(MEMBERS, 8)), draw.sample(launches, len(launches)))
+    assert shuffled == attribute(run(MEMBERS), launches)
 
 
 def test_what_slows_a_whole_round_cancels():
@@ -108,103 +105,69 @@ def test_what_slows_a_whole_round_cancels():
         )
         for entry in rounds(seconds(MEMBERS), spread=0.0)
     ]
-    (found,) = made(run(MEMBERS), launches)
-    effect = found.effects[1]
+    (attribution,) = attribute(run(MEMBERS), launches)
+    effect = attribution.effects[1]
     assert effect.verdict is Verdict.SLOWER
     assert effect.estimate.interval.high / effect.estimate.interval.low == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_cell_without_a_number_leaves_the_largest_complete_design():
+def test_a_cell_without_a_number_or_with_few_rounds_leaves_the_largest_complete_design():
     lost = cell("tf1.14", call="fit", mode="eager")
-    times = {of: each for of, each in seconds(MEMBERS).items() if of != lost}
-    (found,) = made(run(MEMBERS), [*rounds(times), broken(lost, Status.FAILED)])
-    assert (list(found.axes), found.held) == (["environment", "mode"], {"call": "train_on_batch"})
-    assert (found.cells, found.of) == (4, 7)
-
-
-def test_an_axis_with_one_value_is_left_out():
-    (found,) = made(run(), rounds(seconds(cells())))
-    assert list(found.axes) == ["environment", "mode"]
-    assert found.held == {}
-
-
-def test_with_one_axis_there_is_nothing_to_attribute():
-    only = cells(modes=["graph"])
-    assert made(run(only), rounds(seconds(only))) == []
-    each_as_it_comes = [cell(), cell("tf2.0", mode="eager")]
-    assert made(run(each_as_it_comes), rounds(seconds(each_as_it_comes))) == []
-
-
-def test_rounds_are_those_that_all_cells_have():
+    times = {member: time for member, time in seconds(MEMBERS).items() if member != lost}
+    (attribution,) = attribute(run(MEMBERS), [*rounds(times), broken(lost, Status.FAILED)])
+    assert (list(attribution.axes), attribution.held) == (["environment", "mode"], {"call": "train_on_batch"})
+    assert (attribution.cells, attribution.of) == (4, 7)
     launches = rounds(seconds(MEMBERS), count=6)
-    short = [launch for launch in launches if not (launch.cell == MEMBERS[0] and launch.round == 4)]
-    (found,) = made(run(MEMBERS), short)
-    assert found.rounds == 5
+    few = [entry for entry in launches if entry.cell != MEMBERS[0] or entry.round < 3]
+    (attribution,) = attribute(run(MEMBERS), few)
+    assert (attribution.cells, attribution.of, attribution.rounds) == (4, 8, 6)
+    # rounds are those that all cells have
+    (attribution,) = attribute(run(MEMBERS), [x for x in launches if (x.cell, x.round) != (MEMBERS[0], 4)])
+    assert (attribution.cells, attribution.rounds) == (8, 5)
+    (attribution,) = attribute(run(MEMBERS), rounds(seconds(MEMBERS), count=2))
+    assert (attribution.cells, attribution.rounds, attribution.judged) == (8, 2, False)
+    assert {effect.withheld for effect in attribution.effects} == {Withheld.FEW_ROUNDS}
+    alternating = [x for x in rounds(seconds(cells()), count=2) if x.round == (1 if x.cell == cells()[0] else 2)]
+    assert attribute(run(), alternating) == []
 
 
-def test_a_cell_with_few_rounds_counts_as_missing_where_others_have_three():
-    launches = [entry for entry in rounds(seconds(MEMBERS)) if entry.cell != MEMBERS[0] or entry.round < 3]
-    (found,) = made(run(MEMBERS), launches)
-    assert (found.cells, found.of, found.rounds) == (4, 8, 5)
-
-
-def test_few_rounds_of_all_have_no_verdict():
-    (found,) = made(run(MEMBERS), rounds(seconds(MEMBERS), count=2))
-    assert (found.cells, found.rounds, found.judged) == (8, 2, False)
-    assert {effect.withheld for effect in found.effects} == {Withheld.FEW_ROUNDS}
-
-
-def test_no_round_in_common_is_no_design():
-    launches = [
-        entry for entry in rounds(seconds(cells()), count=2) if entry.round == (1 if entry.cell == cells()[0] else 2)
-    ]
-    assert made(run(), launches) == []
+def test_an_axis_with_one_value_is_left_out_and_with_one_axis_there_is_nothing_to_attribute():
+    (attribution,) = attribute(run(), rounds(seconds(cells())))
+    assert (list(attribution.axes), attribution.held) == (["environment", "mode"], {})
+    for members in (cells(modes=["graph"]), [cell(), cell("tf2.0", mode="eager")]):
+        assert attribute(run(members), rounds(seconds(members))) == []
+    # nor along a sweep
+    assert attribute(*swept_run(swept_seconds(CROSSING, ("tf1.14", "tf2.0")))) == []
 
 
 def test_cells_of_different_work_count_as_missing():
+    def working(parameters, members=MEMBERS):
+        launches = rounds(seconds(members))
+        checked = [replace(x, fingerprint={"parameters": parameters(x.cell)}) for x in launches]
+        return [
+            (attribution.cells, attribution.of, attribution.unchecked)
+            for attribution in attribute(run(members), checked)
+        ]
+
     odd = cell("tf2.0", call="fit", mode="eager")
-    launches = [
-        replace(entry, fingerprint={"parameters": 2 if entry.cell == odd else 1}) for entry in rounds(seconds(MEMBERS))
-    ]
-    (found,) = made(run(MEMBERS), launches)
-    assert (found.cells, found.of, found.unchecked) == (4, 8, False)
-
-
-def test_where_work_differs_between_rows_it_is_the_rows_own():
-    launches = [
-        replace(entry, fingerprint={"parameters": len(entry.cell.axes["call"])}) for entry in rounds(seconds(MEMBERS))
-    ]
-    (found,) = made(run(MEMBERS), launches)
-    assert (found.cells, found.unchecked) == (8, False)
-
-
-def test_where_as_many_did_one_work_as_another_one_half_counts_as_missing():
-    launches = [
-        replace(entry, fingerprint={"parameters": len(entry.cell.environment + entry.cell.axes["mode"])})
-        for entry in rounds(seconds(cells()))
-    ]
-    assert made(run(), launches) == []
-
-
-def test_work_that_nothing_told_of_is_unchecked():
-    assert made(run(), rounds(seconds(cells())))[0].unchecked
+    assert working(lambda member: 2 if member == odd else 1) == [(4, 8, False)]
+    # between rows it is the rows' own
+    assert working(lambda member: len(member.axes["call"])) == [(8, 8, False)]
+    # where as many did one work as another, one half is missing
+    assert working(lambda member: len(member.environment + member.axes["mode"]), cells()) == []
+    assert attribute(run(), rounds(seconds(cells())))[0].unchecked
 
 
 def test_each_device_has_its_own():
-    members = [replace(of, device=device) for device in Device for of in cells()]
+    members = [replace(member, device=device) for device in Device for member in cells()]
     times = {
-        of: each * (2.0 if (of.device, of.axes["mode"]) == (Device.GPU, "eager") else 1.0)
-        for of, each in seconds(members).items()
+        member: time * (2.0 if (member.device, member.axes["mode"]) == (Device.GPU, "eager") else 1.0)
+        for member, time in seconds(members).items()
     }
-    cpu, gpu = made(run(members), rounds(times, spread=0.0))
+    cpu, gpu = attribute(run(members), rounds(times, spread=0.0))
     assert (cpu.device, cpu.cells, cpu.of) == (Device.CPU, 4, 4)
     assert (gpu.device, gpu.cells, gpu.of) == (Device.GPU, 4, 4)
     assert gpu.effects[1].estimate.value == pytest.approx(2.0 * cpu.effects[1].estimate.value)
-
-
-def test_along_a_sweep_nothing_is_attributed():
-    asked, launches = swept_run(swept_seconds(CROSSING, ("tf1.14", "tf2.0")))
-    assert made(asked, launches) == []
 
 
 AXES = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager"], "call": ["fit", "step"]}
@@ -214,8 +177,8 @@ def everything(axes=AXES, without=()):
     return [point for point in product(*axes.values()) if point not in without]
 
 
-def span(kept):
-    return set(product(*kept.values()))
+def span(design_):
+    return set(product(*design_.values()))
 
 
 @st.composite
@@ -232,120 +195,95 @@ def subsets(levels):
     return chain.from_iterable(combinations(levels, size) for size in range(1, len(levels) + 1))
 
 
-def test_a_complete_design_is_kept_whole():
-    assert find_largest(AXES, everything()) == AXES
-
-
-def test_a_level_that_lacks_a_combination_goes():
-    assert find_largest(AXES, everything(without=[("newer", "eager", "fit")])) == {
-        **AXES,
-        "environment": ["old", "new"],
-    }
-
-
-def test_what_goes_is_what_costs_least():
-    gaps = [("new", mode, "step") for mode in ("graph", "eager")] + [("newer", mode, "step") for mode in ("graph",)]
-    assert find_largest(AXES, everything(without=gaps)) == {**AXES, "call": ["fit"]}
-
-
-def test_an_axis_may_be_left_with_one_level():
-    axes = {"environment": ["old", "new"], "mode": ["graph", "eager"], "api": ["own", "other"]}
-    kept = find_largest(axes, everything(axes, without=[("old", "eager", "own")]))
-    assert kept == {"environment": ["old", "new"], "mode": ["graph", "eager"], "api": ["other"]}
-
-
-def test_of_equally_large_ones_the_first_axis_keeps_more_levels_and_then_the_first_levels_stay():
-    axes = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager", "op_by_op"]}
-    kept = find_largest(axes, everything(axes, without=[("newer", "op_by_op")]))
-    assert kept == {"environment": ["old", "new", "newer"], "mode": ["graph", "eager"]}
-    each_lacks_one = [("old", "1"), ("new", "2"), ("newer", "3")]
-    axes = {"environment": ["old", "new", "newer"], "size": ["1", "2", "3", "4"]}
-    kept = find_largest(axes, everything(axes, without=each_lacks_one))
-    assert kept == {"environment": ["old", "new"], "size": ["3", "4"]}
-
-
-def test_of_equally_large_ones_more_axes_are_kept():
-    axes = {"environment": ["a", "b", "c", "d"], "mode": ["graph", "eager"], "call": ["fit", "step"]}
-    cube = set(product("ab", ["graph", "eager"], ["fit", "step"]))
-    plane = set(product("abcd", ["graph", "eager"], ["fit"]))
-    assert span(find_largest(axes, cube | plane)) == cube
-
-
-def test_two_axes_vary_or_there_is_none():
-    axes = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager"]}
-    assert find_largest(axes, [("old", "graph"), ("new", "eager"), ("newer", "eager")]) is None
-    assert (
-        find_largest({"environment": ["old", "new"], "mode": ["graph"]}, [("old", "graph"), ("new", "graph")]) is None
-    )
-    assert find_largest({"environment": [], "mode": []}, []) is None
-
-
-def test_two_axes_are_preferred_to_a_longer_one():
-    axes = {"environment": [str(number) for number in range(9)], "mode": ["graph", "eager"]}
-    points = [(name, "eager") for name in axes["environment"]] + [(name, "graph") for name in "01"]
-    assert find_largest(axes, points) == {"environment": ["0", "1"], "mode": ["graph", "eager"]}
-
-
-@given(designs())
-def test_it_is_the_best_of_all_that_there_are(design):
-    axes, points = design
-    known = set(points)
-    complete = [
-        dict(zip(axes, kept, strict=True))
-        for kept in product(*(list(subsets(levels)) for levels in axes.values()))
-        if sum(len(levels) > 1 for levels in kept) > 1 and set(product(*kept)) <= known
-    ]
-    # the names of the levels are in order, so the first ones are the smallest
-    best = min(
-        complete,
-        key=lambda kept: (
-            -len(span(kept)),
-            -sum(len(levels) > 1 for levels in kept.values()),
-            [(-len(levels), levels) for levels in kept.values()],
+def test_the_largest_complete_design_is_kept():
+    modes = {"mode": ["graph", "eager"]}
+    three = {"environment": ["old", "new", "newer"], "mode": ["graph", "eager", "op_by_op"]}
+    sizes = {"environment": ["old", "new", "newer"], "size": ["1", "2", "3", "4"]}
+    api = {"environment": ["old", "new"], **modes, "api": ["own", "other"]}
+    gaps = [("new", "graph", "step"), ("new", "eager", "step"), ("newer", "graph", "step")]
+    nine = {"environment": [str(number) for number in range(9)], **modes}
+    for axes, points, design_ in (
+        (AXES, everything(), AXES),
+        (AXES, everything(without=[("newer", "eager", "fit")]), {**AXES, "environment": ["old", "new"]}),
+        # what goes is what costs least, and an axis may be left with one level
+        (AXES, everything(without=gaps), {**AXES, "call": ["fit"]}),
+        (api, everything(api, without=[("old", "eager", "own")]), {**api, "api": ["other"]}),
+        # of equally large ones the first axis keeps more levels, and then the first levels stay
+        (three, everything(three, without=[("newer", "op_by_op")]), {**three, **modes}),
+        (
+            sizes,
+            everything(sizes, without=[("old", "1"), ("new", "2"), ("newer", "3")]),
+            {"environment": ["old", "new"], "size": ["3", "4"]},
         ),
-        default=None,
-    )
-    assert find_largest(axes, points) == (best and {axis: list(levels) for axis, levels in best.items()})
+        # two axes vary, or there is none
+        (
+            nine,
+            [*((name, "eager") for name in "012345678"), ("0", "graph"), ("1", "graph")],
+            {"environment": ["0", "1"], **modes},
+        ),
+        ({**three, **modes}, [("old", "graph"), ("new", "eager"), ("newer", "eager")], None),
+        ({"environment": ["old", "new"], "mode": ["graph"]}, [("old", "graph"), ("new", "graph")], None),
+        ({"environment": [], "mode": []}, [], None),
+    ):
+        assert find_largest(axes, points) == design_, points
+    # of equally large ones more axes are kept
+    axes = {"environment": ["a", "b", "c", "d"], **modes, "call": ["fit", "step"]}
+    cube = set(product("ab", ["graph", "eager"], ["fit", "step"]))
+    assert span(find_largest(axes, cube | set(product("abcd", ["graph", "eager"], ["fit"])))) == cube
 
 
 @given(designs(), st.randoms())
 @example(({"a": ["1", "2"], "b": ["1", "2"]}, [("1", "1")]), random.Random(0))
-def test_the_order_of_the_points_does_not_matter(design, draw):
+def test_it_is_the_best_of_all_that_there_are_in_whatever_order(design, draw):
     axes, points = design
-    shuffled = draw.sample(points, len(points))
-    assert find_largest(axes, shuffled) == find_largest(axes, points)
+    complete_points = set(points)
+    complete = [
+        dict(zip(axes, design_, strict=True))
+        for design_ in product(*(list(subsets(levels)) for levels in axes.values()))
+        if sum(len(levels) > 1 for levels in design_) > 1 and set(product(*design_)) <= complete_points
+    ]
+    # the names of the levels are in order, so the first ones are the smallest
+    best = min(
+        complete,
+        key=lambda design_: (
+            -len(span(design_)),
+            -sum(len(levels) > 1 for levels in design_.values()),
+            [(-len(levels), levels) for levels in design_.values()],
+        ),
+        default=None,
+    )
+    attribution = find_largest(axes, points)
+    assert attribution == (best and {axis: list(levels) for axis, levels in best.items()})
+    assert find_largest(axes, draw.sample(points, len(points))) == attribution
 
 
 def test_a_large_design_full_of_gaps_ends_and_is_complete():
     draw = random.Random(7)
     axes = {f"axis{place}": [str(index) for index in range(size)] for place, size in enumerate([26, 3, 3, 3, 2, 2])}
     points = {point for point in everything(axes) if draw.random() < 0.8}
-    kept = find_largest(axes, points)
-    assert span(kept) <= points
-    assert kept == find_largest(axes, sorted(points))
+    design_ = find_largest(axes, points)
+    assert span(design_) <= points
+    assert design_ == find_largest(axes, sorted(points))
 
 
 def test_axes_too_many_for_a_grid_in_memory():
     axes = {f"axis{place}": [str(index) for index in range(10)] for place in range(15)}
     points = [(str(index),) * 15 for index in range(10)]
     points += [(str(i), str(j), *["0"] * 13) for i in range(2) for j in range(2)]
-    kept = find_largest(axes, points)
-    assert [axis for axis, levels in kept.items() if len(levels) > 1] == ["axis0", "axis1"]
+    design_ = find_largest(axes, points)
+    assert [axis for axis, levels in design_.items() if len(levels) > 1] == ["axis0", "axis1"]
 
 
-@pytest.mark.parametrize(
-    ("spread", "rounds_", "share"),
-    [
+def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts():
+    for spread, rounds_, share in [
         (0.1, FIRST_LOOK + 2, compute_settling_share(FIRST_LOOK + 2)),
         (0.001, FIRST_LOOK + 2, 1.0),
         (0.1, FIRST_LOOK + 1, 1.0),  # no look is after this round
-    ],
-)
-def test_effects_of_a_group_that_clear_verdicts_ended_have_the_share_of_those_verdicts(spread, rounds_, share):
-    times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
-    asked = run(times)
-    stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in asked.plan.groups}
-    asked = replace(asked, plan=replace(asked.plan, precision=0.02), stops=stops)
-    (found,) = made(asked, rounds(times, spread=spread, count=rounds_))
-    plain = 1.0 - compute_shown_alpha(len(found.effects))
-    assert found.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain))
+    ]:
+        times = dict(zip(cells(), [0.01, 0.02, 0.04, 0.08], strict=True))
+        planned = run(times)
+        stops = {group.name: Stop(StopReason.PRECISION, rounds_) for group in planned.plan.groups}
+        planned = replace(planned, plan=replace(planned.plan, precision=0.02), stops=stops)
+        (attribution,) = attribute(planned, rounds(times, spread=spread, count=rounds_))
+        plain = 1.0 - compute_shown_alpha(len(attribution.effects))
+        assert attribution.effects[0].level == pytest.approx(1.0 - share * (1.0 - plain)), (spread, rounds_, share)

@@ -21,13 +21,13 @@ def observer(environment, experiment="promotion", kind="plain"):
     return Cell("behaviour", environment, Device.CPU, {"experiment": experiment, "kind": kind})
 
 
-def found(seen, of=EXPERIMENTS, **changes):
+def find_behaviours(observed, scenario_=EXPERIMENTS, **changes):
     """The experiments of cells that observe and time nothing."""
-    launches = [launch(each, (), 0, observations=values) for each, values in seen.items()]
-    return Results(run(seen, scenarios=[of], **changes), launches).behaviours
+    launches = [launch(item, (), 0, observations=values) for item, values in observed.items()]
+    return Results(run(observed, scenarios=[scenario_], **changes), launches).behaviours
 
 
-def entries(made):
+def entries(behaviour):
     """(observation, its axis values, what each environment says) of every row."""
     return [
         (
@@ -35,57 +35,58 @@ def entries(made):
             dict(row.line.axes),
             [entry.values[0] if isinstance(entry, Observed) else entry for entry in row.line.entries],
         )
-        for row in made.rows
+        for row in behaviour.rows
     ]
 
 
 def test_each_value_of_the_first_axis_is_an_experiment_and_each_environment_a_column():
-    made = found({observer(e, x): {x + " gives": e} for x in ("promotion", "indexing") for e in ("tf1.14", "tf2.0")})
-    assert [dict(entry.shared) for entry in made] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
-    assert entries(made[0]) == [("promotion gives", {}, ["tf1.14", "tf2.0"])]
-    assert made[0].environments == ["tf1.14", "tf2.0"]
+    behaviour = find_behaviours(
+        {observer(e, x): {x + " gives": e} for x in ("promotion", "indexing") for e in ("tf1.14", "tf2.0")}
+    )
+    assert [dict(entry.shared) for entry in behaviour] == [{"experiment": "promotion"}, {"experiment": "indexing"}]
+    assert entries(behaviour[0]) == [("promotion gives", {}, ["tf1.14", "tf2.0"])]
+    assert behaviour[0].environments == ["tf1.14", "tf2.0"]
 
 
 def test_other_axes_part_only_the_rows_that_depend_on_them():
-    seen = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
-    (made,) = found(seen)
-    assert entries(made) == [
+    observed = {observer("tf2.0", kind=kind): {"same": 1, "other": kind} for kind in ("plain", "numpy")}
+    (behaviour,) = find_behaviours(observed)
+    assert entries(behaviour) == [
         ("same", {}, [1]),
         ("other", {"kind": "plain"}, ["plain"]),
         ("other", {"kind": "numpy"}, ["numpy"]),
     ]
-    assert made.axes == ["kind"]
+    assert behaviour.axes == ["kind"]
 
 
 def test_a_cell_that_ran_and_did_not_see_it_is_told_apart_from_one_that_did_not_run():
     gone = [Unavailable(observer("tf2.1"), "why")]
-    (made,) = found({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)
-    assert entries(made)[0] == ("a", {}, [1, NOT_OBSERVED, Status.NOT_AVAILABLE])
+    (behaviour,) = find_behaviours({observer("tf1.14"): {"a": 1}, observer("tf2.0"): {"b": 1}}, unavailable=gone)
+    assert entries(behaviour)[0] == ("a", {}, [1, NOT_OBSERVED, Status.NOT_AVAILABLE])
 
 
-def test_versions_and_what_the_kit_observes_are_no_behaviour():
-    (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0", "placed on": ["GPU:0"], "class": "tensor"}})
-    assert [row.observation for row in made.rows] == ["class"]
+def test_versions_and_what_the_kit_observes_are_no_behaviour_where_there_is_another():
+    (behaviour,) = find_behaviours(
+        {observer("tf2.0"): {"tensorflow": "2.0.0", "placed on": ["GPU:0"], "class": "tensor"}}
+    )
+    assert [row.observation for row in behaviour.rows] == ["class"]
+    (behaviour,) = find_behaviours({observer("tf2.0"): {"tensorflow": "2.0.0"}})
+    assert [row.observation for row in behaviour.rows] == ["tensorflow"]
 
 
-def test_they_are_shown_where_there_is_nothing_else():
-    (made,) = found({observer("tf2.0"): {"tensorflow": "2.0.0"}})
-    assert [row.observation for row in made.rows] == ["tensorflow"]
-
-
-def timed(observed, of=None):
-    launches = [launch(each, number=1, observations=values) for each, values in observed.items()]
-    return Results(run(observed, scenarios=[of or scenario()]), launches).behaviours
+def timed(observed, scenario_=None):
+    launches = [launch(item, number=1, observations=values) for item, values in observed.items()]
+    return Results(run(observed, scenarios=[scenario_ or scenario()]), launches).behaviours
 
 
 def test_beside_times_only_what_differs_between_compared_cells_is_shown():
-    seen = {
+    observed = {
         entry: {"optimizer": entry.axes["mode"], "parameters": 7, "call": entry.axes["call"]}
         for entry in cells(calls=("fit", "train_on_batch"))
     }
-    (made,) = timed(seen)
-    assert made.timed
-    assert entries(made) == [
+    (behaviour,) = timed(observed)
+    assert behaviour.timed
+    assert entries(behaviour) == [
         ("optimizer", {"mode": "graph"}, ["graph", "graph"]),
         ("optimizer", {"mode": "eager"}, ["eager", "eager"]),
     ]
@@ -93,39 +94,29 @@ def test_beside_times_only_what_differs_between_compared_cells_is_shown():
 
 def test_what_the_header_expects_is_shown_even_where_it_is_the_same():
     stated = scenario(expect=[Expectation("parameters", 7, {}, ())])
-    (made,) = timed({entry: {"parameters": 7} for entry in cells()}, stated)
-    assert entries(made) == [("parameters", {}, [7, 7])]
-
-
-def test_a_scenario_that_observes_nothing_has_no_table():
+    (behaviour,) = timed({entry: {"parameters": 7} for entry in cells()}, stated)
+    assert entries(behaviour) == [("parameters", {}, [7, 7])]
+    # a scenario that observes nothing has no table
     assert timed({entry: {} for entry in cells()}) == []
     assert Results(run([cell()]), [broken(cell(), Status.FAILED)]).behaviours == []
 
 
-def lines(said, axes, environments=("a", "b")):
+def lines(entries_, axes, environments=("a", "b")):
     return [
-        (dict(line.axes), list(line.entries)) for line in fold(said, axes, environments, lambda entry: entry or None)
+        (dict(line.axes), list(line.entries))
+        for line in fold(entries_, axes, environments, lambda entry: entry or None)
     ]
 
 
 def test_an_axis_that_makes_no_difference_is_left_out():
-    said = {((mode, call), e): mode + e for mode in ("graph", "eager") for call in ("fit", "tob") for e in "ab"}
-    assert lines(said, ["mode", "call"]) == [
+    both = {((mode, call), e): mode + e for mode in ("graph", "eager") for call in ("fit", "tob") for e in "ab"}
+    assert lines(both, ["mode", "call"]) == [
         ({"mode": "graph"}, ["grapha", "graphb"]),
         ({"mode": "eager"}, ["eagera", "eagerb"]),
     ]
-
-
-def test_where_all_say_the_same_there_is_one_line():
     assert lines({((mode,), e): "x" for mode in ("1", "2") for e in "ab"}, ["mode"]) == [({}, ["x", "x"])]
-
-
-def test_who_says_nothing_agrees_with_all():
-    said = {(("1",), "a"): "", (("2",), "a"): "x", (("1",), "b"): "y"}
-    assert lines(said, ["mode"]) == [({}, ["x", "y"])]
-
-
-def test_an_environment_without_such_a_cell_has_no_entry():
+    # who says nothing agrees with all, and an environment without such a cell has no entry
+    assert lines({(("1",), "a"): "", (("2",), "a"): "x", (("1",), "b"): "y"}, ["mode"]) == [({}, ["x", "y"])]
     assert lines({(("1",), "a"): "x", (("2",), "a"): "y"}, ["mode"]) == [
         ({"mode": "1"}, ["x", None]),
         ({"mode": "2"}, ["y", None]),
@@ -135,10 +126,10 @@ def test_an_environment_without_such_a_cell_has_no_entry():
 @given(
     st.dictionaries(st.tuples(st.tuples(*[st.sampled_from("12")] * 3), st.sampled_from("ab")), st.sampled_from("xy"))
 )
-def test_every_cell_finds_what_it_said_in_its_line(said):
+def test_every_cell_finds_what_it_said_in_its_line(entries_):
     axes = ["p", "q", "r"]
-    folded = fold(said, axes, "ab", str)
-    for (values, environment), entry in said.items():
-        own = dict(zip(axes, values, strict=True))
-        matching = [line for line in folded if line.axes.items() <= own.items()]
+    folded = fold(entries_, axes, "ab", str)
+    for (values, environment), entry in entries_.items():
+        point = dict(zip(axes, values, strict=True))
+        matching = [line for line in folded if line.axes.items() <= point.items()]
         assert [line.entries["ab".index(environment)] for line in matching] == [entry]

@@ -12,62 +12,49 @@ from harness.model.run import Unavailable
 from tests.factories import broken, cell, cells, groups, in_blocks, launch, rounds, run
 
 
-@pytest.mark.parametrize(
-    ("launches", "status"),
-    [
-        pytest.param([broken(cell(), Status.OOM)], Status.OOM, id="its pilot broke"),
-        pytest.param(
-            [launch(cell(), number=0), broken(cell(), Status.FAILED, 1), broken(cell(), Status.TIMEOUT, 2)],
-            Status.TIMEOUT,
-            id="the last counted launch tells before the pilot",
-        ),
-        pytest.param([launch(cell(), number=0)], Status.INTERRUPTED, id="nothing but a pilot"),
-        pytest.param([launch(cell(), ())], Status.FAILED, id="ok without a step"),
-    ],
-)
-def test_why_a_cell_has_no_number(launches, status):
-    assert lookup(run([cell()]), launches).status(cell()) is status
-
-
-def test_a_cell_known_to_be_unavailable_is_so_whatever_was_launched():
-    entry = Unavailable(cell("tf2.1"), "why")
-    assert lookup(run([cell()], unavailable=[entry]), []).status(cell("tf2.1")) is Status.NOT_AVAILABLE
-
-
-def test_a_cell_that_the_run_does_not_name_has_no_status():
+def test_why_a_cell_has_no_number():
+    pilot = launch(cell(), number=0)
+    failed = broken(cell(), Status.FAILED, 1), broken(cell(), Status.TIMEOUT, 2)
+    for case, launches, status in (
+        ("its pilot broke", [broken(cell(), Status.OOM)], Status.OOM),
+        ("the last counted launch tells before the pilot", [pilot, *failed], Status.TIMEOUT),
+        ("nothing but a pilot", [pilot], Status.INTERRUPTED),
+        ("ok without a step", [launch(cell(), ())], Status.FAILED),
+    ):
+        assert lookup(run([cell()]), launches).status(cell()) is status, case
+    # what is known to be unavailable, and what the run does not name
+    absent = [Unavailable(cell("tf2.1"), "why")]
+    assert lookup(run([cell()], unavailable=absent), []).status(cell("tf2.1")) is Status.NOT_AVAILABLE
     assert lookup(run([cell()]), []).status(cell("tf2.1")) is None
 
 
 def test_a_cell_that_only_observes_is_ok_by_its_pilot_alone():
-    found = lookup(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})])
-    assert found.status(cell()) is Status.OK
-    assert len(found.observed[cell()]) == 1
-
-
-def test_its_later_launches_tell_before_the_pilot_and_lack_nothing():
     launches = [launch(cell(), (), number, observations={"traces": number}) for number in (0, 1, 2)]
-    found = lookup(run([cell()]), launches)
-    assert [entry.round for entry in found.observed[cell()]] == [1, 2]
-    assert not found.lost
+    index = lookup(run([cell()]), launches[:1])
+    assert (index.status(cell()), len(index.observed[cell()])) == (Status.OK, 1)
+    # its later launches tell before the pilot, and lack nothing
+    index = lookup(run([cell()]), launches)
+    assert [entry.round for entry in index.observed[cell()]] == [1, 2]
+    assert not index.lost
 
 
 def test_a_cell_launched_twice_a_round_has_half_the_variance_there():
     one, other, third = cells(["tf1.14"], modes=["graph", "eager", "both"])
     launches = rounds(dict.fromkeys((one, other, third), 0.01), count=4, controls={one: 0.01})
-    found = lookup(run([one, other, third], controlled=True), launches)
-    assert (found.weight(one, other), found.weight(other, one), found.weight(third, other)) == (1.5, 1.5, 2.0)
+    index = lookup(run([one, other, third], controlled=True), launches)
+    assert (index.weight(one, other), index.weight(other, one), index.weight(third, other)) == (1.5, 1.5, 2.0)
     # ... and in two of three rounds
     lost = [x for x in launches if x.round < 4 and (x.role is not Role.CONTROL or x.round > 1)]
-    found = lookup(run([one, other, third], controlled=True), lost)
-    assert found.weight(one, other) == pytest.approx((2.0 + 1.5 + 1.5) / 3.0)
+    index = lookup(run([one, other, third], controlled=True), lost)
+    assert index.weight(one, other) == pytest.approx((2.0 + 1.5 + 1.5) / 3.0)
 
 
 def test_cells_of_two_blocks_are_compared_through_the_reference_and_have_its_variance_too():
     members = cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph", "eager"])
     one, near, *_, far, beside = members
-    found = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), 4, spread=0.02))
-    assert (found.weight(near, one), found.weight(far, one)) == (1.5, 2.0)
-    assert (found.weight(far, beside), found.weight(near, far)) == (2.0, 2.0 + 0.5 + 1.0)
+    index = lookup(run(members, controlled=True), in_blocks(dict.fromkeys(members, 0.01), 4, spread=0.02))
+    assert (index.weight(near, one), index.weight(far, one)) == (1.5, 2.0)
+    assert (index.weight(far, beside), index.weight(near, far)) == (2.0, 2.0 + 0.5 + 1.0)
 
 
 def test_a_groups_residual_is_free_of_what_its_blocks_met():
@@ -84,12 +71,12 @@ def test_a_cell_that_did_other_work_than_the_first_is_not_in_what_its_group_scat
     launches = rounds(dict.fromkeys(members, 0.01), 4)
 
     def scatter(*odd):
-        made = [replace(x, fingerprint={"parameters": 2.0 if x.cell in odd else 1.0}) for x in launches]
-        return lookup(run(members), made).residual(*members[:2])
+        measured = [replace(x, fingerprint={"parameters": 2.0 if x.cell in odd else 1.0}) for x in launches]
+        return lookup(run(members), measured).residual(*members[:2])
 
-    whole = scatter()
-    assert scatter(members[2]).freedom == whole.freedom - 3.0
-    assert scatter(*members[1:4]) == scatter(*members[1:]) == whole
+    every_cell = scatter()
+    assert scatter(members[2]).freedom == every_cell.freedom - 3.0
+    assert scatter(*members[1:4]) == scatter(*members[1:]) == every_cell
 
 
 def test_a_comparison_learns_from_cells_whose_samples_scatter_as_its_own_do():
@@ -99,12 +86,12 @@ def test_a_comparison_learns_from_cells_whose_samples_scatter_as_its_own_do():
     def freedom(one, other, *loud):
         """Of cells whose samples scatter by 1 %, or 5 % where they are loud."""
         spread = {cell: 0.05 if cell in loud else 0.01 for cell in members}
-        made = [
+        measured = [
             replace(x, samples=[Sample(0.1 * (1.0 + part * spread[x.cell]), 10) for part in (-1.0, 0.0, 1.0)])
             for x in launches
         ]
-        known = lookup(run(members), made).residual(one, other)
-        return known.freedom if known else 0.0
+        scatter_ = lookup(run(members), measured).residual(one, other)
+        return scatter_.freedom if scatter_ else 0.0
 
     one, other, third, *_ = members
     assert freedom(one, other) == 15.0
@@ -118,9 +105,11 @@ def test_a_group_scatters_by_its_own_launches_that_count_and_only_where_they_tel
     members = cells(calls=("fit", "train_on_batch"))
     loud, _ = (group.name for group in groups(members))
     launches = [entry for entry in rounds(dict.fromkeys(members, 0.01), 4) if entry.group == loud or entry.round < 2]
-    found = lookup(run(members), launches)
-    made = [item for of in members for item in launches if item.cell == of and item.group == loud and item.round]
-    logs = [math.log(entry.mean) for entry in made]
-    whole = residual([entry.cell for entry in made], [entry.round for entry in made], logs)
+    index = lookup(run(members), launches)
+    measured = [
+        item for member in members for item in launches if item.cell == member and item.group == loud and item.round
+    ]
+    logs = [math.log(entry.mean) for entry in measured]
+    every_cell = residual([entry.cell for entry in measured], [entry.round for entry in measured], logs)
     for group in groups(members):
-        assert found.residual(*group.cells[:2]) == (whole if group.name == loud else None)
+        assert index.residual(*group.cells[:2]) == (every_cell if group.name == loud else None)

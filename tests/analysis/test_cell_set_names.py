@@ -14,31 +14,20 @@ def inside(box, member):
     return all(point[axis] in values for axis, values in box.values.items())
 
 
-def test_an_environments_cells_are_named_by_it_alone():
-    boxes, left = cover_with_boxes([c for c in UNIVERSE if c.environment == "tf2.1"], UNIVERSE)
-    assert [(dict(box.values), box.count) for box in boxes] == [({"environment": ("tf2.1",)}, 4)]
-    assert left == 0
-
-
-def test_every_cell_needs_no_name():
-    boxes, _ = cover_with_boxes(UNIVERSE, UNIVERSE)
-    assert [(dict(box.values), box.count) for box in boxes] == [({}, 12)]
-
-
-def test_cells_that_the_scenario_excludes_do_not_break_a_box():
-    universe = [c for c in UNIVERSE if c != cell("tf2.0", call="fit", mode="eager")]
-    boxes, _ = cover_with_boxes([c for c in universe if c.environment == "tf2.0"], universe)
-    assert [dict(box.values) for box in boxes] == [{"environment": ("tf2.0",)}]
-
-
-def test_a_single_cell_is_named_by_what_varies():
-    boxes, _ = cover_with_boxes([cell("tf2.0", mode="eager")], UNIVERSE)
-    assert dict(boxes[0].values) == {"environment": ("tf2.0",), "call": ("fit",), "mode": ("eager",)}
-
-
-def test_beyond_the_limit_cells_are_counted():
-    diagonal = [cell("tf1.14", mode="graph"), cell("tf2.0", mode="eager")]
-    boxes, left = cover_with_boxes(diagonal, UNIVERSE, limit=1)
+def test_cells_are_named_by_what_they_have_in_common():
+    excluded = [c for c in UNIVERSE if c != cell("tf2.0", call="fit", mode="eager")]
+    one = {"environment": ("tf2.0",), "call": ("fit",), "mode": ("eager",)}
+    for wanted, universe, boxes in (
+        ([c for c in UNIVERSE if c.environment == "tf2.1"], UNIVERSE, [({"environment": ("tf2.1",)}, 4)]),
+        (UNIVERSE, UNIVERSE, [({}, 12)]),
+        # cells that the scenario excludes do not break a box
+        ([c for c in excluded if c.environment == "tf2.0"], excluded, [({"environment": ("tf2.0",)}, 3)]),
+        ([cell("tf2.0", mode="eager")], UNIVERSE, [(one, 1)]),
+    ):
+        named, left = cover_with_boxes(wanted, universe)
+        assert ([(dict(box.values), box.count) for box in named], left) == (boxes, 0)
+    # beyond the limit cells are counted
+    boxes, left = cover_with_boxes([cell("tf1.14", mode="graph"), cell("tf2.0", mode="eager")], UNIVERSE, limit=1)
     assert (len(boxes), left) == (1, 1)
 
 

@@ -12,56 +12,50 @@ from tests.factories import RESOURCES, broken, cell, cells, launch, rounds, run
 from tests.report.formats.examples import example
 
 
-def test_a_name_is_all_that_identifies_a_cell() -> None:
-    assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
-
-
-def test_every_cell_of_the_run_is_there_once() -> None:
+def test_every_cell_of_the_run_is_there_once_and_has_a_number_or_a_cause():
     results = Results(*example())
     assert [entry.cell for entry in results.cells] == list(results.found.cells)
     assert len({item.name for item in results.cells}) == len(results.cells) == 10
-
-
-def test_a_cell_has_a_number_or_a_cause() -> None:
-    results = Results(*example())
+    assert cell_name(cell("tf2.0", mode="eager")) == "step tf2.0 cpu call=fit dtype=float32 mode=eager"
     causes = {entry.cell: results.causes.get(entry.cell) for entry in results.cells}
     assert all((item.status is Status.OK) == bool(item.estimate) for item in results.cells)
-    assert [value.cell for value in results.cells if not value.estimate] == [
-        of for of, cause in causes.items() if cause
-    ]
-    assert sum(bool(element.estimate) for element in results.cells) == 7
+    without = [value.cell for value in results.cells if not value.estimate]
+    assert without == [planned for planned, cause in causes.items() if cause]
+    assert len(without) == 3
     assert {cause.status for cause in causes.values() if cause} == {Status.OOM, Status.NOT_AVAILABLE}
-
-
-def test_launches_are_those_that_count() -> None:
-    first = Results(*example()).cells[0]
+    # launches are those that count
+    first = results.cells[0]
     measured = [(entry.round, entry.attempt) for entry in first.launches if entry.role == "measure"]
     assert measured == [(1, 0), (2, 0), (3, 1), (4, 0), (5, 0)]
     assert sum(item.role == "control" for item in first.launches) == 5
 
 
 def test_a_time_is_told_without_what_others_took_of_it():
-    taken = {**RESOURCES, "steady_cpu_seconds": 0.8}
-    alone, beside = (
-        Results(run([cell()]), [launch(cell(), seconds, resources=told)]).cells[0]
-        for seconds, told in ((0.01, RESOURCES), (0.0125, taken))
+    disturbed = {**RESOURCES, "steady_cpu_seconds": 0.8}
+    undisturbed, beside = (
+        Results(run([cell()]), [launch(cell(), seconds, resources=resources)]).cells[0]
+        for seconds, resources in ((0.01, RESOURCES), (0.0125, disturbed))
     )
-    assert [entry.taken for entry in (*alone.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
-    assert beside.launches[0].seconds == pytest.approx(alone.launches[0].seconds)
-    assert beside.estimate.value == pytest.approx(alone.estimate.value)
+    assert [entry.taken for entry in (*undisturbed.launches, *beside.launches)] == [0.0, pytest.approx(0.2)]
+    assert beside.launches[0].seconds == pytest.approx(undisturbed.launches[0].seconds)
+    assert beside.estimate.value == pytest.approx(undisturbed.estimate.value)
 
 
-def found(run, launches):
+def find_missing(run, launches):
     return Results(run, launches).missing
 
 
-def test_where_every_cell_has_its_number_nothing_is_missing():
-    assert found(run([cell()]), rounds({cell(): 0.01})) == []
+def test_where_every_cell_has_its_number_or_only_observes_nothing_is_missing():
+    assert find_missing(run([cell()]), rounds({cell(): 0.01})) == []
+    assert find_missing(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []
+    # a number with launches that broke is told as partial
+    (entry,) = find_missing(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
+    assert (entry.partial, entry.status) == (True, Status.TIMEOUT)
 
 
 def test_equal_reasons_are_one_entry():
     entries = [Unavailable(c, "needs keras<2.4", "Choose another.") for c in cells(["tf2.1"])]
-    (entry,) = found(run([cell()], unavailable=entries), rounds({cell(): 0.01}))
+    (entry,) = find_missing(run([cell()], unavailable=entries), rounds({cell(): 0.01}))
     assert (entry.status, entry.reason, entry.advice) == (Status.NOT_AVAILABLE, "needs keras<2.4", "Choose another.")
     assert entry.cells == cells(["tf2.1"])
 
@@ -69,38 +63,30 @@ def test_equal_reasons_are_one_entry():
 def test_what_broke_comes_before_what_was_not_available():
     members = [cell(), cell(mode="eager")]
     launches = [broken(members[0], Status.OOM, error="killed", advice="Give it memory.", stderr="end")]
-    entries = found(run(members, unavailable=[Unavailable(cell("tf2.1"), "why")]), launches)
+    entries = find_missing(run(members, unavailable=[Unavailable(cell("tf2.1"), "why")]), launches)
     assert [entry.status for entry in entries] == [Status.OOM, Status.NOT_AVAILABLE, Status.INTERRUPTED]
     assert (entries[0].reason, entries[0].advice, entries[0].stderr) == ("killed", "Give it memory.", "end")
 
 
-@pytest.mark.parametrize(
-    ("stop", "told"),
-    [
+def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off():
+    for stop, resources in [
         (Stop(StopReason.BUDGET, 0), "the budget ended"),
         (Stop(StopReason.BUDGET, 1), "the budget ended"),  # as the budget leaves out a part of a group
         (Stop(StopReason.BUDGET, 2), CUT_OFF),
         (Stop(StopReason.ROUNDS, 1), CUT_OFF),
         (Stop(StopReason.PRECISION, 1), ""),
-    ],
-)
-def test_fewer_rounds_than_the_run_recorded_are_of_a_file_that_was_cut_off(stop, told):
-    of = run([cell(), cell(mode="eager")])
-    (entry,) = found(replace(of, stops={group.name: stop for group in of.plan.groups}), [launch(cell())])
-    assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, told, [cell(mode="eager")])
-
-
-def test_a_number_with_launches_that_broke_is_told_as_partial():
-    (entry,) = found(run([cell()]), [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")])
-    assert entry.partial
-    assert entry.status is Status.TIMEOUT
+    ]:
+        planned = run([cell(), cell(mode="eager")])
+        (entry,) = find_missing(
+            replace(planned, stops={group.name: stop for group in planned.plan.groups}), [launch(cell())]
+        )
+        assert (entry.status, entry.reason, entry.cells) == (Status.INTERRUPTED, resources, [cell(mode="eager")]), (
+            stop,
+            resources,
+        )
 
 
 def test_the_end_of_standard_error_is_bounded():
     assert get_tail("a\n" * 100).count("a") == 20
     assert len(get_tail("x" * 10_000_000)) == STDERR_CHARACTERS
     assert get_tail("") == ""
-
-
-def test_a_cell_that_only_observes_lacks_nothing():
-    assert found(run([cell()]), [launch(cell(), (), 0, observations={"traces": 3})]) == []

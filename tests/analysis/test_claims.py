@@ -1,290 +1,239 @@
 """What upstream issues claim, against stored launches."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.claim_rules import ClaimOutcome, judge_ratio, judge_value
-from harness.analysis.claims import ClaimResult
 from harness.analysis.results import Results
 from harness.analysis.statistics import Interval
 from harness.analysis.verdicts import Verdict
 from harness.model.environment import Device, Environment
-from harness.model.launch import Launch, Role, Status
+from harness.model.launch import Role, Status
 from harness.model.run import Stop, StopReason, Unavailable
-from harness.model.scenario import Cell, Claim
 from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
 from tests.factories import ENVIRONMENTS, broken, cell, cells, launch, rounds, run
 
 
-def results(
-    launches: Sequence[Launch], claims: Sequence[Claim] = (CLAIM,), planned: Sequence[Cell] = (), **changes: Any
-) -> list[ClaimResult]:
+def results(launches, claims=(CLAIM,), planned=(), **changes):
     """What the claims of a run with these launches come to."""
-    known = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
-    return Results(run(known, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
+    measured_cells = list(planned) or list(dict.fromkeys(entry.cell for entry in launches))
+    return Results(run(measured_cells, scenarios=[claimed_scenario(*claims)], **changes), launches).claims
 
 
-def one(seconds: Mapping[Cell, float], claim: Claim = CLAIM, *, spread: float = 0.01, count: int = 5) -> ClaimResult:
+def one(seconds, claim=CLAIM, *, spread=0.01, count=5):
     (result,) = results(rounds(seconds, count, spread), [claim], environments=ENVIRONMENTS)
     return result
 
 
-@pytest.mark.parametrize(
-    ("times", "outcome"),
-    [
+def test_a_ratio_is_said_against_the_claimed_range():
+    for times, outcome in [
         (3.0, ClaimOutcome.CONFIRMED),
         (1.5, ClaimOutcome.SMALLER),
         (9.0, ClaimOutcome.LARGER),
         (1.0, ClaimOutcome.NOT_SEEN),
         (0.5, ClaimOutcome.OPPOSITE),
-    ],
-)
-def test_a_ratio_is_said_against_the_claimed_range(times: float, outcome: ClaimOutcome) -> None:
-    at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
-    assert at.outcome is outcome
-    assert at.estimate
-    assert at.estimate.value == pytest.approx(times, rel=0.05)
-    assert at.estimate.interval
-    assert times in at.estimate.interval
-    assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95)
+    ]:
+        at = one({WORSE: 0.01 * times, BETTER: 0.01}).at
+        assert at.outcome is outcome, (times, outcome)
+        assert at.estimate.value == pytest.approx(times, rel=0.05)
+        assert times in at.estimate.interval
+        assert (at.worse, at.better, at.level) == (WORSE, BETTER, 0.95), (times, outcome)
 
 
-def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim() -> None:
+def test_an_unclear_one_says_what_would_settle_it_and_that_it_is_below_the_claim():
     at = one({WORSE: 0.0115, BETTER: 0.01}, spread=0.2).at
     assert at.outcome is ClaimOutcome.UNCLEAR
-    assert at.settling
     assert at.settling.rounds > 0
-    assert at.estimate
-    assert at.estimate.interval
     assert at.at_most == at.estimate.interval.high < CLAIM.range[0]
     far = one({WORSE: 0.015, BETTER: 0.01}, spread=1.2).at
     assert (far.outcome, far.at_most) == (ClaimOutcome.UNCLEAR, None)
+    vague = one({WORSE: 3.0}, replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0)), spread=1.5, count=3).at
+    assert vague.outcome is ClaimOutcome.UNCLEAR
+    assert vague.settling.rounds > 0
 
 
-def test_two_rounds_show_a_large_ratio_and_are_too_few_for_another() -> None:
-    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
-    at = one({WORSE: 0.015, BETTER: 0.01}, count=2).at
-    assert (at.outcome, at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (2 of 3) for a verdict")
-
-
-@pytest.mark.parametrize(
-    ("counts", "claim", "why"),
-    [
-        ((2, 2), CLAIM, "the budget of 20 s ended after 2 rounds of 3"),
-        ((1, 1), CLAIM, "the budget of 20 s ended after 1 round of 3"),
-        ((1, 0), CLAIM, "the budget of 20 s ended"),
-        ((2, 0), LEAK, "the budget of 20 s ended after 2 rounds of 3"),
-    ],
-)
-def test_a_claim_that_a_budget_cuts_short_is_not_measured(counts: tuple[int, int], claim: Claim, why: str) -> None:
+def cut_short(counts, claim):
+    """Return the result of the claim if the budget ends after these rounds of each side."""
     points = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
     launches = [
         launch(member, seconds, number, memory=points if claim is LEAK else ())
         for member, seconds, count in ((WORSE, 0.015, counts[0]), (BETTER, 0.01, counts[1]))
         for number in range(1, count + 1)
     ]
-    asked = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
-    stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in asked.plan.groups}
-    (result,) = Results(replace(asked, stops=stops), launches).claims
-    assert (result.at.outcome, result.at.why, result.at.estimate) == (ClaimOutcome.NOT_MEASURED, why, None)
+    plan = run([WORSE, BETTER], scenarios=[claimed_scenario(claim)], asked={"budget_seconds": 20.0})
+    stops = {group.name: Stop(StopReason.BUDGET, max(counts)) for group in plan.plan.groups}
+    (result,) = Results(replace(plan, stops=stops), launches).claims
+    return result
 
 
-def test_what_cannot_run_says_why() -> None:
-    launches = [*rounds({BETTER: 0.01}), broken(WORSE, Status.FAILED, error="ValueError: no such layer.")]
-    (result,) = results(launches)
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.CANNOT_RUN,
-        "failed in tf2.0: ValueError: no such layer",
-    )
+def test_a_claim_that_was_not_judged_says_why(snapshot):
+    better, both = rounds({BETTER: 0.01}), rounds({WORSE: 0.03, BETTER: 0.01})
+    failed = broken(WORSE, Status.FAILED, error="ValueError: no such layer.")
+    observed = [launch(side, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for side in (WORSE, BETTER)]
+    other_work = [replace(planned, fingerprint={"parameters": 1 if planned.cell == WORSE else 2}) for planned in both]
     absent = Unavailable(WORSE, "There is no Keras.", "Take another.")
-    (result,) = results(rounds({BETTER: 0.01}), unavailable=[absent])
-    assert result.at.why == "not available in tf2.0: There is no Keras"
-
-
-def test_what_was_interrupted_before_it_was_measured_is_no_fault_of_the_claim() -> None:
-    (result,) = results(rounds({BETTER: 0.01}), planned=[WORSE, BETTER])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "interrupted in tf2.0")
-
-
-def test_a_claim_is_told_where_only_other_environments_were_measured() -> None:
-    elsewhere = {cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01}
-    (result,) = results(rounds(elsewhere), environments=ENVIRONMENTS)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.NOT_MEASURED, "the run did not include these cells")
+    elsewhere = rounds({cell("tf2.1", mode="eager"): 0.03, cell("tf2.1", mode="graph"): 0.01})
+    cases = {
+        "two rounds": [one({WORSE: 0.015, BETTER: 0.01}, count=2)],
+        "failed": results([*better, failed]),
+        "not available": results(better, unavailable=[absent]),
+        "interrupted": results(better, planned=[WORSE, BETTER]),
+        "only other environments": results(elsewhere, environments=ENVIRONMENTS),
+        "another device": results(both, [replace(CLAIM, visible=[Device.GPU])]),
+        "different work": results(other_work),
+        "only observed": results(observed),
+        "no such phase": results(both, [replace(CLAIM, of="load")]),
+        "few calls": results(leaking(0.0, calls=40), [LEAK]),
+        "one round of growth": results(leaking(5000.0, count=1), [LEAK]),
+        "no memory": results(rounds({WORSE: 0.01}), [LEAK]),
+        "two rounds in the budget": [cut_short((2, 2), CLAIM)],
+        "one round in the budget": [cut_short((1, 1), CLAIM)],
+        "one side in the budget": [cut_short((1, 0), CLAIM)],
+        "growth in the budget": [cut_short((2, 0), LEAK)],
+    }
+    messages = {case: f"{result.at.outcome.value}: {result.at.why}" for case, (result,) in cases.items()}
+    messages["fixed"] = releases([3.0, 1.0, 1.0]).fixed_between
+    assert messages == snapshot
+    for case, (result,) in cases.items():
+        not_measured = ClaimOutcome.CANNOT_RUN, ClaimOutcome.NOT_MEASURED
+        assert result.at.outcome not in not_measured or result.at.estimate is None, case
+    (result,) = cases["only other environments"]
     assert [(place.environment, place.outcome) for place in result.elsewhere] == [("tf2.1", ClaimOutcome.CONFIRMED)]
+    # two rounds show a large ratio
+    assert one({WORSE: 0.04, BETTER: 0.01}, count=2, spread=0.001).at.outcome is ClaimOutcome.CONFIRMED
 
 
-def test_what_is_seen_on_another_device_is_not_judged() -> None:
-    at = one({WORSE: 0.03, BETTER: 0.01}, replace(CLAIM, visible=[Device.GPU])).at
-    assert (at.outcome, at.why, at.estimate) == (ClaimOutcome.CANNOT_RUN, "the issue was reported for a GPU", None)
-
-
-def test_different_work_is_no_measure_of_a_claim() -> None:
-    (result,) = results(
-        [
-            replace(made, fingerprint={"parameters": 1 if made.cell == WORSE else 2})
-            for made in rounds({WORSE: 0.03, BETTER: 0.01})
-        ]
-    )
-    assert result.at.outcome is ClaimOutcome.DIFFERENT_WORK
-    assert "parameters" in result.at.why
-
-
-def test_a_claim_of_which_the_run_has_nothing_is_left_out() -> None:
+def test_a_claim_of_which_the_run_has_nothing_is_left_out():
     assert results(rounds({cell(call="train_on_batch"): 0.01})) == []
 
 
 THREE = [(environment.name, mode) for environment in ENVIRONMENTS for mode in ("graph", "eager")]
 
 
-def releases(ratios: Sequence[float], **changes: Any) -> ClaimResult:
+def claimed_in(environment, **changes):
+    """Return the claim for that environment."""
+    sides = {name: replace(getattr(CLAIM, name), environment=environment) for name in ("worse", "better")}
+    return replace(CLAIM, **sides, **changes)
+
+
+def releases(ratios, **changes):
     """The claim of tf1.14's eager mode, with these ratios in tf1.14, tf2.0 and tf2.1."""
     seconds = {cell(name, mode=mode): 0.01 for name, mode in THREE}
-    seconds |= {cell(each.name, mode="eager"): 0.01 * ratio for each, ratio in zip(ENVIRONMENTS, ratios, strict=True)}
-    sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
-    return one(seconds, replace(CLAIM, **sides, **changes))
+    names = [environment.name for environment in ENVIRONMENTS]
+    seconds |= {cell(name, mode="eager"): 0.01 * ratio for name, ratio in zip(names, ratios, strict=True)}
+    return one(seconds, claimed_in("tf1.14", **changes))
 
 
-def test_other_environments_take_the_place_of_the_claimed_one() -> None:
-    found = releases([3.0, 1.5, 1.0])
-    assert [(place.environment, place.outcome) for place in found.places] == [
-        ("tf1.14", ClaimOutcome.CONFIRMED),
-        ("tf2.0", ClaimOutcome.SMALLER),
-        ("tf2.1", ClaimOutcome.NOT_SEEN),
-    ]
-    assert {(place.worse.environment, place.better.environment) for place in found.places if place.better} == {
-        (entry.name, entry.name) for entry in ENVIRONMENTS
-    }
-
-
-@pytest.mark.parametrize(
-    ("ratios", "fixed", "between"),
-    [
-        ([3.0, 3.0, 1.0], "tf2.1", "fixed between tf2.0 and tf2.1"),
-        ([3.0, 1.0, 1.0], "tf2.0", "fixed between tf1.14 and tf2.0"),
-        ([3.0, 1.0, 0.5], "tf2.0", "fixed between tf1.14 and tf2.0"),
-        ([3.0, 1.0, 3.0], None, ""),
-        ([3.0, 3.0, 3.0], None, ""),
-        ([1.0, 1.0, 1.0], None, ""),
-    ],
-)
-def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen(
-    ratios: list[float], fixed: str | None, between: str
-) -> None:
-    result = releases(ratios)
-    assert (result.fixed and result.fixed.environment, result.fixed_between) == (fixed, between)
-
-
-def test_a_release_without_a_clear_outcome_may_have_the_fix() -> None:
+def test_a_release_without_a_clear_outcome_may_have_the_fix_and_only_a_later_one_fixes():
     seconds = {cell(name, mode="graph"): 0.01 for name in ("tf1.14", "tf2.1")}
     seconds |= {cell("tf1.14", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
-    sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
     other_work = [
         launch(cell("tf2.0", mode=mode), 0.01, number, fingerprint={"outputs": output})
         for number in range(1, 6)
         for mode, output in (("graph", 1.0), ("eager", 2.0))
     ]
-    (result,) = results([*rounds(seconds), *other_work], [replace(CLAIM, **sides)], environments=ENVIRONMENTS)
+    (result,) = results([*rounds(seconds), *other_work], [claimed_in("tf1.14")], environments=ENVIRONMENTS)
     assert {place.environment: place.outcome for place in result.elsewhere} == {
         "tf2.0": ClaimOutcome.DIFFERENT_WORK,
         "tf2.1": ClaimOutcome.NOT_SEEN,
     }
-    assert result.fixed_between == "fixed between tf1.14 and tf2.1"
-
-
-def test_only_a_later_release_fixes() -> None:
-    """tf2.1 is where it was claimed: tf1.14 and tf2.0 had nothing yet."""
-    sides = {name: replace(getattr(CLAIM, name), environment="tf2.1") for name in ("worse", "better")}
+    assert result.fixed_between.split()[2::2] == ["tf1.14", "tf2.1"]
+    # tf2.1 is where it was claimed: tf1.14 and tf2.0 had nothing yet
     seconds = {cell(name, mode=mode): 0.03 if (name, mode) == ("tf2.1", "eager") else 0.01 for name, mode in THREE}
-    found = one(seconds, replace(CLAIM, **sides))
-    assert (found.at.outcome, found.fixed) == (ClaimOutcome.CONFIRMED, None)
-    assert [place.outcome for place in found.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
+    result = one(seconds, claimed_in("tf2.1"))
+    assert (result.at.outcome, result.fixed) == (ClaimOutcome.CONFIRMED, None)
+    assert [place.outcome for place in result.elsewhere] == [ClaimOutcome.NOT_SEEN] * 2
 
 
-def test_of_two_environments_the_worse_one_moves_and_the_other_is_held() -> None:
+def test_other_environments_take_the_place_of_the_claimed_one():
+    result = releases([3.0, 1.5, 1.0])
+    assert [(place.environment, place.outcome) for place in result.places] == [
+        ("tf1.14", ClaimOutcome.CONFIRMED),
+        ("tf2.0", ClaimOutcome.SMALLER),
+        ("tf2.1", ClaimOutcome.NOT_SEEN),
+    ]
+    assert {(place.worse.environment, place.better.environment) for place in result.places if place.better} == {
+        (entry.name, entry.name) for entry in ENVIRONMENTS
+    }
+
+
+def test_it_is_fixed_before_the_first_release_from_which_on_it_is_not_seen():
+    for ratios, fixed, after in (
+        ([3.0, 3.0, 1.0], "tf2.1", "tf2.0"),
+        ([3.0, 1.0, 1.0], "tf2.0", "tf1.14"),
+        ([3.0, 1.0, 0.5], "tf2.0", "tf1.14"),
+    ):
+        result = releases(ratios)
+        assert result.fixed.environment == fixed, ratios
+        assert result.fixed_between.split()[2::2] == [after, fixed], ratios
+    for ratios in ([3.0, 1.0, 3.0], [3.0, 3.0, 3.0], [1.0, 1.0, 1.0]):
+        assert (releases(ratios).fixed, releases(ratios).fixed_between) == (None, ""), ratios
+
+
+def test_of_two_environments_the_worse_one_moves_and_the_other_is_held():
     better = replace(CLAIM.better, environment="tf1.14", axes={"mode": "eager"})
     times = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03, cell("tf2.1", mode="eager"): 0.01}
-    found = one(times, replace(CLAIM, better=better))
-    assert [(place.worse.environment, place.better and place.better.environment) for place in found.places] == [
+    result = one(times, replace(CLAIM, better=better))
+    assert [(place.worse.environment, place.better and place.better.environment) for place in result.places] == [
         ("tf2.0", "tf1.14"),
         ("tf2.1", "tf1.14"),
     ]
-    assert found.fixed
-    assert found.fixed.environment == "tf2.1"
+    assert result.fixed.environment == "tf2.1"
 
 
-def test_requirements_are_found_by_what_was_asked() -> None:
-    asked = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
-    worse, better = (replace(getattr(CLAIM, name), environment=asked.asked) for name in ("worse", "better"))
+def test_requirements_are_found_by_what_was_asked():
+    environment = Environment("moved", "2.0.0", "3.7", "2019-11-01T00:00:00Z", asked="tf2.0+numpy==1.17.4")
+    worse, better = (replace(getattr(CLAIM, name), environment=environment.asked) for name in ("worse", "better"))
     pair = {cell("moved", mode="eager"): 0.03, cell("moved"): 0.01}
-    (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[asked])
+    (result,) = results(rounds(pair), [replace(CLAIM, worse=worse, better=better)], environments=[environment])
     assert (result.at.outcome, result.at.environment) == (ClaimOutcome.CONFIRMED, "moved")
 
 
-def test_a_scenarios_claims_of_one_quantity_are_judged_together() -> None:
+def test_a_scenarios_claims_of_one_quantity_are_judged_together_and_those_that_were_asked_for_alone():
     other = replace(CLAIM, when={"call": "train_on_batch"})
-    slower = {
-        entry: 0.03 if entry.axes["mode"] == "eager" else 0.01 for entry in cells(["tf2.0"], ["fit", "train_on_batch"])
-    }
-    found = results(rounds(slower), [CLAIM, other])
-    assert [entry.at.level for entry in found] == [pytest.approx(1.0 - 0.05 / 2)] * 2
-    assert [entry.claim.when["call"] for entry in found] == ["fit", "train_on_batch"]
-
-
-def test_a_run_that_was_asked_for_some_issues_tells_of_these_alone() -> None:
-    launches = rounds({WORSE: 0.03, BETTER: 0.01})
+    both = cells(["tf2.0"], ["fit", "train_on_batch"])
+    slower = {entry: 0.03 if entry.axes["mode"] == "eager" else 0.01 for entry in both}
+    judged = results(rounds(slower), [CLAIM, other])
+    assert [entry.at.level for entry in judged] == [pytest.approx(1.0 - 0.05 / 2)] * 2
+    assert [entry.claim.when["call"] for entry in judged] == ["fit", "train_on_batch"]
     other = replace(CLAIM, issue=replace(CLAIM.issue, number=CLAIM.issue.number + 1))
-    made = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
-    for asked, told in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
-        found = Results(replace(made, plan=replace(made.plan, claims=asked)), launches).claims
-        assert [entry.claim for entry in found] == told
+    planned = run([WORSE, BETTER], scenarios=[claimed_scenario(CLAIM, other)])
+    for issues, expected in (([], [CLAIM, other]), ([str(CLAIM.issue)], [CLAIM])):
+        asked_for = replace(planned, plan=replace(planned.plan, claims=issues))
+        judged = Results(asked_for, rounds({WORSE: 0.03, BETTER: 0.01})).claims
+        assert [entry.claim for entry in judged] == expected
 
 
-def phases(seconds: float, number: int) -> dict[str, Any]:
-    return {"phases": {"import": seconds * (1.0 + 0.01 * math.sin(number))}}
-
-
-def test_a_claim_may_be_of_a_phase() -> None:
-    launches = [
-        launch(each, 0.01, number, **phases(took, number))
+def importing(times):
+    """Return five rounds with these import times of the sides."""
+    return [
+        launch(side, 0.01, number, phases={"import": seconds * (1.0 + 0.01 * math.sin(number))})
         for number in range(1, 6)
-        for each, took in ((WORSE, 3.0), (BETTER, 1.0))
+        for side, seconds in times.items()
     ]
-    (result,) = results(launches, [replace(CLAIM, of="import")])
+
+
+def test_a_claim_may_be_of_a_phase_or_of_its_seconds_on_one_side():
+    (result,) = results(importing({WORSE: 3.0, BETTER: 1.0}), [replace(CLAIM, of="import")])
     assert result.at.outcome is ClaimOutcome.CONFIRMED
-    (result,) = results(launches, [replace(CLAIM, of="load")])
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.CANNOT_RUN,
-        "not available in tf2.0: No load was recorded",
-    )
-
-
-@pytest.mark.parametrize(
-    ("seconds", "outcome"),
-    [
+    claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
+    for seconds, outcome in (
         (6.0, ClaimOutcome.CONFIRMED),
         (2.0, ClaimOutcome.SMALLER),
         (30.0, ClaimOutcome.LARGER),
         (0.1, ClaimOutcome.NOT_SEEN),
         (0.5, ClaimOutcome.NOT_SEEN),
-    ],
-)
-def test_seconds_of_one_side_are_compared_with_the_claim(seconds: float, outcome: ClaimOutcome) -> None:
-    claim = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import")
-    launches = [launch(WORSE, 0.01, number, **phases(seconds, number)) for number in range(1, 6)]
-    (result,) = results(launches, [claim])
-    assert result.at.outcome is outcome
-    assert result.at.estimate
-    assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
-    assert result.at.at_most is None
+    ):
+        (result,) = results(importing({WORSE: seconds}), [claim])
+        assert (result.at.outcome, result.at.at_most) == (outcome, None), seconds
+        assert result.at.estimate.value == pytest.approx(seconds, rel=0.02)
 
 
-def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
+def leaking(growth, count=5, calls=2000):
     points = [calls * at / 20 for at in range(21)]
     return [
         launch(WORSE, 0.01, number, memory=[(at, 1e9 + growth * at * (1.0 + 0.02 * number)) for at in points])
@@ -292,93 +241,56 @@ def leaking(growth: float, count: int = 5, calls: int = 2000) -> list[Launch]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("growth", "outcome"),
-    [
+def test_bytes_are_what_each_call_keeps():
+    for growth, outcome in [
         (5000.0, ClaimOutcome.CONFIRMED),
         (300.0, ClaimOutcome.SMALLER),
         (90000.0, ClaimOutcome.LARGER),
         (0.0, ClaimOutcome.NOT_SEEN),
         (-40.0, ClaimOutcome.NOT_SEEN),
         (95.0, ClaimOutcome.NOT_SEEN),
-    ],
-)
-def test_bytes_are_what_each_call_keeps(growth: float, outcome: ClaimOutcome) -> None:
-    (result,) = results(leaking(growth), [LEAK])
-    assert result.at.outcome is outcome
-    assert result.at.estimate
-    assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
+    ]:
+        (result,) = results(leaking(growth), [LEAK])
+        assert result.at.outcome is outcome, (growth, outcome)
+        assert result.at.estimate.value == pytest.approx(growth * 1.06, abs=0.5)
 
 
-def controlled(growths: Sequence[float], again: Sequence[float]) -> list[Launch]:
-    """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `again`."""
+def controlled(growths, repeats):
+    """Rounds of a cell that keeps `growths` bytes a call, and of its control, which keeps `repeats`."""
     points = [100.0 * at for at in range(21)]
     return [
-        launch(WORSE, 0.01, number, role=role, memory=[(at, 1e9 + kept * at) for at in points])
-        for number, both in enumerate(zip(growths, again, strict=True), 1)
-        for role, kept in zip((Role.MEASURE, Role.CONTROL), both, strict=True)
+        launch(WORSE, 0.01, number, role=role, memory=[(at, 1e9 + growth * at) for at in points])
+        for number, both in enumerate(zip(growths, repeats, strict=True), 1)
+        for role, growth in zip((Role.MEASURE, Role.CONTROL), both, strict=True)
     ]
 
 
-@pytest.mark.parametrize(
-    ("growths", "outcome"),
-    [
-        # the intervals reach from below 0 to less and to more than half of the claimed 1,000 bytes
+def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim():
+    # the intervals reach from below 0 to less and to more than half of the claimed 1,000 bytes
+    for growths, outcome in (
         ([-100.0, 0.0, 150.0], ClaimOutcome.NOT_SEEN),
         ([-300.0, 0.0, 400.0], ClaimOutcome.UNCLEAR),
-    ],
-)
-def test_growth_that_is_not_shown_must_be_less_than_half_of_the_claim(
-    growths: list[float], outcome: ClaimOutcome
-) -> None:
-    ((at,),) = (result.places for result in results(controlled(growths, growths), [LEAK]))
-    assert at.estimate
-    assert at.estimate.interval
-    assert at.estimate.interval.low < 0.0
-    assert (at.outcome, bool(at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR)
-
-
-def test_nothing_kept_is_0_bytes_and_no_trifle() -> None:
+    ):
+        (result,) = results(controlled(growths, growths), [LEAK])
+        assert result.at.estimate.interval.low < 0.0
+        assert (result.at.outcome, bool(result.at.settling)) == (outcome, outcome is ClaimOutcome.UNCLEAR)
+    # nothing kept is 0 bytes, and no trifle
     (result,) = results(controlled([3.6e-8, 3.6e-8, 3.7e-8], [0.0, 0.0, 0.0]), [LEAK])
-    assert result.at.estimate
     assert (result.at.estimate.value, result.at.estimate.interval) == (0.0, Interval(0.0, 0.0))
 
 
-@pytest.mark.parametrize(
-    ("growths", "again", "outcome"),
-    [
+def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells():
+    for growths, repeats, outcome in (
         # the control's difference is 500 bytes, half of the smallest claimed value
         ([5000.0, 5100.0, 4900.0], [5500.0, 5610.0, 5420.0], ClaimOutcome.CONFIRMED),
         ([600.0, 610.0, 590.0], [1100.0, 1120.0, 1090.0], ClaimOutcome.UNCLEAR),
         ([10.0, 10.0, 11.0], [510.0, 520.0, 500.0], ClaimOutcome.UNCLEAR),
         # less than a tenth of the claim has no effect
         ([940.0, 941.0, 939.0], [990.0, 991.0, 989.0], ClaimOutcome.SMALLER),
-    ],
-)
-def test_the_outcome_of_growth_must_not_depend_on_the_difference_of_two_identical_cells(
-    growths: list[float], again: list[float], outcome: ClaimOutcome
-) -> None:
-    (result,) = results(controlled(growths, again), [LEAK])
-    assert result.at.outcome is outcome
-    assert ("of two identical cells" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
-
-
-def test_what_only_observed_is_said_to_have_timed_nothing() -> None:
-    only = [launch(value, (), 0, role=Role.PILOT, samples=[], observations={"n": 1}) for value in (WORSE, BETTER)]
-    (result,) = results(only)
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "no times in tf2.0")
-
-
-def test_too_few_calls_show_no_leak_and_none_of_it_either() -> None:
-    (result,) = results(leaking(0.0, calls=40), [LEAK])
-    assert (result.at.outcome, result.at.why) == (
-        ClaimOutcome.UNCLEAR,
-        "40 calls are too few to show 1,000 bytes per call",
-    )
-    (result,) = results(leaking(5000.0, count=1), [LEAK])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.UNCLEAR, "too few rounds (1 of 3) for a verdict")
-    (result,) = results(rounds({WORSE: 0.01}), [LEAK])
-    assert (result.at.outcome, result.at.why) == (ClaimOutcome.CANNOT_RUN, "the memory size was not recorded in tf2.0")
+    ):
+        (result,) = results(controlled(growths, repeats), [LEAK])
+        assert result.at.outcome is outcome, growths
+        assert ("identical" in result.at.why) == (outcome is ClaimOutcome.UNCLEAR)
 
 
 ENDS = st.tuples(st.floats(0.01, 100.0), st.floats(0.01, 100.0)).map(sorted).map(lambda both: Interval(*both))
@@ -387,9 +299,7 @@ HOLDS = (ClaimOutcome.CONFIRMED, ClaimOutcome.SMALLER, ClaimOutcome.LARGER)
 
 
 @given(ENDS, RANGES, st.floats(0.0, 0.9), st.floats(0.0, 10.0), st.sampled_from(Verdict))
-def test_a_wider_claim_is_no_less_confirmed(
-    interval: Interval, claimed: tuple[float, float], below: float, above: float, verdict: Verdict
-) -> None:
+def test_a_wider_claim_is_no_less_confirmed(interval, claimed, below, above, verdict):
     wider = (claimed[0] * (1.0 - below), claimed[1] + above)
     before, after = (judge_ratio(verdict, interval, value) for value in (claimed, wider))
     # what was far below the claim may no longer be
@@ -397,25 +307,21 @@ def test_a_wider_claim_is_no_less_confirmed(
     assert before is after or (before in HOLDS and after is ClaimOutcome.CONFIRMED) or nearer
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "claimed", "outcome"),
-    [
+def test_what_is_unclear_and_far_below_the_claim_is_not_seen():
+    for low, high, claimed, outcome in [
         (0.95, 1.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
         (0.95, 3.10, (10.0, 20.0), ClaimOutcome.NOT_SEEN),
         (0.95, 3.30, (10.0, 20.0), ClaimOutcome.UNCLEAR),
         (0.98, 1.06, (1.1, 1.2), ClaimOutcome.NOT_SEEN),
         (0.98, 1.07, (1.1, 1.2), ClaimOutcome.UNCLEAR),
-    ],
-)
-def test_what_is_unclear_and_far_below_the_claim_is_not_seen(
-    low: float, high: float, claimed: tuple[float, float], outcome: ClaimOutcome
-) -> None:
-    assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
-    assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR
+    ]:
+        assert judge_ratio(Verdict.UNCLEAR, Interval(low, high), claimed, 0.03) is outcome
+        assert judge_ratio(Verdict.UNCLEAR, None, claimed, 0.03) is ClaimOutcome.UNCLEAR, (low, high, claimed, outcome)
 
 
+@settings(max_examples=30)
 @given(st.floats(0.02, 50.0), st.floats(0.0, 0.05), RANGES)
-def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, claimed: tuple[float, float]) -> None:
+def test_the_sides_turned_around_turn_the_outcome(ratio, spread, claimed):
     # at the margin itself a ratio is unclear, and turned around it may lie far below the claim
     either = (ClaimOutcome.NOT_SEEN, ClaimOutcome.UNCLEAR)
     turned = {ClaimOutcome.OPPOSITE: HOLDS, ClaimOutcome.NOT_SEEN: either, ClaimOutcome.UNCLEAR: either}
@@ -429,7 +335,7 @@ def test_the_sides_turned_around_turn_the_outcome(ratio: float, spread: float, c
 
 
 @given(ENDS, RANGES)
-def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[float, float]) -> None:
+def test_an_absolute_value_is_one_of_five(interval, claimed):
     outcome = judge_value(interval, claimed)
     is_noticed = interval.low > claimed[0] / 10
     assert (outcome is ClaimOutcome.NOT_SEEN) == (not is_noticed and interval.high < claimed[0] / 2)
@@ -437,25 +343,12 @@ def test_an_absolute_value_is_one_of_five(interval: Interval, claimed: tuple[flo
         assert is_noticed
 
 
-@pytest.mark.parametrize(
-    ("low", "high", "outcome"),
-    [
-        (0.24, 1450.0, ClaimOutcome.UNCLEAR),  # as was measured of an import in a few rounds
-        (0.24, 50.0, ClaimOutcome.CONFIRMED),
-        (3.0, 49.0, ClaimOutcome.CONFIRMED),
-        (3.0, 51.0, ClaimOutcome.UNCLEAR),
-        (5.1, 1450.0, ClaimOutcome.LARGER),
-    ],
-)
-def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear(
-    low: float, high: float, outcome: ClaimOutcome
-) -> None:
-    assert judge_value(Interval(low, high), (2.0, 5.0)) is outcome
-
-
-def test_of_a_value_that_is_too_vague_what_would_settle_it_is_said() -> None:
-    claim = replace(CLAIM, better=None, ratio=None, seconds=(2.0, 5.0))
-    vague = one({WORSE: 3.0}, claim, spread=1.5, count=3)
-    assert vague.at.outcome is ClaimOutcome.UNCLEAR
-    assert vague.at.settling
-    assert vague.at.settling.rounds > 0
+def test_an_absolute_value_that_may_be_over_ten_times_the_claim_is_unclear():
+    outcomes = {
+        (0.24, 1450.0): ClaimOutcome.UNCLEAR,  # as was measured of an import in a few rounds
+        (0.24, 50.0): ClaimOutcome.CONFIRMED,
+        (3.0, 49.0): ClaimOutcome.CONFIRMED,
+        (3.0, 51.0): ClaimOutcome.UNCLEAR,
+        (5.1, 1450.0): ClaimOutcome.LARGER,
+    }
+    assert {ends: judge_value(Interval(*ends), (2.0, 5.0)) for ends in outcomes} == outcomes

@@ -9,42 +9,53 @@ from harness.model.scenario import Comparison, Pick
 from tests.factories import cell, cells, run, scenario
 
 
-def pairs(found, name):
+def pairs(heads, name):
     return [
         ((c.side.environment, c.side.axes["mode"]), (c.other.environment, c.other.axes["mode"]))
-        for c in found
+        for c in heads
         if c.comparison and c.comparison.name == name
     ]
 
 
 def test_times_come_first_by_environment_then_by_value_in_the_headers_order():
     members = cells(["tf2.0", "tf1.14"], modes=["eager", "graph"])
-    found = columns(run(members), scenario(), members)
-    assert [c.side for c in found if not c.other] == [
+    heads = columns(run(members), scenario(), members)
+    assert [c.side for c in heads if not c.other] == [
         Side(environment, {"mode": mode}) for environment in ("tf1.14", "tf2.0") for mode in ("graph", "eager")
     ]
 
 
 def test_along_an_axis_plus_stands_against_the_other_value_in_each_environment():
-    found = columns(run(), scenario(), cells())
-    assert pairs(found, "graph against eager") == [
+    heads = columns(run(), scenario(), cells())
+    assert pairs(heads, "graph against eager") == [
         (("tf1.14", "graph"), ("tf1.14", "eager")),
         (("tf2.0", "graph"), ("tf2.0", "eager")),
     ]
+    # a pick chooses values by what an environment has installed, and a nightly counts as TensorFlow
+    nightly = run(pins={"tf1.14": {"tensorflow-gpu": "1.14.0"}, "tf2.0": {"tf-nightly": "2.22.0.dev20261101"}})
+    for planned in (run(), nightly):
+        heads = columns(planned, scenario(), cells())
+        assert pairs(heads, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
+    # what no pick fits is not compared
+    entry = Comparison("default", along="environment", pick=[Pick(["tensorflow<2"], {"mode": "graph"})])
+    assert pairs(columns(run(), scenario(compare=[entry]), cells()), "default") == []
+    # without recorded packages the catalogue's line stands in
+    assert pins(run(pins={}), "tf1.14") == {"tensorflow": "1.14.0", "keras": "2.2.5"}
+    assert pins(run(pins={}), "unheard of") == {}
 
 
 def test_without_against_plus_stands_against_every_other_value_that_occurs():
     entry = Comparison("graph", along="mode", plus="graph")
     axes = {**scenario().axes, "mode": ["graph", "eager", "op by op", "xla"]}
     members = [cell(mode=mode) for mode in ("graph", "eager", "op by op")]
-    found = columns(run(members), scenario(axes=axes, compare=[entry]), members)
-    assert [other for _, (_, other) in pairs(found, "graph")] == ["eager", "op by op"]
+    heads = columns(run(members), scenario(axes=axes, compare=[entry]), members)
+    assert [other for _, (_, other) in pairs(heads, "graph")] == ["eager", "op by op"]
 
 
 def test_along_the_environments_each_stands_against_the_reference_within_a_mode():
     members = cells(["tf1.14", "tf2.0", "tf2.1"])
-    found = columns(run(members, reference="tf2.0"), scenario(), members)
-    assert pairs(found, "TF 2 against TF 1") == [
+    heads = columns(run(members, reference="tf2.0"), scenario(), members)
+    assert pairs(heads, "TF 2 against TF 1") == [
         (("tf1.14", "graph"), ("tf2.0", "graph")),
         (("tf1.14", "eager"), ("tf2.0", "eager")),
         (("tf2.1", "graph"), ("tf2.0", "graph")),
@@ -52,49 +63,28 @@ def test_along_the_environments_each_stands_against_the_reference_within_a_mode(
     ]
 
 
-def test_a_pick_chooses_values_by_what_an_environment_has_installed():
-    found = columns(run(), scenario(), cells())
-    assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
-
-
 def test_two_entries_that_compare_the_same_sides_have_one_column():
     # from one TensorFlow 2 to the next, the default mode of both releases is eager
     members = cells(["tf2.0", "tf2.1"])
-    asked = replace(scenario(), compare=[*reversed(scenario().compare)])
-    found = columns(run(members, reference="tf2.0"), asked, members)
-    assert pairs(found, "each release's default mode") == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
-    assert pairs(found, "TF 2 against TF 1") == [(("tf2.1", "graph"), ("tf2.0", "graph"))]
+    reversed_ = replace(scenario(), compare=[*reversed(scenario().compare)])
+    heads = columns(run(members, reference="tf2.0"), reversed_, members)
+    assert pairs(heads, "each release's default mode") == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
+    assert pairs(heads, "TF 2 against TF 1") == [(("tf2.1", "graph"), ("tf2.0", "graph"))]
 
 
 def test_a_pick_takes_a_stand_in_for_what_it_stands_in_for():
     members = cells(["tf2.0", "tf2.1"])
 
     def picked(*stand_ins):
-        made = run(members, reference="tf2.0")
-        made = replace(made, plan=replace(made.plan, stand_ins=stand_ins))
+        planned = run(members, reference="tf2.0")
+        planned = replace(planned, plan=replace(planned.plan, stand_ins=stand_ins))
         picks = [entry for entry in scenario().compare if entry.pick]
-        return pairs(columns(made, scenario(compare=picks), members), "each release's default mode")
+        return pairs(columns(planned, scenario(compare=picks), members), "each release's default mode")
 
     assert picked() == [(("tf2.1", "eager"), ("tf2.0", "eager"))]
-    taken = StandIn("tf2.0", "tf1.14", "A card", "it has no code", pins={"tensorflow": "1.14.0"})
-    assert picked(taken) == [(("tf2.1", "eager"), ("tf2.0", "graph"))]
-    assert picked(replace(taken, is_itself_too=True)) == [
+    stand_in = StandIn("tf2.0", "tf1.14", "A card", "it has no code", pins={"tensorflow": "1.14.0"})
+    assert picked(stand_in) == [(("tf2.1", "eager"), ("tf2.0", "graph"))]
+    assert picked(replace(stand_in, is_itself_too=True)) == [
         (("tf2.1", "eager"), ("tf2.0", "graph")),
         (("tf2.1", "eager"), ("tf2.0", "eager")),
     ]
-
-
-def test_a_nightly_counts_as_tensorflow():
-    nightly = run(pins={"tf1.14": {"tensorflow-gpu": "1.14.0"}, "tf2.0": {"tf-nightly": "2.22.0.dev20261101"}})
-    found = columns(nightly, scenario(), cells())
-    assert pairs(found, "each release's default mode") == [(("tf2.0", "eager"), ("tf1.14", "graph"))]
-
-
-def test_an_environment_that_no_pick_fits_is_not_compared():
-    entry = Comparison("default", along="environment", pick=[Pick(["tensorflow<2"], {"mode": "graph"})])
-    assert pairs(columns(run(), scenario(compare=[entry]), cells()), "default") == []
-
-
-def test_without_recorded_packages_the_catalogues_line_stands_in():
-    assert pins(run(pins={}), "tf1.14") == {"tensorflow": "1.14.0", "keras": "2.2.5"}
-    assert pins(run(pins={}), "unheard of") == {}

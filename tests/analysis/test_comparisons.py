@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import stdtrit
 
@@ -34,8 +34,8 @@ def differing(*names):
     return {side: {"parameters": number} for name in names for number, side in enumerate(pair(name))}
 
 
-def verdicts(found):
-    return [entry and entry.verdict for entry in found]
+def verdicts(comparisons):
+    return [entry and entry.verdict for entry in comparisons]
 
 
 def half(compared):
@@ -52,69 +52,10 @@ def test_the_ratio_is_the_cells_time_over_the_others_and_the_verdict_is_the_cell
     assert faster.ratio.rounds == 5
 
 
-def test_one_comparison_has_the_t_interval_of_its_rounds():
-    (found,) = family([0.09, 0.10, 0.11, 0.10]).compared()
-    assert half(found) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
-    assert found.level == pytest.approx(0.95)
-
-
-def test_the_margin_is_a_share():
-    (found,) = family(around(math.log(1.05))).compared(margin=0.03)
-    (wider,) = family(around(math.log(1.05))).compared(margin=0.06)
-    assert (found.verdict, wider.verdict) == (FASTER, SAME)
-
-
-def test_all_of_a_family_are_shown_at_one_level():
-    found = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
-    assert [entry.level for entry in found] == pytest.approx([1.0 - 0.05 / 4] * 4)
-
-
-def test_a_verdict_by_holm_may_be_clearer_than_its_interval():
-    clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
-    assert verdicts([clearest, clear]) == [FASTER, FASTER]
-    assert clear.ratio.interval.high > 1.0 / 1.03 > clearest.ratio.interval.high
-
-
-def test_pairs_that_share_no_round_are_not_compared():
-    one = family(FAR, EQUAL)
-    launches = [made for made in one.launches if made.cell != one.pairs[0][1] or made.round > 5]
-    assert verdicts(replace(one, launches=launches).compared()) == [None, SAME]
-    assert family([]).compared() == [None]
-    assert compare([], one.found, 0.03) == []
-
-
-@pytest.mark.parametrize(
-    ("times", "count", "verdict"),
-    [
-        (1.6, 1, None),
-        (1.6, 2, FASTER),
-        (1.0 / 1.6, 2, SLOWER),
-        # three rounds suffice for any difference, two for one beyond ×1.5 alone
-        (1.2, 2, None),
-        (1.0, 2, None),
-        (1.5, 2, None),
-        (1.2, 3, FASTER),
-        (1.0, 3, SAME),
-    ],
-)
-def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large(times, count, verdict):
-    (found,) = family([math.log(times) + spread for spread in (0.001, -0.001, 0.0)][:count]).compared()
-    assert found.verdict is verdict
-    assert found.withheld is (None if verdict else Withheld.FEW_ROUNDS)
-    assert found.settling is None
-
-
-def test_two_rounds_far_apart_show_no_large_difference_and_are_not_told_how_many_settle_it():
-    (found,) = family([math.log(1.6) + 0.1, math.log(1.6) - 0.1]).compared()
-    assert (found.verdict, found.withheld, found.settling) == (None, Withheld.FEW_ROUNDS, None)
-
-
-def test_a_margin_beyond_a_large_difference_holds_for_two_rounds_too():
-    (found,) = family([math.log(1.6), math.log(1.6)]).compared(margin=0.7)
-    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
-
-
-def test_few_rounds_have_an_interval_and_one_has_none():
+def test_each_has_the_t_interval_of_its_rounds_and_one_round_has_none():
+    (single,) = family([0.09, 0.10, 0.11, 0.10]).compared()
+    assert half(single) == pytest.approx(student(3) * math.sqrt(0.0002 / 3.0 / 4.0))
+    assert single.level == pytest.approx(0.95)
     one, two, three = family([0.5], [0.09, 0.11], [0.09, 0.10, 0.11]).compared()
     assert one.ratio.interval is None
     assert two.ratio.value == pytest.approx(math.exp(-0.10))
@@ -124,136 +65,164 @@ def test_few_rounds_have_an_interval_and_one_has_none():
     assert three.level == pytest.approx(0.975)
 
 
-@pytest.mark.parametrize("silent", [[0.5], []])
-def test_what_is_not_judged_takes_nothing_of_the_others_level(silent):
-    alone = family(FAR).compared()[0]
-    assert family(FAR, silent).compared()[0] == alone
+def test_all_of_a_family_are_shown_at_one_level_and_a_verdict_by_holm_may_be_clearer():
+    comparisons = family(around(0.5), around(0.2), AT_THE_MARGIN, around(0.0)).compared()
+    assert [entry.level for entry in comparisons] == pytest.approx([1.0 - 0.05 / 4] * 4)
+    clearest, clear = family(around(0.5), around(math.log(1.03) + 0.00155)).compared()
+    assert verdicts([clearest, clear]) == [FASTER, FASTER]
+    assert clear.ratio.interval.high > 1.0 / 1.03 > clearest.ratio.interval.high
+    # the margin is a share
+    assert [family(around(math.log(1.05))).compared(margin)[0].verdict for margin in (0.03, 0.06)] == [FASTER, SAME]
 
 
-def test_different_work_is_told_and_not_judged_by_its_times():
+def test_pairs_that_share_no_round_are_not_compared():
+    one = family(FAR, EQUAL)
+    launches = [measured for measured in one.launches if measured.cell != one.pairs[0][1] or measured.round > 5]
+    assert verdicts(replace(one, launches=launches).compared()) == [None, SAME]
+    assert family([]).compared() == [None]
+    assert compare([], one.found, 0.03) == []
+
+
+def test_three_rounds_have_a_verdict_and_two_where_the_difference_is_large():
+    def judged(*logs, margin=0.03):
+        (comparison,) = family(logs).compared(margin)
+        assert comparison.withheld is (None if comparison.verdict else Withheld.FEW_ROUNDS)
+        assert comparison.settling is None
+        return comparison.verdict
+
+    spread = (0.001, -0.001, 0.0)
+    outcomes = {
+        (1.6, 1): None,
+        (1.6, 2): FASTER,
+        (1.0 / 1.6, 2): SLOWER,
+        # three rounds suffice for any difference, two for one beyond ×1.5 alone
+        (1.2, 2): None,
+        (1.0, 2): None,
+        (1.5, 2): None,
+        (1.2, 3): FASTER,
+        (1.0, 3): SAME,
+    }
+    assert {key: judged(*(math.log(key[0]) + off for off in spread[: key[1]])) for key in outcomes} == outcomes
+    # two rounds far apart show none, and a margin beyond a large difference holds for them, too
+    assert judged(math.log(1.6) + 0.1, math.log(1.6) - 0.1) is None
+    assert judged(math.log(1.6), math.log(1.6), margin=0.7) is None
+
+
+def test_different_work_is_told_even_of_one_round_and_takes_nothing_of_the_others_level():
     far, same = family(FAR, EQUAL, fingerprints=differing("0")).compared()
     assert (far.verdict, far.withheld, far.settling) == (Verdict.DIFFERENT_WORK, None, None)
     assert far.work.work is Work.DIFFERENT
-    alone = family(EQUAL).compared()[0]
-    assert (same.verdict, same.level, same.ratio) == (SAME, alone.level, alone.ratio)
-
-
-def test_different_work_needs_no_more_than_one_round_to_be_told():
-    (found,) = family([0.5], fingerprints=differing("0")).compared()
-    assert (found.verdict, found.withheld) == (Verdict.DIFFERENT_WORK, None)
-
-
-def test_work_that_was_not_checked_is_judged_and_said():
+    plain = family(EQUAL).compared()[0]
+    assert (same.verdict, same.level, same.ratio) == (SAME, plain.level, plain.ratio)
+    (once,) = family([0.5], fingerprints=differing("0")).compared()
+    assert (once.verdict, once.withheld) == (Verdict.DIFFERENT_WORK, None)
+    for silent in ([0.5], []):
+        assert family(FAR, silent).compared()[0] == family(FAR).compared()[0]
+    # work that was not checked is judged
     assert family(FAR).compared()[0].work.work is Work.NOT_CHECKED
-    proof = {side: {"parameters": 7} for side in pair("0")}
-    (found,) = family(FAR, fingerprints=proof).compared()
-    assert (found.verdict, found.work.work) == (FASTER, Work.SAME)
+    (checked,) = family(FAR, fingerprints={side: {"parameters": 7} for side in pair("0")}).compared()
+    assert (checked.verdict, checked.work.work) == (FASTER, Work.SAME)
 
 
 def test_a_control_beyond_the_margin_withholds_every_verdict():
     for beyond in (around(0.05), around(-0.05)):
-        found = family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=beyond).compared()
-        assert verdicts(found) == [None] * 4
-        assert {entry.withheld for entry in found} == {Withheld.CONTROL}
-        assert all(entry.settling is None for entry in found)
+        comparisons = family(FAR, EQUAL, AT_THE_MARGIN, BACK, control=beyond).compared()
+        assert verdicts(comparisons) == [None] * 4
+        assert {entry.withheld for entry in comparisons} == {Withheld.CONTROL}
+        assert all(entry.settling is None for entry in comparisons)
 
 
 def test_a_control_that_only_reaches_beyond_the_margin_takes_nothing_away():
     # from -0.03 to 0.07, which is beyond the nearer end of an interval around 0.07
-    found = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
-    assert verdicts(found) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
-    assert {entry.withheld for entry in found} == {None}
-
-
-def test_a_control_within_the_margin_takes_nothing_away():
-    assert verdicts(family(FAR, EQUAL, control=around(0.01)).compared()) == [FASTER, SAME]
-
-
-def test_a_control_of_one_round_takes_nothing_away():
-    assert verdicts(family(FAR, EQUAL, control=[0.5]).compared()) == [FASTER, SAME]
+    comparisons = family(around(0.07), FAR, BACK, EQUAL, AT_THE_MARGIN, control=around(0.02, 0.04)).compared()
+    assert verdicts(comparisons) == [FASTER, FASTER, SLOWER, SAME, UNCLEAR]
+    assert {entry.withheld for entry in comparisons} == {None}
+    # nor does one within it, and one of one round
+    for control in (around(0.01), [0.5]):
+        assert verdicts(family(FAR, EQUAL, control=control).compared()) == [FASTER, SAME]
 
 
 def test_different_work_and_few_rounds_stay_what_they_are_under_a_bad_control():
-    found = family(FAR, [0.1], [0.1] * 2, [0.5] * 2, fingerprints=differing("0"), control=around(0.05)).compared()
-    assert verdicts(found) == [Verdict.DIFFERENT_WORK, None, None, None]
+    comparisons = family(FAR, [0.1], [0.1] * 2, [0.5] * 2, fingerprints=differing("0"), control=around(0.05)).compared()
+    assert verdicts(comparisons) == [Verdict.DIFFERENT_WORK, None, None, None]
     few, control = Withheld.FEW_ROUNDS, Withheld.CONTROL
-    assert [entry.withheld for entry in found] == [None, few, few, control]
+    assert [entry.withheld for entry in comparisons] == [None, few, few, control]
 
 
 def test_an_unclear_verdict_tells_how_many_rounds_and_seconds_settle_it_with_which_probability():
     one = family(around(math.log(1.03) + 0.03, 0.03))
-    (found,) = one.compared()
-    assert found.verdict is UNCLEAR
-    more = found.settling.rounds
-    known = Logs(*(np.array([value]) for value in (math.log(1.03) + 0.03, 0.03**2, 5.0, 4.0)))
+    (comparison,) = one.compared()
+    assert comparison.verdict is UNCLEAR
+    more = comparison.settling.rounds
+    estimate_ = Logs(*(np.array([value]) for value in (math.log(1.03) + 0.03, 0.03**2, 5.0, 4.0)))
     # the run's own look is after five rounds, and one after N has 1 - 5/N of the level
     (total,), (chance,) = rounds_to_settle(
-        known, np.array([0.05]), math.log(1.03), level=lambda rounds: 1.0 - 5.0 / rounds
+        estimate_, np.array([0.05]), math.log(1.03), level=lambda rounds: 1.0 - 5.0 / rounds
     )
     half = -stdtrit(total - 1.0, 0.025 * (1.0 - 5.0 / total)) * 0.03 / math.sqrt(total)
-    assert found.settling == RoundsNeeded(
+    assert comparison.settling == RoundsNeeded(
         total - 5, more * SECONDS_PER_ROUND, pytest.approx(half), pytest.approx(chance)
     )
-    assert found.settling.is_likely
+    assert comparison.settling.is_likely
 
 
 def test_the_seconds_are_those_of_all_groups_up_to_the_same_number_of_rounds():
     unclear = around(math.log(1.03) + 0.03, 0.03)
-    alone, *_ = family(unclear).compared()
+    first, *_ = family(unclear).compared()
     with_four, *_ = family(unclear, FAR[:4]).compared()
-    assert alone.settling.seconds == alone.settling.rounds * SECONDS_PER_ROUND
+    assert first.settling.seconds == first.settling.rounds * SECONDS_PER_ROUND
     assert with_four.settling.seconds == (2 * with_four.settling.rounds + 1) * SECONDS_PER_ROUND
-
-
-def test_at_the_margin_200_rounds_have_a_probability_and_a_verdict_needs_no_settling():
+    # at the margin itself, 200 rounds have a probability, and a verdict needs no settling
     at, clear = family(around(math.log(1.03), 0.02), FAR).compared()
     assert (at.verdict, at.settling.rounds, at.settling.is_likely) == (UNCLEAR, MOST_ROUNDS - 5, False)
     assert clear.settling is None
 
 
 def test_a_change_of_python_is_told_in_the_order_of_the_cells():
-    newer = [replace(known, python="3.11") if known.name == "tf2.0" else known for known in ENVIRONMENTS]
+    newer = [
+        replace(environment, python="3.11") if environment.name == "tf2.0" else environment
+        for environment in ENVIRONMENTS
+    ]
     assert family(EQUAL).compared()[0].pythons is None
     assert family(EQUAL, environments=newer).compared()[0].pythons == ("3.11", "3.7")
     assert family(EQUAL, environments=newer[:1]).compared()[0].pythons is None
 
 
-@pytest.mark.parametrize("controlled", [False, True])
-def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by(controlled):
-    members, n = cells(["tf1.14", "tf2.0"]), 3
-    launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
-    found = lookup(run(members, controlled=controlled), launches)
-    (compared,) = compare([(members[1], members[0])], found, 0.03)
-    made = [entry for entry in launches if entry.round]
-    scatter = residual([x.cell for x in made], [x.round for x in made], [math.log(x.mean) for x in made])
-    assert scatter.freedom == (9.0 if controlled else 6.0)
-    own = variance(log_ratios(found.series[members[0]], found.series[members[1]]))
-    # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
-    lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * own) / 6.0
-    assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n))
+def test_a_comparison_is_lent_by_what_its_whole_group_scatters_by():
+    for controlled in [False, True]:
+        members, n = cells(["tf1.14", "tf2.0"]), 3
+        launches = rounds(dict.fromkeys(members, 0.01), n, controls={members[0]: 0.01} if controlled else None)
+        index = lookup(run(members, controlled=controlled), launches)
+        (compared,) = compare([(members[1], members[0])], index, 0.03)
+        measured = [entry for entry in launches if entry.round]
+        scatter = residual(
+            [x.cell for x in measured], [x.round for x in measured], [math.log(x.mean) for x in measured]
+        )
+        assert scatter.freedom == (9.0 if controlled else 6.0)
+        between = variance(log_ratios(index.series[members[0]], index.series[members[1]]))
+        # the control's cell has two launches a round: half a launch's variance, and a whole one of the other
+        lent = (4.0 * (1.5 if controlled else 2.0) * scatter.variance + 2.0 * between) / 6.0
+        assert half(compared) == pytest.approx(student(6) * math.sqrt(lent / n)), controlled
 
 
-@pytest.mark.parametrize("log", [-1400.0, -720.0, 720.0, 1400.0])
-def test_a_ratio_that_no_float_can_hold_is_still_a_ratio(log):
+def test_a_ratio_that_no_float_can_hold_is_still_a_ratio_and_equal_times_are_the_same():
     one = family([0.0] * 4)
-    seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
-    launches = [replace(made, samples=[Sample(seconds[made.cell], 1)]) for made in one.launches]
-    (found,) = replace(one, launches=launches).compared()
-    assert found.verdict is (FASTER if log > 0 else SLOWER)
-    assert found.ratio.value in found.ratio.interval
-    assert found.ratio.inverse.value > 0.0
+    for log in (-1400.0, -720.0, 720.0, 1400.0):
+        seconds = dict(zip(one.pairs[0], (math.exp(-log / 2.0), math.exp(log / 2.0)), strict=True))
+        launches = [replace(measured, samples=[Sample(seconds[measured.cell], 1)]) for measured in one.launches]
+        (comparison,) = replace(one, launches=launches).compared()
+        assert comparison.verdict is (FASTER if log > 0 else SLOWER), log
+        assert comparison.ratio.value in comparison.ratio.interval
+        assert comparison.ratio.inverse.value > 0.0
+    assert verdicts(family(*[[0.0] * 5] * FEWEST).compared()) == [SAME] * FEWEST
 
 
-def test_times_that_are_all_equal_are_the_same():
-    found = family(*[[0.0] * 5] * FEWEST).compared()
-    assert verdicts(found) == [SAME] * FEWEST
-
-
+@settings(max_examples=30)
 @given(st.lists(several, min_size=1, max_size=6))
 def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
     one = family(*members)
-    found = one.found
-    for compared, width in zip(compare(one.pairs, found, 0.03), half_widths_of(one.pairs, found), strict=True):
+    index = one.found
+    for compared, width in zip(compare(one.pairs, index, 0.03), half_widths_of(one.pairs, index), strict=True):
         assert (compared is None) == (width is None)
         if compared:
             assert width == (pytest.approx(half(compared)) if compared.ratio.interval else math.inf)
@@ -262,13 +231,10 @@ def test_the_width_that_stops_a_group_is_the_one_that_is_shown(members):
 def test_the_width_that_stops_a_group_does_not_look_at_the_verdicts():
     one, other = family(around(0.5, 0.01), around(0.0, 0.02)), family(around(0.0, 0.01), around(-0.9, 0.02))
     assert half_widths_of(one.pairs, one.found) == pytest.approx(half_widths_of(other.pairs, other.found))
-
-
-def test_different_work_has_no_width_and_one_round_has_an_infinite_one():
+    # different work has none, and one round an infinite one
     one = family(FAR, [0.5], FAR, fingerprints=differing("0"))
     different, few, judged = half_widths_of(one.pairs, one.found)
     assert (different, few) == (None, math.inf)
-    # alone in its family
     assert judged == pytest.approx(half(family(FAR).compared()[0]))
 
 
@@ -276,97 +242,90 @@ def grown(new, old=0.0, **changes):
     """What is said of memory growth in tf2.0, which keeps `new` bytes a call, against tf1.14, which keeps `old`."""
     values = {"tf1.14": (0.3, 4e8, old, 3), "tf2.0": (0.3, 4e8, new, 3)}
     launches = quantified(values=values, **changes)
-    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
-    return found
+    (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    return comparison
 
 
-@pytest.mark.parametrize(
-    ("new", "old", "verdict"),
-    [(1200.0, 0.0, SLOWER), (0.0, 1200.0, FASTER), (0.0, 0.0, SAME), (1200.0, 1180.0, SAME), (-500.0, 0.0, FASTER)],
-)
-def test_growth_is_judged_by_its_difference_against_a_piece_of_memory(new, old, verdict):
-    found = grown(new, old)
-    assert found.verdict is verdict
-    assert found.ratio.value == pytest.approx(new - old, abs=30.0)
-    assert new - old in found.ratio.interval
-
-
-def test_growth_at_the_margin_is_unclear_and_its_remark_is_in_bytes():
-    found = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
-    assert found.verdict is UNCLEAR
-    assert 0.0 < found.settling.half < 2 * PIECE / CALLS
-    assert found.settling.rounds > 0
-
-
-def test_what_grows_alike_in_every_launch_has_a_difference_without_width():
-    found = grown(1200.0, leak=0.0)
-    assert (found.verdict, found.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
-    assert found.ratio.interval.high == pytest.approx(1200.0)
+def test_growth_is_judged_by_its_difference_against_a_piece_of_memory():
+    for new, old, verdict in (
+        (1200.0, 0.0, SLOWER),
+        (0.0, 1200.0, FASTER),
+        (0.0, 0.0, SAME),
+        (1200.0, 1180.0, SAME),
+        (-500.0, 0.0, FASTER),
+    ):
+        comparison = grown(new, old)
+        assert comparison.verdict is verdict, (new, old)
+        assert comparison.ratio.value == pytest.approx(new - old, abs=30.0)
+        assert new - old in comparison.ratio.interval, (new, old)
+    at_the_margin = grown(2 * PIECE / CALLS - 20.0, leak=20.0)
+    assert at_the_margin.verdict is UNCLEAR
+    assert 0.0 < at_the_margin.settling.half < 2 * PIECE / CALLS
+    assert at_the_margin.settling.rounds > 0
+    alike = grown(1200.0, leak=0.0)
+    assert (alike.verdict, alike.ratio.interval.low) == (SLOWER, pytest.approx(1200.0))
+    assert alike.ratio.interval.high == pytest.approx(1200.0)
 
 
 def test_two_rounds_of_growth_have_an_interval_and_no_verdict():
-    found = grown(1200.0, count=2)
-    assert (found.verdict, found.withheld) == (None, Withheld.FEW_ROUNDS)
-    assert found.ratio.interval
+    two = grown(1200.0, count=2)
+    assert (two.verdict, two.withheld) == (None, Withheld.FEW_ROUNDS)
+    assert two.ratio.interval
     assert grown(1200.0, count=1).ratio.interval is None
+    # where no round has both there is no difference, and of different work it is not judged
+    assert grown(1200.0, memory=()) is None
+    launches = [
+        replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
+    ]
+    (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
+    assert comparison.verdict is Verdict.DIFFERENT_WORK
 
 
 def test_a_withheld_verdict_on_growth_is_decided_by_no_interval():
     later = cell("tf2.1")
     # clear at Holm's level for the last comparison, but not at the level of the interval that is shown
-    kept = {OLD: (0.0, 0.0), NEW: (1e5, 1e5), later: (950.0, 1050.0)}
+    growths_ = {OLD: (0.0, 0.0), NEW: (1e5, 1e5), later: (950.0, 1050.0)}
     launches = [
-        launch(of, 0.01, number, memory=memory(growth))
-        for of, growths in kept.items()
+        launch(member, 0.01, number, memory=memory(growth))
+        for member, growths in growths_.items()
         for number, growth in enumerate(growths, 1)
     ]
-    for found in compare_growth([(NEW, OLD), (later, OLD)], lookup(run(kept), launches)):
-        assert (found.verdict, found.withheld, found.deciding) == (None, Withheld.FEW_ROUNDS, None)
+    for comparisons in compare_growth([(NEW, OLD), (later, OLD)], lookup(run(growths_), launches)):
+        assert (comparisons.verdict, comparisons.withheld, comparisons.deciding) == (None, Withheld.FEW_ROUNDS, None)
 
 
-def test_growth_of_different_work_is_not_judged():
-    launches = [
-        replace(entry, fingerprint={"parameters": 1 if entry.cell == OLD else 2}) for entry in quantified(count=3)
-    ]
-    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), launches))
-    assert found.verdict is Verdict.DIFFERENT_WORK
+def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict():
+    for apart, withheld in [((0.0, 10.0, -10.0), None), ((500.0, 510.0, 490.0), Withheld.CONTROL), ((500.0,), None)]:
+        launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
+        first = [entry for entry in launches if entry.cell == OLD and entry.role is Role.MEASURE]
+        repeats = [
+            replace(launch_, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in launch_.memory])
+            for launch_, by in zip(first, apart, strict=False)
+        ]
+        (comparison,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *repeats]))
+        assert (comparison.verdict, comparison.withheld) == (None if withheld else SLOWER, withheld), (
+            apart,
+            withheld,
+        )
 
 
-@pytest.mark.parametrize(
-    ("apart", "withheld"), [((0.0, 10.0, -10.0), None), ((500.0, 510.0, 490.0), Withheld.CONTROL), ((500.0,), None)]
-)
-def test_growth_beside_a_control_that_grows_unlike_itself_has_no_verdict(apart, withheld):
-    launches = quantified(values={"tf1.14": (0.3, 4e8, 0.0, 3), "tf2.0": (0.3, 4e8, 1200.0, 3)}, count=3)
-    first = [entry for entry in launches if entry.cell == OLD and entry.role is Role.MEASURE]
-    again = [
-        replace(each, role=Role.CONTROL, memory=[(calls, held + by * calls) for calls, held in each.memory])
-        for each, by in zip(first, apart, strict=False)
-    ]
-    (found,) = compare_growth([(NEW, OLD)], lookup(quantified_run("memory growth"), [*launches, *again]))
-    assert (found.verdict, found.withheld) == (None if withheld else SLOWER, withheld)
-
-
-@pytest.mark.parametrize("count", [2, 3])
-def test_only_a_verdict_on_growth_has_an_interval_that_decided_it(count):
-    # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
-    error = 100.0
-    grows = {
-        NEW: (1e5, 0.1),
-        cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
-    }
-    spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
-    launches = [
-        launch(of, 0.01, number, memory=memory(mean + error * off))
-        for of, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
-        for number, off in enumerate(spread, 1)
-    ]
-    clear, second = compare_growth([(of, OLD) for of in grows], lookup(run([OLD, *grows]), launches))
-    assert clear.deciding is None
-    assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
-
-
-def test_where_no_round_has_both_there_is_no_difference_of_growths():
-    assert grown(1200.0, memory=()) is None
+def test_only_a_verdict_on_growth_has_an_interval_that_decided_it():
+    for count in [2, 3]:
+        # the first comparison is so clear that Holm's level of the second is 0.05, and its own interval is at 0.025
+        error = 100.0
+        grows = {
+            NEW: (1e5, 0.1),
+            cell("tf2.0", mode="eager"): (2 * PIECE / CALLS + (19.0 if count == 2 else 5.0) * error, error),
+        }
+        spread = {2: (-1.0, 1.0), 3: (-math.sqrt(3.0), 0.0, math.sqrt(3.0))}[count]
+        launches = [
+            launch(member, 0.01, number, memory=memory(mean + error * off))
+            for member, (mean, error) in {OLD: (0.0, 0.0), **grows}.items()
+            for number, off in enumerate(spread, 1)
+        ]
+        clear, second = compare_growth([(member, OLD) for member in grows], lookup(run([OLD, *grows]), launches))
+        assert clear.deciding is None, count
+        assert (second.verdict, bool(second.deciding)) == ((None, False) if count == 2 else (SLOWER, True))
 
 
 def on_a_shared_core(ratio, *shares, truth=None):
@@ -374,48 +333,36 @@ def on_a_shared_core(ratio, *shares, truth=None):
 
     `truth`: what was taken in fact.
     """
-    made = family([0.0])
+    one = family([0.0])
     seconds = [0.01 / (1.0 - took) for took in truth or shares]
     seconds[1] *= ratio
     launches = [
-        launch(of, rate * math.exp(noise), number, resources=contended(share))
-        for of, rate, share in zip(made.pairs[0], seconds, shares, strict=True)
+        launch(member, rate * math.exp(noise), number, resources=contended(share))
+        for member, rate, share in zip(one.pairs[0], seconds, shares, strict=True)
         for number, noise in enumerate([0.001, -0.001, 0.0, 0.001, -0.001], 1)
     ]
-    (found,) = replace(made, launches=launches).compared()
-    return found
-
-
-@pytest.mark.parametrize("ratio", [1.5, 3.0])
-def test_a_large_difference_is_found_where_all_cells_lose_half_of_the_core(ratio):
-    found = on_a_shared_core(ratio, 0.5, 0.5)
-    assert found.verdict is FASTER
-    assert found.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)
+    (comparison,) = replace(one, launches=launches).compared()
+    return comparison
 
 
 def test_what_is_taken_of_one_cell_alone_may_be_the_difference():
     # both lost 30 %, and of one 36 % were subtracted
-    found = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
-    assert found.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
-    assert (found.verdict, found.withheld, found.settling) == (None, Withheld.CONTENTION, None)
-    assert 1.0 in found.ratio.interval
+    comparison = on_a_shared_core(1.0, 0.36, 0.30, truth=(0.30, 0.30))
+    assert comparison.ratio.value == pytest.approx(0.64 / 0.70, rel=0.01)
+    assert (comparison.verdict, comparison.withheld, comparison.settling) == (None, Withheld.CONTENTION, None)
+    assert 1.0 in comparison.ratio.interval
     # it was judged, so the others' level is divided with it
-    assert found.withheld.by_times
+    assert comparison.withheld.by_times
 
 
 def test_where_less_is_taken_less_is_left_open():
-    halves = [half(on_a_shared_core(1.1, share, share)) for share in (0.0, 0.1, 0.5)]
-    assert halves == sorted(halves)
-    verdicts_, withheld = zip(
-        *(
-            (entry.verdict, entry.withheld)
-            for entry in (on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5))
-        ),
-        strict=True,
-    )
-    assert verdicts_ == (FASTER, FASTER, None)
-    assert withheld == (None, None, Withheld.CONTENTION)
-
-
-def test_nothing_is_wider_where_nothing_was_taken():
-    assert on_a_shared_core(1.1, 0.0, 0.0).contention == 0.0
+    comparisons = [on_a_shared_core(1.1, share, share) for share in (0.0, 0.1, 0.5)]
+    assert [half(entry) for entry in comparisons] == sorted(half(entry) for entry in comparisons)
+    assert verdicts(comparisons) == [FASTER, FASTER, None]
+    assert [entry.withheld for entry in comparisons] == [None, None, Withheld.CONTENTION]
+    assert comparisons[0].contention == 0.0
+    # a large difference is found where all cells lose half of the core
+    for ratio in (1.5, 3.0):
+        large = on_a_shared_core(ratio, 0.5, 0.5)
+        assert large.verdict is FASTER, ratio
+        assert large.ratio.value == pytest.approx(1.0 / ratio, rel=0.01)

@@ -19,7 +19,7 @@ TIMES = dict.fromkeys(MEMBERS, 0.01)
 RUN = run(MEMBERS, controlled=True)
 
 
-def found(launches):
+def describe_turns(launches):
     return describe_interleaving(launches, [])
 
 
@@ -30,34 +30,32 @@ def compared(times=TIMES, **planted):
     return {(value.compared.cell, value.compared.other): value.compared for value in values if value.compared}
 
 
-def test_launches_one_after_the_other_take_no_turns():
-    assert found(rounds(TIMES)) is None
-    assert Results(RUN, rounds(TIMES)).turns is None
+def counts(turns):
+    return turns.launches, turns.others, turns.turns, turns.alive, turns.blocks
 
 
 def test_how_many_turns_there_were_and_how_many_launches_in_them():
-    told = found(in_turns(TIMES, 3, turns=12))
-    assert (told.launches, told.others, told.turns, told.alive, told.blocks) == (15, 0, [12], 5, 1)
-
-
-def test_launches_that_took_none_blocks_and_unequal_numbers_of_turns_are_counted():
-    made = in_turns(TIMES, 1, turns=12)
-    short = [replace(entry, samples=entry.samples[:9], places=entry.places[:9]) for entry in made[:1]]
-    other = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
-    told = found([*short, *made[1:], *other, launch(cell("tf2.1"))])
-    assert (told.launches, told.others, told.turns, told.alive, told.blocks) == (8, 1, [9, 12], 5, 2)
+    assert describe_turns(rounds(TIMES)) is Results(RUN, rounds(TIMES)).turns is None
+    assert counts(describe_turns(in_turns(TIMES, 3, turns=12))) == (15, 0, [12], 5, 1)
+    # launches that took none, blocks, and unequal numbers of turns
+    first, *others = in_turns(TIMES, 1, turns=12)
+    short = replace(first, samples=first.samples[:9], places=first.places[:9])
+    block = [replace(turn, block=1) for turn in in_turns(dict.fromkeys((OLD, NEW), 0.01), 1, turns=12)]
+    assert counts(describe_turns([short, *others, *block, launch(cell("tf2.1"))])) == (8, 1, [9, 12], 5, 2)
+    # launches that broke are in nothing
+    failed = broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])
+    assert Results(RUN, [*in_turns(TIMES, 3)[:-1], failed]).turns.launches == 14
 
 
 # Alone against turns.
 
 
-def test_without_a_bias_alone_is_what_turns_are():
-    assert not any(value.bias for value in compared().values())
-
-
 def test_a_cell_that_is_slower_alone_is_found_in_its_comparisons_and_in_no_other():
+    assert not any(value.bias for value in compared().values())
     by_pair = compared(alone={NEW: 1.1})
-    assert {pair for pair, each in by_pair.items() if each.bias} == {pair for pair in by_pair if NEW in pair}
+    assert {pair for pair, comparison in by_pair.items() if comparison.bias} == {
+        pair for pair in by_pair if NEW in pair
+    }
     assert 1.1 in by_pair[NEW, OLD].bias.interval
 
 
@@ -80,23 +78,23 @@ def test_a_verdict_nearer_to_the_margin_than_the_bias_is_withheld_and_one_beyond
 
 def test_one_round_and_launches_without_a_stretch_alone_tell_nothing():
     assert {value.alone for value in compared(count=1).values()} == {None}
-    made = [replace(turn, alone=()) for turn in in_turns(TIMES)]
-    assert compare_sequential([(NEW, OLD)], lookup(RUN, made)) == [None]
-    assert compare_sequential([], lookup(RUN, made)) == []
+    launches = [replace(turn, alone=()) for turn in in_turns(TIMES)]
+    assert compare_sequential([(NEW, OLD)], lookup(RUN, launches)) == [None]
+    assert compare_sequential([], lookup(RUN, launches)) == []
     unmeasured = [replace(turn, alone=[Sample(0.0, 1)]) for turn in in_turns(TIMES)]
     assert compare_sequential([(NEW, OLD)], lookup(RUN, unmeasured)) == [None]
 
 
 def test_the_mean_is_over_rounds_of_the_mean_of_a_rounds_launches():
-    def measured(of, number, times, role=Role.MEASURE):
-        return launch(of, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * times, 1)])
+    def measured(member, number, times, role=Role.MEASURE):
+        return launch(member, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * times, 1)])
 
-    made = [
+    launches = [
         *(measured(OLD, 1, 1.0), measured(OLD, 1, 1.21, Role.CONTROL), measured(NEW, 1, 1.0)),
         *(measured(OLD, 2, 1.1), measured(OLD, 2, 1.1, Role.CONTROL), measured(NEW, 2, 1.0)),
     ]
-    (told,) = compare_sequential([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), made))
-    assert (told.value, told.rounds) == (pytest.approx(1.0 / 1.1), 2)
+    (bias,) = compare_sequential([(NEW, OLD)], lookup(run([OLD, NEW], controlled=True), launches))
+    assert (bias.value, bias.rounds) == (pytest.approx(1.0 / 1.1), 2)
 
 
 def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
@@ -108,47 +106,53 @@ def test_where_others_took_the_cpu_cpu_time_is_set_against_cpu_time():
     }
     steps = [Sample(0.1, 5, 0.05)] * 10
 
-    def told(stretch):
-        made = [
-            launch(of, number=number, samples=steps, places=[0], alone=stretch, resources=shared if of is NEW else {})
+    def ratio_alone(stretch):
+        launches = [
+            launch(
+                member,
+                number=number,
+                samples=steps,
+                places=[0],
+                alone=stretch,
+                resources=shared if member is NEW else {},
+            )
             for number in (1, 2)
-            for of in (OLD, NEW)
+            for member in (OLD, NEW)
         ]
-        return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), made))[0].value
+        return compare_sequential([(OLD, NEW)], lookup(run([OLD, NEW]), launches))[0].value
 
     # of the one that shared, 0.01 s of CPU a step; the other has its 0.02 s
-    assert told([Sample(0.1, 5, 0.1)]) == pytest.approx(0.5)
+    assert ratio_alone([Sample(0.1, 5, 0.1)]) == pytest.approx(0.5)
     # where the CPU time is not told, less what others took
-    assert told([Sample(0.1, 5)]) == pytest.approx(0.5)
+    assert ratio_alone([Sample(0.1, 5)]) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_a_clean_table_has_a_bias_in_about_one_of_twenty_runs():
     draw, count = np.random.default_rng(5), 200
     pairs = [(member, OLD) for member in MEMBERS[1:]]
     biased = 0
     for _ in range(count):
-        made = [
-            launch(of, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * math.exp(draw.normal(0.0, 0.03)), 1)])
+        launches = [
+            launch(
+                subject, 0.01, number, role=role, places=[0], alone=[Sample(0.01 * math.exp(draw.normal(0.0, 0.03)), 1)]
+            )
             for number in (1, 2, 3)
-            for of, role in RUN.plan.groups[0].slots
+            for subject, role in RUN.plan.groups[0].slots
         ]
-        biased += any(map(is_bias, compare_sequential(pairs, lookup(RUN, made))))
+        biased += any(map(is_bias, compare_sequential(pairs, lookup(RUN, launches))))
     assert biased <= 0.07 * count
-
-
-def test_launches_that_broke_are_in_nothing():
-    results = Results(RUN, [*in_turns(TIMES, 3)[:-1], broken(OLD, "failed", 3, role=Role.CONTROL, places=[0])])
-    assert results.turns.launches == 14
 
 
 # Between turns.
 
 
 def test_the_cell_that_used_most_of_the_cpu_between_its_turns_is_told():
-    def waited(of, cpu, seconds=10.0):
-        return launch(of, places=[0], resources={"between_seconds": seconds, "between_cpu_seconds": cpu})
+    def waited(member, cpu, seconds=10.0):
+        return launch(member, places=[0], resources={"between_seconds": seconds, "between_cpu_seconds": cpu})
 
-    told = found([waited(OLD, 0.01), waited(NEW, 0.4), waited(NEW_EAGER, 0.2), waited(OLD_EAGER, 0.0, 0.0)]).waiting
-    assert (told.cell, told.share, told.is_found) == (NEW, pytest.approx(0.04), True)
-    assert not found([waited(OLD, 0.05)]).waiting.is_found
-    assert found([launch(OLD, places=[0])]).waiting is None
+    launches = [waited(OLD, 0.01), waited(NEW, 0.4), waited(NEW_EAGER, 0.2), waited(OLD_EAGER, 0.0, 0.0)]
+    turns = describe_turns(launches).waiting
+    assert (turns.cell, turns.share, turns.is_found) == (NEW, pytest.approx(0.04), True)
+    assert not describe_turns([waited(OLD, 0.05)]).waiting.is_found
+    assert describe_turns([launch(OLD, places=[0])]).waiting is None

@@ -27,9 +27,8 @@ from tests.analysis.paired import around, family
 from tests.factories import scenario
 
 
-@pytest.mark.parametrize(
-    ("rounds", "share"),
-    [
+def test_a_look_has_what_was_not_spent_before_it():
+    for rounds, share in (
         ([5], 1.0),
         ([3, 8], 1.0 - 3.0 / 8.0),
         ([3, 8, 12], 3.0 / 8.0 - 3.0 / 12.0),
@@ -37,10 +36,12 @@ from tests.factories import scenario
         ([3, 8, 8], 1.0 - 3.0 / 8.0),
         ([0, 1, 3], 1.0),
         ([0, 3, 6], 0.5),
-    ],
-)
-def test_a_look_has_what_was_not_spent_before_it(rounds, share):
-    assert compute_last_share(rounds) == pytest.approx(share)
+    ):
+        assert compute_last_share(rounds) == pytest.approx(share), rounds
+    # those of a precision spend no more than half a level
+    shares = [compute_settling_share(rounds) for rounds in LOOKS]
+    assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
+    assert compute_settling_share(7) == 0.0
 
 
 @given(st.lists(st.integers(2, 500), min_size=2, max_size=20, unique=True))
@@ -51,16 +52,10 @@ def test_the_looks_after_the_plans_own_spend_no_more_than_one_level(rounds):
     assert math.fsum(shares) == pytest.approx(1.0 - rounds[0] / rounds[-1])
 
 
-def test_the_looks_of_a_precision_spend_no_more_than_half_a_level():
-    shares = [compute_settling_share(rounds) for rounds in LOOKS]
-    assert math.fsum(shares) == pytest.approx(0.5 * (1.0 - 2.0 / LOOKS[-1]))
-    assert compute_settling_share(7) == 0.0
-
-
-def ended(one, reason, rounds, **asked):
+def stop_all(one, reason, rounds, **plan):
     """The run of a family, all of whose groups ended so."""
     stops = {group.name: Stop(reason, rounds) for group in one.run.plan.groups}
-    return replace(one.run, plan=replace(one.run.plan, **asked), stops=stops)
+    return replace(one.run, plan=replace(one.run.plan, **plan), stops=stops)
 
 
 def compared(run, one):
@@ -71,6 +66,13 @@ def compared(run, one):
 def test_a_run_that_ended_as_planned_has_all_of_the_level():
     one = family(around(0.3, 0.01, 5))
     assert set(one.found.looks.values()) == {Look()}
+    # and so has a group that had no more rounds
+    (name,) = (group.name for group in one.run.plan.groups)
+    assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
+    # a verdict that is just clear may be unclear once the run was continued
+    one = family(around(0.068, 0.04, 8))
+    (plain,), (later,) = (compared(run, one) for run in (one.run, replace(one.run, looks=[{name: 6}])))
+    assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
 
 
 def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
@@ -84,58 +86,40 @@ def test_a_run_that_was_continued_is_judged_by_what_its_looks_left():
         assert item.ratio.interval.low < plain[item.cell].ratio.interval.low
 
 
-def test_a_verdict_that_is_just_clear_may_be_unclear_once_the_run_was_continued():
-    one = family(around(0.068, 0.04, 8))
-    (name,) = (group.name for group in one.run.plan.groups)
-    (plain,), (later,) = (compared(run, one) for run in (one.run, replace(one.run, looks=[{name: 6}])))
-    assert (plain.verdict, later.verdict) == (Verdict.FASTER, Verdict.UNCLEAR)
-
-
-def test_a_group_that_had_no_more_rounds_keeps_its_level():
-    one = family(around(0.3, 0.01, 5))
-    (name,) = (group.name for group in one.run.plan.groups)
-    assert compared(replace(one.run, looks=[{name: 5}]), one) == compared(one.run, one)
-
-
-@pytest.mark.parametrize(("mean", "settled"), [(0.5, True), (0.0, True), (math.log(1.03), False)])
-def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled(mean, settled):
-    one = family(around(mean, 0.004, LOOKS[0]))
-    assert list(widths(one.run, one.launches).values()) == [0.0 if settled else math.inf]
-
-
-def test_between_looks_only_what_is_narrow_is_known_well_enough():
+def test_a_group_is_known_well_enough_as_soon_as_its_verdicts_are_settled():
+    for mean, width in ((0.5, 0.0), (0.0, 0.0), (math.log(1.03), math.inf)):
+        one = family(around(mean, 0.004, LOOKS[0]))
+        assert list(widths(one.run, one.launches).values()) == [width], mean
+    # between looks only what is narrow is
     one = family(around(0.5, 0.01, 7))
     (width,) = widths(one.run, one.launches).values()
     assert 0.0 < width < math.inf
 
 
-def test_what_was_settled_before_it_was_narrow_has_the_interval_that_was_clear():
-    one = family(around(0.5, 0.03, LOOKS[0]))
-    (found,) = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)
-    assert found.level == pytest.approx(1.0 - 0.05 * compute_settling_share(LOOKS[0]))
-    assert (found.verdict, found.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
+def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
+    share = compute_settling_share(LOOKS[0])
+    for mean, spread, others in ((0.5, 0.03, 0), *((0.1, 0.012, others) for others in range(4))):
+        one = family(around(mean, spread, LOOKS[0]), *([around(0.0, 0.0001, LOOKS[0])] * others))
+        comparison = compared(stop_all(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
+        assert comparison.level == pytest.approx(1.0 - 0.05 / (1 + others) * share), others
+        assert mean < 0.5 or (comparison.verdict, comparison.ratio.interval.high < 1.0 / 1.03) == (Verdict.FASTER, True)
+    # what a look did not end has all of it
+    for reason, rounds in ((StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])):
+        one = family(around(0.5, 0.001, rounds))
+        (comparison,) = compared(stop_all(one, reason, rounds, precision=0.02), one)
+        assert comparison.level == pytest.approx(0.95), reason
 
 
-@pytest.mark.parametrize(("reason", "rounds"), [(StopReason.PRECISION, FIRST_LOOK + 1), (StopReason.ROUNDS, LOOKS[0])])
-def test_what_a_look_did_not_end_has_all_of_the_level(reason, rounds):
-    one = family(around(0.5, 0.001, rounds))
-    (found,) = compared(ended(one, reason, rounds, precision=0.02), one)
-    assert found.level == pytest.approx(0.95)
-
-
-@pytest.mark.parametrize(
-    ("first", "last", "looks"),
-    [
+def test_each_look_at_claims_has_at_least_half_as_many_rounds_again():
+    for first, last, looks in [
         (3, 30, [3, 6, 12, 30]),
         (2, 30, [2, 4, 8, 16, 30]),
         (3, 5, [3, 5]),
         (3, 4, [4]),  # with four rounds and the rest of the level, an interval is wider than with three rounds
         (2, 2, [2]),
         (3, 2, [2]),
-    ],
-)
-def test_each_look_at_claims_has_at_least_half_as_many_rounds_again(first, last, looks):
-    assert list_looks_at_claims(first, last) == looks
+    ]:
+        assert list_looks_at_claims(first, last) == looks
 
 
 def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
@@ -144,27 +128,25 @@ def test_a_merged_run_has_looks_at_the_claims_of_each_machine():
     assert {worse.axes[MACHINE] for worse, _ in find_claim_cells([], merged, claimed)} == {"m-a", "m-b"}
 
 
-def test_a_verdict_that_ended_its_group_keeps_its_level_if_it_is_unclear_among_more():
-    logs = around(0.1, 0.012, LOOKS[0])
-    for others in range(4):
-        one = family(logs, *([around(0.0, 0.0001, LOOKS[0])] * others))
-        found = compared(ended(one, StopReason.PRECISION, LOOKS[0], precision=0.02), one)[0]
-        assert found.level == pytest.approx(1.0 - 0.05 / (1 + others) * compute_settling_share(LOOKS[0]))
-
-
-@pytest.mark.parametrize(("rounds", "share"), [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)])
-def test_claims_that_were_unclear_before_have_the_rest_of_the_level(rounds, share):
-    one = family(around(0.3, 0.01, rounds))
-    claimed = Claim(
-        issue=parse("T#1"),
-        reported="",
-        worse=ClaimSide("tf1.14", {"call": "0"}),
-        better=ClaimSide("tf2.0", {"call": "0"}),
-        ratio=(1.1, 2.0),
-    )
-    (own,) = one.run.scenarios
-    own = replace(own, claims=[claimed], axes={**own.axes, "call": ["0"]})
-    run = replace(one.run, scenarios=[own], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
-    assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share])
-    # in older runs, outcomes didn't end a group
-    assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0]
+def test_claims_that_were_unclear_before_have_the_rest_of_the_level():
+    for rounds, share in [(3, 1.0), (5, 0.4), (6, 0.5), (12, 0.25), (30, 0.15)]:
+        one = family(around(0.3, 0.01, rounds))
+        claimed = Claim(
+            issue=parse("T#1"),
+            reported="",
+            worse=ClaimSide("tf1.14", {"call": "0"}),
+            better=ClaimSide("tf2.0", {"call": "0"}),
+            ratio=(1.1, 2.0),
+        )
+        (claiming,) = one.run.scenarios
+        claiming = replace(claiming, claims=[claimed], axes={**claiming.axes, "call": ["0"]})
+        run = replace(one.run, scenarios=[claiming], plan=replace(one.run.plan, claims=["T#1"], rounds=30))
+        assert [look.share for look in lookup(run, one.launches).looks.values()] == pytest.approx([share]), (
+            rounds,
+            share,
+        )
+        # in older runs, outcomes didn't end a group
+        assert [look.share for look in lookup(replace(run, rules=7), one.launches).looks.values()] == [1.0], (
+            rounds,
+            share,
+        )

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy.special import polygamma
@@ -32,16 +32,16 @@ PRIOR = 1e-4 * math.sqrt(math.e) * 2.0 / 3.0
 spreads = arrays.arrays(np.float64, st.integers(FEWEST, 40), elements=st.floats(1e-9, 1e3))
 
 
-def degrees(like, each=4.0):
-    return np.full(like.shape, each)
+def degrees(like, freedom_=4.0):
+    return np.full(like.shape, freedom_)
 
 
-def lent(variances, each=4.0, scatter=None, weight=1.0):
+def lent(variances, freedom_=4.0, scatter=None, weight=1.0):
     """The moderated variances, and their degrees of freedom; all are of one group, which scatters like that."""
     variances = np.asarray(variances, np.float64)
-    logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, each))
-    found = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
-    return found.variance, found.freedom
+    logs = Logs(np.zeros_like(variances), variances, np.ones_like(variances), degrees(variances, freedom_))
+    moderated = moderate(logs, np.full_like(variances, weight), [scatter] * variances.size)
+    return moderated.variance, moderated.freedom
 
 
 def scattered(count, spread, middle=1e-4):
@@ -49,51 +49,45 @@ def scattered(count, spread, middle=1e-4):
     return middle * np.exp(spread * np.resize([1.0, -1.0], count))
 
 
-def test_a_variance_and_its_groups_residual_meet_by_their_degrees_of_freedom():
+def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most():
     variances, freedom = lent([1e-4, 4e-4, 2e-4], 2.0, Residual(3e-4, 8.0))
     assert variances == pytest.approx([14e-4 / 6.0, 20e-4 / 6.0, 16e-4 / 6.0])
     assert freedom.tolist() == [6.0] * 3
-
-
-@pytest.mark.parametrize(
-    ("known", "lends"), [(1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)]
-)
-def test_what_a_group_knows_beyond_the_comparisons_own_launches_is_lent_and_four_degrees_at_most(known, lends):
-    variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known))
-    assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)])
-    assert freedom.tolist() == [2.0 + lends]
+    for known_degrees, lends in ((1.0, 0.0), (2.0, 0.0), (3.0, 1.0), (6.0, PRIOR_FREEDOM), (100.0, PRIOR_FREEDOM)):
+        variances, freedom = lent([1e-4], 2.0, Residual(3e-4, known_degrees))
+        assert variances == pytest.approx([(lends * 3e-4 + 2.0 * 1e-4) / (lends + 2.0)]), known_degrees
+        assert freedom.tolist() == [2.0 + lends], known_degrees
+    assert [part.size for part in lent(np.empty(0))] == [0, 0]
 
 
 def test_each_comparison_is_lent_by_its_own_group():
-    own = np.full(3, 1e-4)
+    measured = np.full(3, 1e-4)
     groups = [Residual(2e-4, 12.0), None, Residual(3e-4, 5.0)]
-    found = moderate(Logs(np.zeros(3), own, np.ones(3), degrees(own)), np.ones(3), groups)
-    assert found.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
-    assert found.freedom.tolist() == [8.0, 4.0, 5.0]
+    moderated = moderate(Logs(np.zeros(3), measured, np.ones(3), degrees(measured)), np.ones(3), groups)
+    assert moderated.variance == pytest.approx([1.5e-4, 1e-4, 7e-4 / 5.0])
+    assert moderated.freedom.tolist() == [8.0, 4.0, 5.0]
 
 
+@settings(max_examples=40)
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([0.5, 1.5, 2.0, 4.0]))
-def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(own, weight):
-    (one, freedom), (weighed, degrees) = (lent(own * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
+def test_a_residual_is_of_one_launch_and_weighed_by_what_the_comparison_makes_of_it(measured, weight):
+    (one, freedom), (weighed, degrees) = (lent(measured * by, 2.0, Residual(1e-3, 9.0), by) for by in (1.0, weight))
     assert weighed == pytest.approx(weight * one)
     assert degrees == pytest.approx(freedom)
 
 
-@pytest.mark.parametrize(
-    ("own", "each"),
-    [
+def test_otherwise_the_groups_residual_lends():
+    for measured, freedom_ in [
         # three rounds are too few to estimate a weight from
         (np.full(12, 1e-4), 2.0),
         (np.full(11, 1e-4), 4.0),
         # one comparison and two rounds are too few to estimate even a smaller one from
         (np.full(1, 3e-4), 4.0),
         (np.array([0.01e-4, 4e-4]), 1.0),
-    ],
-)
-def test_otherwise_the_groups_residual_lends(own, each):
-    variances, freedom = lent(own, each, Residual(2e-4, 100.0))
-    assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + each * own) / (PRIOR_FREEDOM + each))
-    assert freedom.tolist() == [each + PRIOR_FREEDOM] * own.size
+    ]:
+        variances, freedom = lent(measured, freedom_, Residual(2e-4, 100.0))
+        assert variances == pytest.approx((PRIOR_FREEDOM * 2e-4 + freedom_ * measured) / (PRIOR_FREEDOM + freedom_))
+        assert freedom.tolist() == [freedom_ + PRIOR_FREEDOM] * measured.size
 
 
 def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
@@ -104,32 +98,31 @@ def test_variances_that_differ_by_more_than_four_degrees_allow_are_lent_less():
     assert variances == pytest.approx(np.resize([(4e-4 + 4.0 * quiet) / 8.0, (2e-4 + 4.0 * loud) / 6.0], 4))
 
 
-@pytest.mark.parametrize("count", [2, 6])
-def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so(count):
-    own = np.repeat([1e-6, 1e-2], count)
-    groups = [Residual(variance, 20.0) for variance in own.tolist()]
-    found = moderate(Logs(np.zeros(own.size), own, np.ones(own.size), degrees(own)), np.ones(own.size), groups)
-    assert found.freedom == pytest.approx(degrees(own) + PRIOR_FREEDOM)
+def test_groups_that_scatter_by_different_amounts_are_lent_four_degrees_if_each_residual_says_so():
+    for count in [2, 6]:
+        measured = np.repeat([1e-6, 1e-2], count)
+        groups = [Residual(variance, 20.0) for variance in measured.tolist()]
+        moderated = moderate(
+            Logs(np.zeros(measured.size), measured, np.ones(measured.size), degrees(measured)),
+            np.ones(measured.size),
+            groups,
+        )
+        assert moderated.freedom == pytest.approx(degrees(measured) + PRIOR_FREEDOM), count
 
 
 def test_a_variance_too_large_beside_the_groups_other_launches_stays_its_own():
-    # the others' ten degrees have 12 · 1e-4 less twice the variance: the ratio reaches 6.94, F(2, 4) at 5 %, at 3.49e-4
-    variances, freedom = lent([3.4e-4, 3.6e-4], 2.0, Residual(1e-4, 12.0))
-    assert variances == pytest.approx([(4e-4 + 6.8e-4) / 6.0, 3.6e-4])
-    assert freedom.tolist() == [6.0, 2.0]
-
-
-@pytest.mark.parametrize(("own", "found", "degrees"), [(2.7e-4, 9.4e-4 / 6.0, 6.0), (2.9e-4, 2.9e-4, 2.0)])
-def test_the_only_comparison_of_a_table_keeps_a_variance_that_has_a_chance_of_a_tenth(own, found, degrees):
-    # F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
-    variances, freedom = lent([own], 2.0, Residual(1e-4, 12.0))
-    assert (variances.tolist(), freedom.tolist()) == ([pytest.approx(found)], [degrees])
-
-
-def test_one_loud_cell_beside_two_quiet_launches_cannot_hide_in_its_own_residual():
-    # three rounds of a cell and its reference: of five degrees two are the cell's own, so it is 2.4 times the mean
-    variances, freedom = lent([12e-4], 2.0, Residual(5e-4, 5.0))
-    assert (variances.tolist(), freedom.tolist()) == ([12e-4], [2.0])
+    quiet = Residual(1e-4, 12.0)
+    for measured, group, variances, freedom in (
+        # the others' ten degrees have 12 · 1e-4 less twice the variance: 6.94, F(2, 4) at 5 %, is reached at 3.49e-4
+        ([3.4e-4, 3.6e-4], quiet, [(4e-4 + 6.8e-4) / 6.0, 3.6e-4], [6.0, 2.0]),
+        # of the only comparison of a table F(2, 4) is above 4.32 once in ten times, which is at 2.78e-4
+        ([2.7e-4], quiet, [9.4e-4 / 6.0], [6.0]),
+        ([2.9e-4], quiet, [2.9e-4], [2.0]),
+        # three rounds of a loud cell and its reference: of five degrees two are its own, so it is 2.4 times the mean
+        ([12e-4], Residual(5e-4, 5.0), [12e-4], [2.0]),
+    ):
+        moderated, degrees_ = lent(measured, 2.0, group)
+        assert (moderated.tolist(), degrees_.tolist()) == (pytest.approx(variances), freedom), measured
 
 
 def test_no_comparison_at_all_is_no_trouble():
@@ -142,17 +135,12 @@ def test_trigamma_is_inverted(exponent):
     assert polygamma(1, _inverse_trigamma(value)) == pytest.approx(value, rel=1e-6)
 
 
-@pytest.mark.parametrize(("y", "trigamma"), [(0.5, math.pi**2 / 2), (1.0, math.pi**2 / 6), (2.0, math.pi**2 / 6 - 1)])
-def test_known_values_of_trigamma(y, trigamma):
-    assert _inverse_trigamma(trigamma) == pytest.approx(y)
-
-
 def scatter(table, control=None, without=()):
     """The residual of a table of logs, a row for each round; `control` are the second launches of its first cell."""
     logs = {(number, place): log for number, row in enumerate(table) for place, log in enumerate(row)}
-    made = [(place, number, log) for (number, place), log in logs.items() if (number, place) not in without]
-    made += [(0, number, log) for number, log in enumerate(control or [])]
-    return residual(*zip(*made, strict=True))
+    launches = [(place, number, log) for (number, place), log in logs.items() if (number, place) not in without]
+    launches += [(0, number, log) for number, log in enumerate(control or [])]
+    return residual(*zip(*launches, strict=True))
 
 
 #: Beside its rows' and columns' means: 1.5, 0 and -1.5, and the opposite.
@@ -167,172 +155,138 @@ offset = st.floats(-10.0, 10.0)
 
 
 def test_a_residual_that_can_be_computed_by_hand():
-    found = scatter(TABLE)
-    assert (found.variance, found.freedom) == (pytest.approx(9.0 / 2.0), 2.0)
-
-
-def test_what_the_control_differs_by_is_scatter_alone():
-    # two launches of one cell, 1 and 3 apart: half of 1 and of 9
-    found = scatter([[1.0], [1.0]], control=[2.0, -2.0])
-    assert (found.variance, found.freedom) == (pytest.approx((0.5 + 4.5) / 2.0), 2.0)
-
-
-@given(tables)
-def test_it_is_what_a_two_way_table_leaves_beside_its_means(table):
-    left = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-    found = scatter(table)
-    assert found.freedom == (table.shape[0] - 1.0) * (table.shape[1] - 1.0)
-    assert found.variance == pytest.approx((left**2).sum() / found.freedom, rel=1e-6, abs=1e-12)
-
-
-@given(tables)
-def test_with_a_control_the_launches_of_a_round_have_one_degree_more(table):
-    launches, rounds = table.shape[1] + 1, table.shape[0]
-    assert scatter(table, control=[0.1] * rounds).freedom == (launches - 1) * (rounds - 1) + 1
+    assert scatter(TABLE) == Residual(pytest.approx(9.0 / 2.0), 2.0)
+    # two launches of the control's cell, 1 and 3 apart: half of 1 and of 9
+    assert scatter([[1.0], [1.0]], control=[2.0, -2.0]) == Residual(pytest.approx((0.5 + 4.5) / 2.0), 2.0)
+    # a cell with one launch and a round with one tell nothing
+    two = Residual(pytest.approx(scatter([row[:2] for row in TABLE]).variance), 1.0)
+    assert scatter(TABLE, without=[(0, 2)]) == two
+    assert scatter([*TABLE, [9.0] * 3], without=[(0, 2), (2, 0), (2, 1)]) == two
+    # times that are equal scatter by what a clock tells
+    assert scatter([[0.5] * 3] * 4) == Residual(RESOLUTION**2, 6.0)
+    # where the cells and rounds explain all, there is none: one launch, round, or cell, and no round in common
+    for table in ([[1.0]], [[1.0, 2.0, 4.0]], [[1.0], [2.0], [4.0]]):
+        assert scatter(table) is None
+    assert scatter([[1.0, 2.0], [3.0, 9.0]], without=[(0, 0), (1, 1)]) is None
 
 
 @given(tables, st.data())
-def test_what_a_cell_takes_and_what_slows_a_round_are_no_scatter(table, data):
-    rounds, cells = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
-    there, moved = scatter(table), scatter(table + rounds[:, None] + cells)
-    assert moved.freedom == there.freedom
-    assert moved.variance == pytest.approx(there.variance, rel=1e-6, abs=1e-12)
-
-
-def test_a_cell_with_one_launch_and_a_round_with_one_tell_nothing():
-    two = scatter([row[:2] for row in TABLE])
-    for found in (scatter(TABLE, without=[(0, 2)]), scatter([*TABLE, [9.0] * 3], without=[(0, 2), (2, 0), (2, 1)])):
-        assert (found.variance, found.freedom) == (pytest.approx(two.variance), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("table", "without"),
-    [
-        pytest.param([[1.0]], [], id="one launch"),
-        pytest.param([[1.0, 2.0, 4.0]], [], id="one round"),
-        pytest.param([[1.0], [2.0], [4.0]], [], id="one cell"),
-        pytest.param([[1.0, 2.0], [3.0, 9.0]], [(0, 0), (1, 1)], id="no round in common"),
-    ],
-)
-def test_where_the_cells_and_rounds_explain_all_there_is_no_residual(table, without):
-    assert scatter(table, without=without) is None
+def test_it_is_what_a_two_way_table_leaves_beside_its_means(table, data):
+    rounds, cells = table.shape
+    left = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    moderated = scatter(table)
+    assert moderated.freedom == (rounds - 1.0) * (cells - 1.0)
+    assert moderated.variance == pytest.approx((left**2).sum() / moderated.freedom, rel=1e-6, abs=1e-12)
+    # with a control, the launches of a round have one degree more
+    assert scatter(table, control=[0.1] * rounds).freedom == cells * (rounds - 1) + 1
+    # what a cell takes and what slows a round are no scatter
+    slower, longer = (np.array(data.draw(st.lists(offset, min_size=n, max_size=n))) for n in table.shape)
+    moved = scatter(table + slower[:, None] + longer)
+    assert moved == Residual(pytest.approx(moderated.variance, rel=1e-6, abs=1e-12), moderated.freedom)
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 7), st.floats(-1.0, 1.0)), min_size=1, max_size=60))
-def test_it_is_what_least_squares_leave(made):
-    cells, rounds, logs = (np.array(entry) for entry in zip(*made, strict=True))
+def test_it_is_what_least_squares_leave(launches):
+    cells, rounds, logs = (np.array(entry) for entry in zip(*launches, strict=True))
     design = np.concatenate([np.eye(5)[cells], np.eye(8)[rounds]], axis=1)
-    freedom = len(made) - np.linalg.matrix_rank(design)
-    found = residual(cells.tolist(), rounds.tolist(), logs.tolist())
-    assert (found.freedom if found else 0) == freedom
-    if found:
+    freedom = len(launches) - np.linalg.matrix_rank(design)
+    moderated = residual(cells.tolist(), rounds.tolist(), logs.tolist())
+    assert (moderated.freedom if moderated else 0) == freedom
+    if moderated:
         left = logs - design @ np.linalg.lstsq(design, logs, rcond=None)[0]
-        assert found.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
+        assert moderated.variance == pytest.approx(max(left @ left / freedom, RESOLUTION**2), rel=1e-6, abs=1e-14)
 
 
 def of_group(within):
     """Three rounds of the cells a to d, whose launches scatter at random."""
     draw = np.random.default_rng(3)
-    made = [(cell, number) for number in range(3) for cell in "abcd"]
-    cells, numbers = zip(*made, strict=True)
-    return Scatter(cells, numbers, draw.normal(size=len(made)).tolist(), within)
+    launches = [(cell, number) for number in range(3) for cell in "abcd"]
+    cells, numbers = zip(*launches, strict=True)
+    return Scatter(cells, numbers, draw.normal(size=len(launches)).tolist(), within)
 
 
-def of_cells(found, cells):
-    made = [entry for entry in zip(found.cells, found.rounds, found.logs, strict=True) if entry[0] in cells]
-    return residual(*zip(*made, strict=True))
+def of_cells(moderated, cells):
+    launches = [
+        entry for entry in zip(moderated.cells, moderated.rounds, moderated.logs, strict=True) if entry[0] in cells
+    ]
+    return residual(*zip(*launches, strict=True))
 
 
-@pytest.mark.parametrize(
-    ("within", "alike"),
-    [
-        pytest.param({}, "abcd", id="samples tell nothing"),
-        pytest.param({"a": 0.02, "b": 0.01, "c": 0.01, "d": 0.04}, "abcd", id="twice and half as much"),
-        pytest.param({"a": 0.02, "b": 0.01, "c": 0.009, "d": 0.041}, "ab", id="more and less than that"),
-        pytest.param({"a": 0.02, "b": 0.009, "c": 0.01, "d": 0.04}, "acd", id="not from the quieter one"),
-        pytest.param({"a": 0.001, "b": 0.02, "d": 0.5}, "bc", id="what is not known"),
-        pytest.param({"a": 0.2, "b": 0.02, "c": 0.02, "d": 0.02}, "a", id="from nothing else"),
-        pytest.param({"c": 0.01, "d": 0.5}, "abcd", id="their own are not known"),
-    ],
-)
-def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of_its_cells(within, alike):
-    found = of_group(within)
-    assert found.between("a", "b") == found.between("b", "a") == of_cells(found, alike)
-
-
-def test_of_no_launches_nothing_is_learnt():
+def test_a_comparison_learns_from_what_scatters_within_launches_as_the_louder_of_its_cells():
+    for case, within, alike in (
+        ("samples tell nothing", {}, "abcd"),
+        ("twice and half as much", {"a": 0.02, "b": 0.01, "c": 0.01, "d": 0.04}, "abcd"),
+        ("more and less than that", {"a": 0.02, "b": 0.01, "c": 0.009, "d": 0.041}, "ab"),
+        ("not from the quieter one", {"a": 0.02, "b": 0.009, "c": 0.01, "d": 0.04}, "acd"),
+        ("what is not known", {"a": 0.001, "b": 0.02, "d": 0.5}, "bc"),
+        ("from nothing else", {"a": 0.2, "b": 0.02, "c": 0.02, "d": 0.02}, "a"),
+        ("their own are not known", {"c": 0.01, "d": 0.5}, "abcd"),
+    ):
+        moderated = of_group(within)
+        assert moderated.between("a", "b") == moderated.between("b", "a") == of_cells(moderated, alike), case
     assert Scatter([], [], [], {}).between("a", "b") is None
-
-
-def test_times_that_are_equal_scatter_by_what_a_clock_tells():
-    assert scatter([[0.5] * 3] * 4) == Residual(RESOLUTION**2, 6.0)
 
 
 def test_a_weight_that_can_be_computed_by_hand():
     assert weight(scattered(12, LENDS_SIX), np.full(12, 4.0)) == pytest.approx(6.0)
-
-
-@pytest.mark.parametrize(("own", "each"), [(np.full(12, 4e-4), 4.0), (scattered(12, 0.3), np.resize([3.0, 7.0], 12))])
-def test_variances_that_scatter_no_more_than_samples_do_have_no_limit_of_weight(own, each):
-    assert weight(own, np.broadcast_to(each, own.shape)) == math.inf
-
-
-def test_variances_of_all_sizes_have_no_weight():
-    own = np.logspace(-12.0, 0.0, 13)
-    assert weight(own, degrees(own)) < 0.5
-
-
-@pytest.mark.parametrize("freedom", [4.0, 8.0, 30.0])
-def test_the_weight_that_variances_were_drawn_with_is_found_again(freedom):
+    # variances that scatter no more than samples do have no limit, and those of all sizes no weight
+    assert weight(np.full(12, 4e-4), np.full(12, 4.0)) == math.inf
+    assert weight(scattered(12, 0.3), np.resize([3.0, 7.0], 12)) == math.inf
+    all_sizes = np.logspace(-12.0, 0.0, 13)
+    assert weight(all_sizes, degrees(all_sizes)) < 0.5
+    # that with which they were drawn is found again
     draw = np.random.default_rng(7)
-    true = freedom / draw.chisquare(freedom, 5000)
-    assert weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0)) == pytest.approx(freedom, rel=0.25)
+    for freedom in (4.0, 8.0, 30.0):
+        true = freedom / draw.chisquare(freedom, 5000)
+        moderated = weight(true * draw.chisquare(4.0, 5000) / 4.0, np.full(5000, 4.0))
+        assert moderated == pytest.approx(freedom, rel=0.25)
 
 
 @given(arrays.arrays(np.float64, 12, elements=st.floats(1e-6, 1.0)), st.sampled_from([1e-4, 0.25, 1e3]))
-def test_the_unit_of_the_variances_does_not_matter(own, unit):
-    before, after = weight(own, degrees(own)), weight(own * unit, degrees(own))
+def test_the_unit_of_the_variances_does_not_matter(measured, unit):
+    before, after = weight(measured, degrees(measured)), weight(measured * unit, degrees(measured))
     assert 1.0 / after == pytest.approx(1.0 / before, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("count", "spread", "known", "degrees_lent"),
-    [
+def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight():
+    for count, spread, known_degrees, degrees_lent in [
         # fewer than a dozen: four, whatever they look like
         (11, 0.1, 100.0, PRIOR_FREEDOM),
         (12, LENDS_SIX, 100.0, 6.0),
         # never more than the residual knows beyond the comparison's own
         (12, LENDS_SIX, 9.0, 5.0),
         (12, 0.1, 50.0, 46.0),
-    ],
-)
-def test_a_dozen_variances_that_are_alike_give_their_residual_more_weight(count, spread, known, degrees_lent):
-    own = scattered(count, spread)
-    variances, freedom = lent(own, 4.0, Residual(1e-4, known))
-    kept = freedom > 4.0
-    assert kept.any()
-    assert freedom[kept] == pytest.approx(4.0 + degrees_lent)
-    assert variances[kept] == pytest.approx((degrees_lent * 1e-4 + 4.0 * own[kept]) / (degrees_lent + 4.0))
+    ]:
+        measured = scattered(count, spread)
+        variances, freedom = lent(measured, 4.0, Residual(1e-4, known_degrees))
+        lent_to = freedom > 4.0
+        assert lent_to.any(), (count, spread, known_degrees, degrees_lent)
+        assert freedom[lent_to] == pytest.approx(4.0 + degrees_lent), (count, spread, known_degrees, degrees_lent)
+        assert variances[lent_to] == pytest.approx(
+            (degrees_lent * 1e-4 + 4.0 * measured[lent_to]) / (degrees_lent + 4.0)
+        ), (
+            count,
+            spread,
+            known_degrees,
+            degrees_lent,
+        )
 
 
 def test_without_a_residual_nothing_is_lent_however_many_they_are():
-    own = scattered(20, 0.1)
-    variances, freedom = lent(own)
-    assert (variances.tolist(), freedom.tolist()) == (own.tolist(), [4.0] * 20)
+    measured = scattered(20, 0.1)
+    variances, freedom = lent(measured)
+    assert (variances.tolist(), freedom.tolist()) == (measured.tolist(), [4.0] * 20)
 
 
 @given(spreads, st.floats(1.0, 30.0), st.floats(1e-6, 1.0), st.floats(1.0, 200.0))
-def test_degrees_are_never_fewer_than_measured_nor_more_than_the_residual_has(own, each, variance, known):
-    _, freedom = lent(own, each, Residual(variance, known))
-    assert (freedom >= each).all()
-    assert (freedom <= max(each, known) * (1.0 + 1e-12)).all()
-
-
-@given(spreads, st.floats(1e-6, 1.0))
-def test_a_variance_moves_towards_the_residual_or_not_at_all(own, expected):
-    variances, _ = lent(own, 4.0, Residual(expected, 100.0))
-    assert (variances >= np.minimum(own, expected) * (1.0 - 1e-9)).all()
-    assert (variances <= np.maximum(own, expected) * (1.0 + 1e-9)).all()
+def test_a_variance_moves_towards_the_residual_and_degrees_are_never_more_than_that_has(
+    measured, freedom_, expected, known_degrees
+):
+    variances, freedom = lent(measured, freedom_, Residual(expected, known_degrees))
+    assert (freedom >= freedom_).all()
+    assert (freedom <= max(freedom_, known_degrees) * (1.0 + 1e-12)).all()
+    assert (variances >= np.minimum(measured, expected) * (1.0 - 1e-9)).all()
+    assert (variances <= np.maximum(measured, expected) * (1.0 + 1e-9)).all()
 
 
 @given(st.integers(0, 2**32))
@@ -343,8 +297,8 @@ def test_what_one_machine_measured_learns_nothing_from_another(seed):
     machines = ["a", "b", "b"] * 10
     together = moderate(logs, weights, residuals, machines)
     for machine in "ab":
-        own = [at for at, each in enumerate(machines) if each == machine]
-        part = Logs(logs.mean[own], logs.variance[own], logs.rounds[own], logs.freedom[own])
-        alone = moderate(part, weights[own], residuals[: len(own)])
-        assert together.variance[own].tolist() == alone.variance.tolist()
-        assert together.freedom[own].tolist() == alone.freedom.tolist()
+        places = [at for at, name in enumerate(machines) if name == machine]
+        part = Logs(logs.mean[places], logs.variance[places], logs.rounds[places], logs.freedom[places])
+        separate = moderate(part, weights[places], residuals[: len(places)])
+        assert together.variance[places].tolist() == separate.variance.tolist()
+        assert together.freedom[places].tolist() == separate.freedom.tolist()

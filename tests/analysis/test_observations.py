@@ -2,8 +2,7 @@
 
 import math
 
-import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.analysis.cell_index import lookup
@@ -23,39 +22,30 @@ from harness.model.scenario import Expectation
 from tests.factories import broken, cell, cells, launch, run, scenario
 
 
-def of(*launches):
-    return {name: list(each.values) for name, each in observations(cell(), lookup(run([cell()]), launches)).items()}
+def observed_by(*launches):
+    return {
+        name: list(observed.values) for name, observed in observations(cell(), lookup(run([cell()]), launches)).items()
+    }
 
 
-def test_launches_that_agree_tell_one_value():
-    assert of(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
-
-
-def test_launches_that_disagree_tell_all_in_their_order():
-    told = of(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3)))
-    assert told == {"traces": [1, 0]}
-
-
-def test_what_only_the_pilot_looked_at_is_its_own():
+def test_launches_that_agree_tell_one_value_and_others_all_in_their_order():
+    assert observed_by(*(launch(cell(), number=n, observations={"traces": 3}) for n in (0, 1, 2))) == {"traces": [3]}
+    assert observed_by(*(launch(cell(), number=n, observations={"traces": n % 2}) for n in (1, 2, 3))) == {
+        "traces": [1, 0]
+    }
+    # what only the pilot looked at is its own
     pilot = launch(cell(), number=0, observations={"traces": 9, "loop": "fit"})
-    assert of(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
+    assert observed_by(pilot, launch(cell(), observations={"traces": 3})) == {"traces": [3], "loop": ["fit"]}
+    # without a number the pilot tells, unless it broke
+    assert observed_by(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
+    assert observed_by(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
+    cases = ([launch(cell(), number=0)], True), ([broken(cell(), Status.FAILED)], False), ([], False)
+    for launches, has in cases:
+        assert has_observations(cell(), lookup(run([cell()]), launches)) is has, launches
 
 
-def test_without_a_number_the_pilot_tells_unless_it_broke():
-    assert of(launch(cell(), (), 0, observations={"traces": 3})) == {"traces": [3]}
-    assert of(broken(cell(), Status.FAILED, observations={"traces": 3})) == {}
-
-
-def test_a_cell_has_told_once_a_launch_ended_ok():
-    known = run([cell()])
-    assert has_observations(cell(), lookup(known, [launch(cell(), number=0)]))
-    assert not has_observations(cell(), lookup(known, [broken(cell(), Status.FAILED)]))
-    assert not has_observations(cell(), lookup(known, []))
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_values_are_alike():
+    for one, other, same in [
         (1, 1, True),
         (1, 1.0, True),
         (1, 2, False),
@@ -74,11 +64,9 @@ def test_a_cell_has_told_once_a_launch_ended_ok():
         (math.nan, math.nan, True),
         (10**400, 1.0, False),
         (10**400, 10**400, True),
-    ],
-)
-def test_values_are_alike(one, other, same):
-    assert are_equal(one, other) is same
-    assert are_equal(other, one) is same
+    ]:
+        assert are_equal(one, other) is same
+        assert are_equal(other, one) is same
 
 
 json = st.recursive(
@@ -88,6 +76,7 @@ json = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(json)
 def test_every_value_is_like_itself(value):
     assert are_equal(value, value)
@@ -114,46 +103,32 @@ def test_a_version_of_an_installed_package_is_told_as_one():
 
 def checked(expectation, launches, planned=None):
     stated = scenario(expect=[expectation])
-    known = run(planned or [entry.cell for entry in launches], scenarios=[stated])
-    return [check for statement in Results(known, launches).statements for check in statement.checks]
+    planned_run = run(planned or [entry.cell for entry in launches], scenarios=[stated])
+    return [check for statement in Results(planned_run, launches).statements for check in statement.checks]
 
 
 def expectation(value, **changes):
     return Expectation("traces", value, **{"when": {}, "requires": (), **changes})
 
 
-@pytest.mark.parametrize(
-    ("values", "standing"),
-    [
+def test_how_a_statement_stands():
+    for values, standing in (
         ([[1, 2]], Standing.AS_STATED),
         ([[1, 2], [1, 2]], Standing.AS_STATED),
         ([[1, 3]], Standing.DIFFERS),
         ([[1, 2], [1, 3]], Standing.VARIES),
-    ],
-)
-def test_how_a_statement_stands(values, standing):
-    launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
-    (check,) = checked(expectation([1, 2]), launches)
-    assert check.standing is standing
-
-
-def test_a_cell_that_ran_and_did_not_observe_it_is_told():
+    ):
+        launches = [launch(cell(), number=n, observations={"traces": value}) for n, value in enumerate(values, 1)]
+        assert [check.standing for check in checked(expectation([1, 2]), launches)] == [standing], values
+    # a cell that ran and did not observe it is told, and one that gave nothing is not checked
     (check,) = checked(expectation(1), [launch(cell(), observations={"else": 1})])
-    assert check.standing is Standing.NOT_OBSERVED
-    assert check.observed is None
-
-
-def test_cells_that_gave_nothing_are_not_checked():
+    assert (check.standing, check.observed) == (Standing.NOT_OBSERVED, None)
     assert checked(expectation(1), [broken(cell(), Status.FAILED)]) == []
 
 
-def test_a_statement_is_about_the_cells_with_its_axis_values():
-    launches = [launch(entry, observations={"traces": 1}) for entry in cells(["tf1.14"])]
-    found = checked(expectation(1, when={"mode": "eager"}), launches)
-    assert [check.cell.axes["mode"] for check in found] == ["eager"]
-
-
-def test_a_statement_is_about_environments_that_satisfy_it():
-    launches = [launch(entry, observations={"traces": 1}) for entry in cells(modes=["graph"])]
-    found = checked(expectation(1, requires=["tensorflow>=2"]), launches)
-    assert [check.cell.environment for check in found] == ["tf2.0"]
+def test_a_statement_is_about_the_cells_with_its_axis_values_and_environments_that_satisfy_it():
+    launches = [launch(entry, observations={"traces": 1}) for entry in cells()]
+    eager = checked(expectation(1, when={"mode": "eager"}), launches)
+    assert [check.cell for check in eager] == cells(modes=["eager"])
+    newer = checked(expectation(1, requires=["tensorflow>=2"]), launches)
+    assert [check.cell for check in newer] == cells(["tf2.0"])

@@ -1,5 +1,7 @@
 """What TensorFlow's profiler saw of a GPU, by cell."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,71 +32,64 @@ def pilot(resources=None, **changes):
 
 
 def untold_of(*launches):
-    made = [*launches, launch(ON_GPU, 0.05, 1)]
-    return Results(run([ON_GPU]), made).untold_on_device
+    measured = [*launches, launch(ON_GPU, 0.05, 1)]
+    return Results(run([ON_GPU]), measured).untold_on_device
 
 
 def test_shares_are_of_the_steps_under_the_profiler_and_counts_are_a_step():
-    (seen,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
-    assert seen == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
-    assert seen.nothing == pytest.approx(0.91)
-
-
-def test_a_cell_without_a_pilot_has_told_in_its_first_launch():
+    (recording,) = collect_recordings([pilot(), launch(ON_GPU, 0.05, 1)]).values()
+    assert recording == OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+    assert recording.nothing == pytest.approx(0.91)
+    # without a pilot, the first launch has told
     assert list(collect_recordings([launch(ON_GPU, 0.05, 1, resources=SEEN)])) == [ON_GPU]
 
 
-@pytest.mark.parametrize("name", list(SEEN))
-def test_what_was_not_told_is_no_zero(name):
-    seen = collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})])
-    if name in ("profiled_launch_seconds", "profiled_kernels", "profiled_copies"):
-        (only,) = seen.values()
-        told = {"profiled_launch_seconds": "launching", "profiled_kernels": "kernel_count"}
-        assert getattr(only, told.get(name, "copy_count")) is None
-    elif name == "profiled_copy_seconds":
-        assert [value.copies for value in seen.values()] == [0.0]
-    else:
-        assert seen == {}
+def test_what_was_not_told_is_no_zero():
+    changed = {
+        "profiled_copy_seconds": {"copies": 0.0},
+        "profiled_launch_seconds": {"launching": None},
+        "profiled_kernels": {"kernel_count": None},
+        "profiled_copies": {"copy_count": None},
+    }
+    for name in SEEN:
+        recording = list(
+            collect_recordings([pilot({key: value for key, value in SEEN.items() if key != name})]).values()
+        )
+        complete = OnDevice(0.07, 0.02, 0.31, 412.0, 2.0, slower=2.0)
+        assert recording == ([replace(complete, **changed[name])] if name in changed else []), name
 
 
-@pytest.mark.parametrize(
-    ("kernels", "slower", "bound"),
-    [(0.07, 2.0, True), (0.3, 2.0, False), (0.3, 1.2, True), (0.51, 0.9, False), (0.49, 0.9, True)],
-)
-def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without(kernels, slower, bound):
-    assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
+def test_a_step_is_launch_bound_where_kernels_fill_no_half_of_it_under_the_profiler_and_without():
+    for kernels, slower, bound in [
+        (0.07, 2.0, True),
+        (0.3, 2.0, False),
+        (0.3, 1.2, True),
+        (0.51, 0.9, False),
+        (0.49, 0.9, True),
+    ]:
+        assert OnDevice(kernels, 0.0, None, 1.0, 0.0, slower).is_launch_bound is bound
 
 
 @given(*[st.floats(0.0, 1e6) for _ in range(5)])
 def test_shares_stay_shares(seconds, plain, kernel, copy, launching):
-    told = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
-    for seen in collect_recordings([pilot(told)]).values():
-        for share in (seen.kernels, seen.copies, seen.nothing, seen.launching):
+    resources = dict(zip(SEEN, [5.0, seconds, plain, kernel, copy, 1.0, 1.0, launching], strict=True))
+    for recording in collect_recordings([pilot(resources)]).values():
+        for share in (recording.kernels, recording.copies, recording.nothing, recording.launching):
             assert 0.0 <= share <= 1.0
 
 
-def test_why_nothing_was_seen_is_the_launch_s_own_sentence():
-    why = "TensorFlow's profiler saw no kernel on a GPU"
-    assert untold_of(pilot({}, observations={ON_DEVICE: why})) == {ON_GPU: why}
-    assert untold_of(pilot(observations={ON_DEVICE: "kernels ran in 7 % of a step"})) == {}
-    assert untold_of(pilot({})) == {}, "a run from before there was such a pass"
-
-
-def test_a_process_that_ended_under_the_profiler_is_why():
-    ended = pilot({}, status=Status.FAILED, error="killed by signal 11", observations={ON_DEVICE: UNDER_WAY})
-    assert untold_of(ended, pilot({})) == {
-        ON_GPU: "the process ended while the profiler was active (killed by signal 11), and the cell was "
-        "launched again without the profiler"
-    }
-
-
-def test_a_cell_without_a_number_says_that_and_no_more():
-    ended = pilot({}, status=Status.FAILED, observations={ON_DEVICE: UNDER_WAY})
-    again = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
-    assert Results(run([ON_GPU]), [ended, again]).untold_on_device == {}
+def test_why_nothing_was_seen_is_the_launch_s_own_sentence(snapshot):
+    failed = {"status": Status.FAILED, "observations": {ON_DEVICE: UNDER_WAY}}
+    # a process that ended under the profiler
+    killed = pilot({}, error="killed by signal 11", **failed)
+    assert list(untold_of(killed, pilot({})).items()) == [(ON_GPU, snapshot)]
+    sentence = "TensorFlow's profiler"
+    assert untold_of(pilot({}, observations={ON_DEVICE: sentence})) == {ON_GPU: sentence}
+    # kernels that were seen, and a run from before there was such a pass
+    assert untold_of(pilot(observations={ON_DEVICE: sentence})) == untold_of(pilot({})) == {}
+    # a cell without a number says that and no more
+    repeated = pilot({}, status=Status.FAILED, role=Role.PILOT, order=1)
+    assert Results(run([ON_GPU]), [pilot({}, **failed), repeated]).untold_on_device == {}
     assert explain_missing([], Results(run([ON_GPU]), []).found) == {}
-
-
-def test_the_cell_s_result_has_it():
     results = Results(run([ON_GPU]), [pilot(), launch(ON_GPU, 0.05, 1)])
     assert [entry.on_device for entry in results.cells] == list(results.on_device.values())

@@ -1,9 +1,6 @@
 """What plain scripts printed, environment against environment."""
 
 import hashlib
-from typing import Any
-
-import pytest
 
 from harness.analysis.cell_index import lookup
 from harness.analysis.outputs import OutputMatch, compare_outputs
@@ -14,27 +11,26 @@ from tests.factories import launch, run, scenario
 OLD, NEW = (Cell("mine", name, Device.CPU, {}) for name in ("tf1.14", "tf2.0"))
 
 
-def printed(*lines: str, more: str = "") -> dict[str, Any]:
+def printed(*lines, more=""):
     text = "\n".join([*lines, more])
     return {"lines": list(lines), "count": len(lines) + bool(more), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def compared(old: list[Any], new: list[Any]) -> Any:
+def compared(old, new):
     """What the outputs of two environments' launches show, or None."""
-    made = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
-    asked = run([OLD, NEW], scenarios=[made], reference="tf1.14")
+    script = scenario("mine", axes={}, default={}, compare=[Comparison("whole", along="environment")], script="mine.py")
+    planned = run([OLD, NEW], scenarios=[script], reference="tf1.14")
     launches = [
-        launch(cell, (0.1,), round=number, observations={"output": told})
-        for cell, each in ((OLD, old), (NEW, new))
-        for number, told in enumerate(each, 1)
+        launch(cell, (0.1,), round=number, observations={"output": output})
+        for cell, outputs in ((OLD, old), (NEW, new))
+        for number, output in enumerate(outputs, 1)
     ]
-    found = compare_outputs(lookup(asked, launches), "tf1.14", ["mine"])
-    return found[0] if found else None
+    comparison = compare_outputs(lookup(planned, launches), "tf1.14", ["mine"])
+    return comparison[0] if comparison else None
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "likeness", "line", "texts"),
-    [
+def test_outputs_are_the_same_or_differ_at_a_line():
+    for old, new, likeness, line, texts in [
         ([printed("a", "b")] * 2, [printed("a", "b")] * 2, OutputMatch.SAME, 0, (None, None)),
         ([printed("a", "b")] * 2, [printed("a", "c")] * 2, OutputMatch.DIFFERS, 2, ("c", "b")),
         ([printed("a")] * 2, [printed("a", "b")] * 2, OutputMatch.DIFFERS, 2, ("b", None)),
@@ -55,18 +51,16 @@ def compared(old: list[Any], new: list[Any]) -> Any:
             (None, None),
         ),
         ([printed()] * 2, [printed()] * 2, OutputMatch.SAME, 0, (None, None)),
-    ],
-)
-def test_outputs_are_the_same_or_differ_at_a_line(old, new, likeness, line, texts):
-    found = compared(old, new)
-    assert (found.cell, found.other) == (NEW, OLD)
-    assert (found.likeness, found.line) == (likeness, line)
-    if texts is None:
-        assert len(set(found.texts)) == 2
-    else:
-        assert found.texts == texts
+    ]:
+        comparison = compared(old, new)
+        assert (comparison.cell, comparison.other) == (NEW, OLD), old
+        assert (comparison.likeness, comparison.line) == (likeness, line), old
+        if texts is None:
+            assert len(set(comparison.texts)) == 2, old
+        else:
+            assert comparison.texts == texts, old
 
 
-@pytest.mark.parametrize("told", [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}])
-def test_what_a_launch_wrote_in_place_of_its_output_is_none(told):
-    assert compared([told] * 2, [printed("a")] * 2) is None
+def test_what_a_launch_wrote_in_place_of_its_output_is_none():
+    for output in [None, 7, {}, {"lines": 3, "count": 1, "sha256": "x"}, {"lines": [1], "count": 1}]:
+        assert compared([output] * 2, [printed("a")] * 2) is None

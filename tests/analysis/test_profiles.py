@@ -21,13 +21,12 @@ from harness.model.profile import Function
 from tests.profiles import first, function, profile
 
 
-def of(file: str, called: str) -> str:
+def name_of(file, called):
     return name(Function(file, 1, called, 1, 1, 0.0, 0.0))
 
 
-@pytest.mark.parametrize(
-    ("file", "called", "expected"),
-    [
+def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages():
+    for file, called, expected in [
         ("/site/tensorflow/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/tensorflow_core/python/keras/engine/training.py", "train_on_batch", "training.train_on_batch"),
         ("/site/keras/src/utils/__init__.py", "flatten", "utils.flatten"),
@@ -42,42 +41,37 @@ def of(file: str, called: str) -> str:
         ("/tmp/__autograph_generated_file8f3k2.py", "tf__train_step", "autograph.tf__train_step"),
         ("/tmp/tmpa1b2c3d4.py", "tf__train_step", "autograph.tf__train_step"),
         ("<string>", "<module>", "string.<module>"),
-    ],
-)
-def test_a_function_goes_by_module_and_name_whatever_the_release_calls_its_packages(
-    file: str, called: str, expected: str
-) -> None:
-    assert of(file, called) == expected
+    ]:
+        assert name_of(file, called) == expected
 
 
 @given(st.text(), st.text())
-def test_any_name_is_told_somehow(file: str, called: str) -> None:
-    assert isinstance(of(file, called), str)
+def test_any_name_is_told_somehow(file, called):
+    assert isinstance(name_of(file, called), str)
 
 
-def test_shares_are_of_the_time_in_all_functions() -> None:
-    found = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
-    assert (found["nn.a"].own_share, found["nn.a"].cumulative_share) == (0.75, 1.0)
-    assert found["nn.b"].own_share == 0.25
-
-
-def test_functions_of_one_name_are_added_up_to_the_whole_at_most() -> None:
-    found = sum_by_name(profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5)))
-    assert (found["nn.call"].calls, found["nn.call"].own, found["nn.call"].cumulative) == (20, 2.0, 2.0)
-
-
-def test_the_functions_that_take_most_come_first() -> None:
-    made = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
-    assert [entry.name for entry in find_top(made, 2, own=True)] == ["nn.b", "nn.c"]
-    assert [entry.name for entry in find_top(made, 1, own=False)] == ["nn.a"]
-
-
-def test_a_profile_of_no_time_has_shares_of_nothing() -> None:
+def test_shares_are_of_the_time_in_all_functions():
+    functions = sum_by_name(profile(function("a", own=3.0, cumulative=4.0), function("b", own=1.0)))
+    assert (functions["nn.a"].own_share, functions["nn.a"].cumulative_share, functions["nn.b"].own_share) == (
+        0.75,
+        1.0,
+        0.25,
+    )
+    # functions of one name are added up, to the whole at most
+    functions = sum_by_name(
+        profile(function("call", own=1.0, cumulative=2.0), function("call", own=1.0, cumulative=1.5))
+    )
+    assert (functions["nn.call"].calls, functions["nn.call"].own, functions["nn.call"].cumulative) == (20, 2.0, 2.0)
+    # those that take most come first
+    profiled = profile(function("a", own=1.0, cumulative=6.0), function("b", own=3.0), function("c", own=2.0))
+    assert [entry.name for entry in find_top(profiled, 2, own=True)] == ["nn.b", "nn.c"]
+    assert [entry.name for entry in find_top(profiled, 1, own=False)] == ["nn.a"]
+    # of no time, shares are of nothing
     assert sum_by_name(profile(function("a", own=0.0)))["nn.a"].own_share == 0.0
     assert sum_matching(profile(), ["*"]) == 0.0
 
 
-def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
+def test_the_document_s_classes_go_by_calls_in_the_whole_run():
     classes = classify_functions(
         first(function("once", calls=1), function("trace", calls=300), function("step", calls=1)),
         profile(function("step", calls=10), function("seldom", calls=4)),
@@ -89,7 +83,7 @@ def test_the_document_s_classes_go_by_calls_in_the_whole_run() -> None:
     }
 
 
-def test_building_that_the_rule_files_as_training_is_told() -> None:
+def test_building_that_the_rule_files_as_training_is_told():
     """`create_op` runs hundreds of times in the first call, and never again."""
     train = next(
         entry
@@ -103,53 +97,52 @@ def test_building_that_the_rule_files_as_training_is_told() -> None:
     assert train.share == pytest.approx(1.0)
 
 
-def test_data_handling_counts_with_all_that_it_calls() -> None:
-    made = profile(
-        function("fit", own=6.0, cumulative=10.0),
-        function("standardize", own=1.0, cumulative=4.0, callers={0: 4.0}),
-        function("check", own=3.0, callers={1: 3.0}),
-    )
-    assert sum_matching(made, ["*.standardize"]) == pytest.approx(0.4)
+def test_data_handling_counts_with_all_that_it_calls():
+    for share, patterns, functions in (
+        (
+            0.4,
+            ["*.standardize"],
+            [
+                function("fit", own=6.0, cumulative=10.0),
+                function("standardize", own=1.0, cumulative=4.0, callers={0: 4.0}),
+                function("check", own=3.0, callers={1: 3.0}),
+            ],
+        ),
+        # inside of data handling it is counted once
+        (
+            0.5,
+            ["*.standardize", "*.convert"],
+            [
+                function("fit", own=5.0, cumulative=10.0),
+                function("standardize", own=1.0, cumulative=5.0, callers={0: 5.0}),
+                function("helper", own=1.0, cumulative=4.0, callers={1: 4.0}),
+                function("convert", own=3.0, callers={2: 3.0}),
+            ],
+        ),
+        # what calls from inside and from outside take is told apart
+        (
+            0.6,
+            ["*.standardize", "*.convert"],
+            [
+                function("fit", own=4.0, cumulative=10.0),
+                function("standardize", own=1.0, cumulative=3.0, callers={0: 3.0}),
+                function("convert", own=5.0, callers={0: 3.0, 1: 2.0}),
+            ],
+        ),
+        # recursion ends
+        (
+            0.5,
+            ["*.walk"],
+            [
+                function("walk", own=5.0, cumulative=5.0, callers={0: 2.0, 1: 5.0}),
+                function("top", own=5.0, cumulative=10.0),
+            ],
+        ),
+    ):
+        assert sum_matching(profile(*functions), patterns) == pytest.approx(share), patterns
 
 
-def test_data_handling_inside_of_data_handling_is_counted_once() -> None:
-    made = profile(
-        function("fit", own=5.0, cumulative=10.0),
-        function("standardize", own=1.0, cumulative=5.0, callers={0: 5.0}),
-        function("helper", own=1.0, cumulative=4.0, callers={1: 4.0}),
-        function("convert", own=3.0, callers={2: 3.0}),
-    )
-    assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.5)
-
-
-def test_what_calls_from_inside_and_from_outside_take_is_told_apart() -> None:
-    made = profile(
-        function("fit", own=4.0, cumulative=10.0),
-        function("standardize", own=1.0, cumulative=3.0, callers={0: 3.0}),
-        function("convert", own=5.0, callers={0: 3.0, 1: 2.0}),
-    )
-    assert sum_matching(made, ["*.standardize", "*.convert"]) == pytest.approx(0.6)
-
-
-def test_recursion_ends() -> None:
-    made = profile(
-        function("walk", own=5.0, cumulative=5.0, callers={0: 2.0, 1: 5.0}),
-        function("top", own=5.0, cumulative=10.0),
-    )
-    assert sum_matching(made, ["*.walk"]) == pytest.approx(0.5)
-
-
-def test_a_function_s_move_is_between_shares_and_says_seconds_a_step() -> None:
-    eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
-    graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
-    found = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
-    assert list(found) == ["nn.backprop", "nn.run", "nn.fetch"]
-    assert found["nn.backprop"].by == pytest.approx(0.8)
-    assert found["nn.run"].by == pytest.approx(-0.5)
-    assert (found["nn.fetch"].seconds, found["nn.fetch"].other_seconds) == (0.1, 0.1)
-
-
-def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
+def test_by_cumulative_time_a_chain_of_wrappers_moved_once():
     """`fit` only calls `step`; `run` is called by others too, so what calls it is no mere wrapper."""
     functions = (
         function("fit", own=0.1, cumulative=10.0),
@@ -164,7 +157,7 @@ def test_by_cumulative_time_a_chain_of_wrappers_moved_once() -> None:
     assert "nn.fit" in [move.name for move in find_moves(one, profile(function("fit")), 9, own=False)]
 
 
-def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
+def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack():
     functions = [function(entry) for entry in ("fit", "step", "grad")]
     after = profile(*functions, stacks=[(6.0, [0, 1]), (2.0, [0, 2]), (2.0, [2])])
     before = profile(*functions, stacks=[(1.0, [0, 1]), (1.0, [0, 2])])
@@ -178,19 +171,24 @@ def test_boxes_of_a_flame_graph_have_the_change_of_the_same_stack() -> None:
     assert {frame.change for frame in list_frames(tree(after), 0.01)} == {0.0}
 
 
-def test_a_profile_against_itself_has_not_moved() -> None:
-    made = profile(function("a"), function("b", own=3.0))
-    assert all(move.by == 0.0 for move in find_moves(made, made, 5, own=False))
+def test_a_function_s_move_is_between_shares_and_says_seconds_a_step():
+    eager = profile(function("backprop", own=8.0), function("fetch", own=2.0), calls=10, steps=2)
+    graph = profile(function("run", own=1.0), function("fetch", own=1.0), calls=10)
+    functions = {move.name: move for move in find_moves(eager, graph, 3, own=True)}
+    assert list(functions) == ["nn.backprop", "nn.run", "nn.fetch"]
+    assert (functions["nn.backprop"].by, functions["nn.run"].by) == pytest.approx((0.8, -0.5))
+    assert (functions["nn.fetch"].seconds, functions["nn.fetch"].other_seconds) == (0.1, 0.1)
+    assert all(move.by == 0.0 for move in find_moves(eager, eager, 5, own=False))
 
 
 @given(
     st.lists(st.tuples(st.sampled_from("abcd"), st.floats(0.0, 10.0)), max_size=12),
     st.lists(st.sampled_from(["*.a", "*.b", "*"]), max_size=2),
 )
-def test_shares_lie_between_nothing_and_the_whole(rows: list[tuple[str, float]], patterns: list[str]) -> None:
-    made = profile(*(function(label, own=own) for label, own in rows))
-    assert 0.0 <= sum_matching(made, patterns) <= 1.0
-    assert sum(value.own_share for value in sum_by_name(made).values()) <= 1.0 + 1e-9
+def test_shares_lie_between_nothing_and_the_whole(rows, patterns):
+    profiled = profile(*(function(label, own=seconds) for label, seconds in rows))
+    assert 0.0 <= sum_matching(profiled, patterns) <= 1.0
+    assert sum(value.own_share for value in sum_by_name(profiled).values()) <= 1.0 + 1e-9
 
 
 FUNCTIONS = [function(name) for name in "abc"]
@@ -201,31 +199,30 @@ def laid(stacks, least=0.0):
 
 
 def test_a_function_stands_below_the_one_that_called_it_and_is_as_wide_as_its_time():
-    boxes = {(box.name, box.depth): box for box in laid([(1.0, [0]), (3.0, [0, 1])])}
-    assert (boxes["nn.a", 0].left, boxes["nn.a", 0].width, boxes["nn.a", 0].own) == (0.0, 1.0, 0.25)
-    assert (boxes["nn.b", 1].left, boxes["nn.b", 1].width, boxes["nn.b", 1].own) == (0.0, 0.75, 0.75)
-
-
-def test_what_takes_longest_stands_left():
-    assert [(box.name, box.left) for box in laid([(1.0, [0]), (3.0, [1])])] == [("nn.b", 0.0), ("nn.a", 0.75)]
-
-
-def test_one_function_called_from_two_places_is_two_boxes():
-    boxes = laid([(1.0, [0, 2]), (1.0, [1, 2])])
-    assert sorted((box.name, box.depth, box.left) for box in boxes if box.depth) == [("nn.c", 1, 0.0), ("nn.c", 1, 0.5)]
-
-
-def test_what_is_too_narrow_is_not_drawn_and_counts_to_its_caller():
-    (box,) = laid([(1.0, [0, 1]), (99.0, [0])], least=0.05)
-    assert (box.name, box.own) == ("nn.a", 1.0)
-
-
-def test_without_samples_there_is_no_box():
-    assert laid([]) == []
+    for stacks, least, boxes in (
+        ([(1.0, [0]), (3.0, [0, 1])], 0.0, [("nn.a", 0, 0.0, 1.0, 0.25), ("nn.b", 1, 0.0, 0.75, 0.75)]),
+        # what takes longest stands left
+        ([(1.0, [0]), (3.0, [1])], 0.0, [("nn.b", 0, 0.0, 0.75, 0.75), ("nn.a", 0, 0.75, 0.25, 0.25)]),
+        # one function that is called from two places is two boxes
+        (
+            [(1.0, [0, 2]), (1.0, [1, 2])],
+            0.0,
+            [
+                ("nn.a", 0, 0.0, 0.5, 0.0),
+                ("nn.c", 1, 0.0, 0.5, 0.5),
+                ("nn.b", 0, 0.5, 0.5, 0.0),
+                ("nn.c", 1, 0.5, 0.5, 0.5),
+            ],
+        ),
+        # what is too narrow is not drawn, and counts to its caller
+        ([(1.0, [0, 1]), (99.0, [0])], 0.05, [("nn.a", 0, 0.0, 1.0, 1.0)]),
+        ([], 0.0, []),
+    ):
+        functions = [(box.name, box.depth, box.left, box.width, box.own) for box in laid(stacks, least)]
+        assert sorted(functions) == sorted(boxes), stacks
+    assert [box.name for box in laid([(1.0, [0]), (3.0, [1])])] == ["nn.b", "nn.a"]
     assert compute_depth([]) == 0
-
-
-def test_endless_recursion_is_cut():
+    # endless recursion is cut
     assert compute_depth(laid([(1.0, [0] * 5000)])) == MAX_DEPTH
 
 

@@ -12,21 +12,14 @@ from tests.quantified import quantified, quantified_run
 PARTS = ["found", "tables", "answers", "attributions", "sweeps", "statements", "behaviours", "missing"]
 
 
-@pytest.mark.parametrize("part", [*PARTS, "disturbance", "ended", "samplings"])
-def test_each_part_is_computed_once(part):
-    results = Results(run(), rounds(dict.fromkeys(cells(), 0.01)))
-    assert getattr(results, part) is getattr(results, part)
-
-
-@pytest.mark.parametrize("part", PARTS)
-def test_a_run_without_launches_has_every_part(part):
-    getattr(Results(run(), []), part)
-
-
-def test_a_table_without_a_number_is_none():
-    assert Results(run(), []).tables == []
-    assert not Results(run(), []).compares
-    assert [table.scenario.name for table in Results(run(), rounds(dict.fromkeys(cells(), 0.01))).tables] == ["step"]
+def test_each_part_is_computed_once_and_a_run_without_launches_has_every_part():
+    results, nothing = Results(run(), rounds(dict.fromkeys(cells(), 0.01))), Results(run(), [])
+    for part in [*PARTS, "disturbance", "ended", "samplings"]:
+        assert getattr(results, part) is getattr(results, part), part
+    for part in PARTS:
+        getattr(nothing, part)
+    assert (nothing.tables, nothing.compares) == ([], False)
+    assert [table.scenario.name for table in results.tables] == ["step"]
 
 
 ALL = ["step", "first call", "peak memory", "memory growth", "traces"]
@@ -60,6 +53,6 @@ def test_a_phase_is_told_in_cpu_time_where_that_is_the_clock():
     launches = [
         replace(launch, samples=[replace(s, cpu_seconds=s.seconds) for s in launch.samples]) for launch in launches
     ]
-    asked = quantified_run("first call", asked={"clock": Clock.CPU})
-    table = Results(asked, launches).all_tables[1]
+    planned = quantified_run("first call", asked={"clock": Clock.CPU})
+    table = Results(planned, launches).all_tables[1]
     assert [value.estimate.value for *_, value in table.times()] == pytest.approx([0.25, 0.25])

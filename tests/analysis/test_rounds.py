@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from harness.analysis.rounds import (
     apply_clock,
+    budget_seconds,
     compute_loss,
     compute_mean,
     compute_subtracted_share,
+    find_granted_share,
+    is_to_measure,
     pilots,
     seconds_per_round,
     select_counted,
@@ -28,97 +31,57 @@ PLAN = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=None)])
 CONTROLLED = replace(PLANNED, groups=[replace(PLANNED.groups[0], control=GRAPH)])
 
 
-def test_the_pilot_does_not_count():
-    assert select_counted(PLAN, [launch(GRAPH, number=0)]) == []
-
-
-def test_controls_count():
+def test_controls_count_and_pilots_and_groups_that_the_plan_lacks_do_not():
     control = launch(GRAPH, role=Role.CONTROL)
-    assert select_counted(PLAN, [control, launch(EAGER)]) == [control, launch(EAGER)]
-
-
-def test_launches_of_a_group_that_the_plan_lacks_do_not_count():
-    assert select_counted(PLAN, [launch(GRAPH, group="another")]) == []
+    others = [launch(GRAPH, number=0), launch(GRAPH, group="another")]
+    assert select_counted(PLAN, [control, launch(EAGER), *others]) == [control, launch(EAGER)]
 
 
 def test_of_a_round_begun_twice_the_latest_complete_attempt_counts():
-    first = [launch(GRAPH), launch(EAGER)]
-    second = [launch(GRAPH, 0.02, attempt=1), launch(EAGER, 0.02, attempt=1)]
-    torn = [launch(GRAPH, 0.03, attempt=2)]
-    assert select_counted(PLAN, [*first, *second, *torn]) == second
-
-
-def test_where_no_attempt_is_complete_the_latest_counts():
-    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER, attempt=1)]) == [launch(EAGER, attempt=1)]
-
-
-def test_an_interrupted_repeat_replaces_no_round_with_a_cell_that_was_given_up():
-    whole, torn = [launch(GRAPH)], [broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)]
-    assert select_counted(PLAN, [*whole, *torn]) == whole
-
-
-def test_an_attempt_is_complete_without_the_cells_that_the_pilot_broke():
-    torn = launch(GRAPH, 0.02, attempt=1)
-    assert select_counted(PLAN, [broken(EAGER, Status.OOM), launch(GRAPH), torn]) == [torn]
-
-
-def test_an_attempt_is_not_complete_without_a_cell_whose_pilot_went_well():
-    whole, torn = [launch(GRAPH), launch(EAGER)], [launch(GRAPH, attempt=1)]
-    assert select_counted(PLAN, [launch(GRAPH, number=0), launch(EAGER, number=0), *whole, *torn]) == whole
-
-
-def test_a_broken_entry_makes_an_attempt_complete_too():
-    attempt = [launch(GRAPH, attempt=1), broken(EAGER, Status.TIMEOUT, 1, attempt=1)]
-    assert select_counted(PLAN, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
-
-
-def test_an_attempt_without_the_controls_second_launch_is_not_complete():
-    whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
-    torn = [launch(GRAPH, attempt=1), launch(EAGER, attempt=1)]
-    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
-    finished = [*torn, launch(GRAPH, attempt=1, role=Role.CONTROL)]
-    assert select_counted(CONTROLLED, [*whole, *finished]) == finished
-
-
-def test_a_control_that_broke_makes_an_attempt_complete_too():
-    attempt = [launch(GRAPH, attempt=1), broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)]
-    attempt.append(launch(EAGER, attempt=1))
-    assert select_counted(CONTROLLED, [launch(GRAPH), launch(EAGER), *attempt]) == attempt
-
-
-def test_a_control_does_not_stand_for_its_cells_own_launch():
-    whole = [launch(GRAPH), launch(GRAPH, role=Role.CONTROL), launch(EAGER)]
-    torn = [launch(GRAPH, attempt=1, role=Role.CONTROL), launch(EAGER, attempt=1)]
-    assert select_counted(CONTROLLED, [*whole, *torn]) == whole
-
-
-def test_a_control_that_its_pilot_broke_is_not_waited_for():
-    alone = launch(EAGER, attempt=1)
-    assert select_counted(CONTROLLED, [broken(GRAPH, Status.OOM), launch(EAGER), alone]) == [alone]
+    pilots_ = [launch(GRAPH, number=0), launch(EAGER, number=0)]
+    complete, control = [launch(GRAPH), launch(EAGER)], launch(GRAPH, role=Role.CONTROL)
+    graph, eager, repeated = launch(GRAPH, attempt=1), launch(EAGER, attempt=1), replace(control, attempt=1)
+    timeout = broken(EAGER, Status.TIMEOUT, 1, attempt=1)
+    interrupted = broken(GRAPH, Status.INTERRUPTED, 1, attempt=1)
+    no_control = broken(GRAPH, Status.OOM, 1, attempt=1, role=Role.CONTROL)
+    cases = {
+        "the third was not finished": (PLAN, complete, [graph, eager], [launch(GRAPH, 0.03, attempt=2)]),
+        "none is complete": (PLAN, complete[:1], [eager], []),
+        "an interrupted repeat of a cell that was given up": (PLAN, [], complete[:1], [interrupted]),
+        "without a cell that its pilot broke": (PLAN, [broken(EAGER, Status.OOM), launch(GRAPH)], [graph], []),
+        "without a cell whose pilot went well": (PLAN, pilots_, complete, [graph]),
+        "with one that broke": (PLAN, complete, [graph, timeout], []),
+        "without the control": (CONTROLLED, [], [complete[0], control, complete[1]], [graph, eager]),
+        "with the control": (CONTROLLED, [complete[0], control, complete[1]], [graph, eager, repeated], []),
+        "with a control that broke": (CONTROLLED, complete, [graph, no_control, eager], []),
+        "a control is not its cell's own launch": (
+            CONTROLLED,
+            [],
+            [complete[0], control, complete[1]],
+            [repeated, eager],
+        ),
+        "without the control that its pilot broke": (CONTROLLED, [broken(GRAPH, Status.OOM), complete[1]], [eager], []),
+    }
+    for case, (plan, before, counted, after) in cases.items():
+        assert select_counted(plan, [*before, *counted, *after]) == counted, case
 
 
 def test_the_latest_pilot_is_a_cells_pilot():
     early, late = broken(GRAPH, Status.INTERRUPTED), launch(GRAPH, number=0, attempt=1)
     assert pilots([late, early, launch(GRAPH)]) == {GRAPH: late}
+    repeated = launch(GRAPH, 0.02, number=0, attempt=1)
+    assert pilots([late, repeated]) == {GRAPH: repeated}
 
 
 def test_a_series_has_the_centres_by_round_and_leaves_out_what_gave_none():
     launches = [launch(GRAPH, 0.01, 1), broken(GRAPH, Status.FAILED, 2), launch(GRAPH, (), 3), launch(GRAPH, 0.02, 4)]
-    assert {number: round(centre, 9) for number, centre in series(launches)[GRAPH].items()} == {1: 0.01, 4: 0.02}
-
-
-def test_of_two_pilots_in_one_attempt_the_last_is_the_cells():
-    first, second = launch(GRAPH, number=0), launch(GRAPH, 0.02, number=0)
-    assert pilots([first, second]) == {GRAPH: second}
-
-
-def test_a_single_step_is_a_number():
-    assert series([launch(GRAPH, samples=[Sample(7.0, 1)])]) == {GRAPH: {1: pytest.approx(7.0)}}
-
-
-def test_two_launches_in_a_round_are_joined_by_the_mean_of_their_logs():
+    assert series(launches)[GRAPH] == pytest.approx({1: 0.01, 4: 0.02})
+    assert series([launch(GRAPH, samples=[Sample(7.0, 1)])])[GRAPH] == pytest.approx({1: 7.0})
+    # two launches in a round are joined by the mean of their logs
     joined = series([launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL)])
-    assert round(joined[GRAPH][1], 9) == 0.02
+    assert joined[GRAPH] == pytest.approx({1: 0.02})
+    corrected = series([launch(GRAPH, 0.01, 1), launch(GRAPH, 0.0125, 2, resources=SHARED)])
+    assert corrected[GRAPH] == pytest.approx({1: 0.01, 2: 0.01})
 
 
 SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
@@ -126,33 +89,28 @@ SIX = cells(["tf1.14", "tf2.0", "tf2.1"])
 
 @given(st.integers(0, 1000), st.floats(0.0, 2.0))
 def test_what_a_block_met_is_in_no_ratio(seed, met):
-    seconds = {each: 0.01 * (place + 1) for place, each in enumerate(SIX)}
-    found = series(in_blocks(seconds, met=met, seed=seed))
+    seconds = {member: 0.01 * (place + 1) for place, member in enumerate(SIX)}
+    centres = series(in_blocks(seconds, met=met, seed=seed))
     for number in (1, 2, 3, 4):
-        ratios = [found[entry][number] / found[SIX[0]][number] for entry in SIX]
+        ratios = [centres[entry][number] / centres[SIX[0]][number] for entry in SIX]
         assert ratios == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 
 def test_the_references_centre_is_the_mean_of_its_blocks():
-    launches = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
-    launches += [launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)]
-    found = series(launches)
-    assert found[GRAPH][1] == pytest.approx(0.04)
-    assert found[EAGER][1] == pytest.approx(0.04)
-    assert found[OTHER][1] == pytest.approx(0.08)
-
-
-def test_a_block_whose_reference_gave_no_number_is_left_as_it_was_measured():
+    first = [launch(GRAPH, 0.01), launch(GRAPH, 0.04, role=Role.CONTROL), launch(EAGER, 0.02)]
+    centres = series([*first, launch(GRAPH, 0.08, role=Role.CONTROL, block=1), launch(OTHER, 0.16, block=1)])
+    assert (centres[GRAPH][1], centres[EAGER][1], centres[OTHER][1]) == pytest.approx((0.04, 0.04, 0.08))
+    # a block whose reference gave no number is left as it was measured
     torn = broken(GRAPH, Status.OOM, 1, role=Role.CONTROL, block=1)
-    found = series([launch(GRAPH, 0.01), launch(EAGER, 0.02), torn, launch(OTHER, 0.16, block=1)])
-    assert (found[GRAPH][1], found[EAGER][1], found[OTHER][1]) == pytest.approx((0.01, 0.02, 0.16))
+    centres = series([launch(GRAPH, 0.01), launch(EAGER, 0.02), torn, launch(OTHER, 0.16, block=1)])
+    assert (centres[GRAPH][1], centres[EAGER][1], centres[OTHER][1]) == pytest.approx((0.01, 0.02, 0.16))
 
 
 def test_an_attempt_in_blocks_has_more_launches_than_it_needs_and_is_complete():
-    whole = in_blocks(dict.fromkeys(SIX, 0.01), 1)
-    assert select_counted(run(SIX, controlled=True).plan, whole) == whole
-    torn = [replace(entry, attempt=1) for entry in whole[:-1]]
-    assert select_counted(run(SIX, controlled=True).plan, [*whole, *torn]) == whole
+    complete = in_blocks(dict.fromkeys(SIX, 0.01), 1)
+    assert select_counted(run(SIX, controlled=True).plan, complete) == complete
+    torn = [replace(entry, attempt=1) for entry in complete[:-1]]
+    assert select_counted(run(SIX, controlled=True).plan, [*complete, *torn]) == complete
 
 
 #: Ten seconds on one CPU, of which the launch had eight, and others two.
@@ -170,13 +128,12 @@ NAMES = {"busy": "own_cpus_busy_seconds", "steal": "own_cpus_steal_seconds"}
 
 def shared(without=(), **changes):
     """A launch that others took a fifth of the CPU from, but for the changes."""
-    known = {**SHARED, **{f"steady_{NAMES.get(name, name)}": value for name, value in changes.items()}}
-    return launch(cell(), resources={name: value for name, value in known.items() if name not in without})
+    resources = {**SHARED, **{f"steady_{NAMES.get(name, name)}": value for name, value in changes.items()}}
+    return launch(cell(), resources={name: value for name, value in resources.items() if name not in without})
 
 
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
+def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree():
+    for changes, share in [
         ({}, 0.2),
         ({"busy": 8.0, "steal": 2.0}, 0.2),
         ({"busy": 9.0, "steal": 1.0}, 0.2),
@@ -198,56 +155,50 @@ def shared(without=(), **changes):
         # the launch cannot have had nothing
         ({"cpu_seconds": 0.0}, 0.0),
         ({"cpu_seconds": -1.0, "busy": 10.0}, 0.0),
-    ],
-)
-def test_what_others_took_is_the_cpu_time_that_was_not_the_launchs_where_the_ticks_agree(changes, share):
-    made = shared(**changes)
-    assert compute_subtracted_share(made) == pytest.approx(share)
-    assert compute_mean(made) == pytest.approx(0.01 * (1.0 - share))
+    ]:
+        launched = shared(**changes)
+        assert compute_subtracted_share(launched) == pytest.approx(share), (changes, share)
+        assert compute_mean(launched) == pytest.approx(0.01 * (1.0 - share)), (changes, share)
 
 
-@pytest.mark.parametrize("name", [name for name in SHARED if not name.endswith("steal_seconds")])
-def test_without_what_it_rests_on_nothing_was_taken(name):
-    assert compute_subtracted_share(shared(without=[name])) == 0.0
+def test_without_what_it_rests_on_nothing_was_taken():
+    shares = {name: compute_subtracted_share(shared(without=[name])) for name in SHARED}
+    # where stolen time is not known, what others used still tells
+    stolen = "steady_own_cpus_steal_seconds"
+    assert shares == {name: pytest.approx(0.2) if name == stolen else 0.0 for name in SHARED}
     assert compute_subtracted_share(launch(cell())) == 0.0
 
 
-def test_where_stolen_time_is_not_known_what_others_used_still_tells():
-    assert compute_subtracted_share(shared(without=["steady_own_cpus_steal_seconds"])) == pytest.approx(0.2)
-
-
-@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
-def test_undisturbed_launches_keep_their_times_to_the_last_digit(rates):
-    made = launch(cell(), rates, resources=RESOURCES)
-    assert compute_mean(made) == made.mean
+@given(st.floats(0.01, 20.0), st.floats(0.0, 1.0), st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=9))
+def test_undisturbed_launches_keep_their_times_to_the_last_digit(timed, share, rates):
+    # whatever it waits for by itself
+    for undisturbed in (
+        launch(cell(), rates, resources=RESOURCES),
+        shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed),
+    ):
+        assert compute_mean(undisturbed) == undisturbed.mean
+        assert compute_loss(undisturbed) == 0.0
 
 
 seconds = st.floats(0.0, 20.0)
 
 
-@given(st.floats(0.01, 20.0), seconds, seconds, seconds)
-def test_a_corrected_time_is_above_0_and_never_above_the_one_measured(timed, own, busy, steal):
-    made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal)
-    assert 0.0 < compute_mean(made) <= made.mean
-    assert compute_mean(made) == made.mean or timed - own > 0.03 * timed
+@given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
+def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own_cpu, busy, steal, waited):
+    launched = shared(seconds=timed, cpu_seconds=own_cpu, busy=busy, steal=steal)
+    waiting = shared(seconds=timed, cpu_seconds=own_cpu, busy=busy, steal=steal, waited_seconds=waited)
+    share = compute_subtracted_share(waiting)
+    most = min(timed - own_cpu, waited + steal, busy - own_cpu + steal + 0.04)
+    assert share == 0.0 or 0.03 < share <= most / timed + 1e-9
+    for corrected in (launched, waiting):
+        mean = compute_mean(corrected)
+        assert mean == corrected.mean or (0.0 < mean < corrected.mean and timed - own_cpu > 0.03 * timed)
+        # a loss is the log of what the correction divides by
+        assert math.log(corrected.mean) - compute_loss(corrected) == pytest.approx(math.log(mean))
 
 
-@given(st.floats(0.0, 9.0))
-def test_a_loss_is_the_log_of_what_the_correction_divides_by(waited):
-    made = shared(cpu_seconds=10.0 - waited, busy=10.0, waited_seconds=waited)
-    assert math.log(made.mean) - compute_loss(made) == pytest.approx(math.log(compute_mean(made)))
-    assert compute_loss(launch(cell(), resources=RESOURCES)) == 0.0
-
-
-@given(st.floats(0.01, 20.0), st.floats(0.0, 1.0))
-def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(timed, share):
-    alone = shared(seconds=timed, cpu_seconds=share * timed, busy=share * timed)
-    assert compute_mean(alone) == alone.mean
-
-
-@pytest.mark.parametrize(
-    ("changes", "share"),
-    [
+def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken():
+    for changes, share in [
         ({"waited_seconds": 2.0}, 0.2),
         # the ticks need not agree: what it waited for by itself stays
         ({"waited_seconds": 1.0}, 0.1),
@@ -270,15 +221,12 @@ def test_whatever_it_waits_for_by_itself_a_launch_that_is_alone_keeps_its_time(t
         ({"waited_seconds": 2.0, "busy": 8.40, "pieces": 25.0}, 0.049),
         ({"waited_seconds": 2.0, "own_cpus": 2.0}, 0.0),
         ({"waited_seconds": 2.0, "cpu_seconds": 0.0}, 0.0),
-    ],
-)
-def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, share):
-    assert compute_subtracted_share(shared(**changes)) == pytest.approx(share)
+    ]:
+        assert compute_subtracted_share(shared(**changes)) == pytest.approx(share), changes
 
 
-@pytest.mark.parametrize(
-    ("quota", "changes", "share", "contended"),
-    [
+def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_contention():
+    for quota, changes, share, contended in [
         # nobody else ran: a quota stopped it
         (0.5, {"busy": 8.0, "waited_seconds": 2.0}, 0.2, 0.0),
         # it also waited by itself
@@ -290,96 +238,80 @@ def test_where_a_launch_tells_how_long_it_was_ready_that_was_taken(changes, shar
         # a quota that holds all that a launch can use stops nothing
         (1.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
         (4.0, {"busy": 8.0, "waited_seconds": 2.0}, 0.0, 0.0),
-    ],
-)
-def test_the_time_for_which_a_quota_stopped_a_launch_is_taken_off_and_is_no_contention(
-    quota, changes, share, contended
-):
-    made = shared(**changes)
-    made = replace(made, resources={**made.resources, CPU_QUOTA: quota})
-    assert compute_subtracted_share(made) == pytest.approx(share)
-    assert was_throttled(made) == (share > 0.0)
-    assert compute_loss(made) == pytest.approx(-math.log1p(-contended))
+    ]:
+        launched = shared(**changes)
+        launched = replace(launched, resources={**launched.resources, CPU_QUOTA: quota})
+        assert compute_subtracted_share(launched) == pytest.approx(share), (quota, changes, share, contended)
+        assert was_throttled(launched) == (share > 0.0), (quota, changes, share, contended)
+        assert compute_loss(launched) == pytest.approx(-math.log1p(-contended)), (quota, changes, share, contended)
 
 
 def beside(idle, waited, **changes):
     """A launch of ten samples of 1 s, in which its process ran for all but `idle`; no tick shows that others ran."""
-    own = 10.0 - sum(idle)
-    made = shared(cpu_seconds=own, busy=own + 0.01, waited_seconds=waited, **changes)
-    return replace(made, samples=[Sample(1.0, 100, 1.0 - entry) for entry in idle])
+    own_cpu = 10.0 - sum(idle)
+    launched = shared(cpu_seconds=own_cpu, busy=own_cpu + 0.01, waited_seconds=waited, **changes)
+    return replace(launched, samples=[Sample(1.0, 100, 1.0 - entry) for entry in idle])
 
 
 def test_a_step_that_runs_all_the_time_in_most_samples_shows_by_itself_what_others_took():
-    assert compute_subtracted_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)) == pytest.approx(0.05)
-    # half of what ticks may be off allows no more
-    assert compute_subtracted_share(beside([0.009] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == pytest.approx(0.055)
-    # what it waits for by itself stays, and so does all of a step that waits in most samples
-    assert compute_subtracted_share(beside([0.0] * 8 + [0.25, 0.25], waited=0.0, pieces=3600.0)) == 0.0
-    assert compute_subtracted_share(beside([0.02] * 6 + [0.4] * 4, waited=1.6, pieces=3600.0)) == 0.0
+    for idle, waited, share in (
+        ([0.0] * 8 + [0.25, 0.25], 0.5, 0.05),
+        # half of what ticks may be off allows no more
+        ([0.009] * 6 + [0.4] * 4, 1.6, 0.055),
+        # what it waits for by itself stays, and so does all of a step that waits in most samples
+        ([0.0] * 8 + [0.25, 0.25], 0.0, 0.0),
+        ([0.02] * 6 + [0.4] * 4, 1.6, 0.0),
+    ):
+        assert compute_subtracted_share(beside(idle, waited, pieces=3600.0)) == pytest.approx(share), idle
     # a few samples say nothing of most
     few = beside([0.0] * 8 + [0.25, 0.25], waited=0.5, pieces=3600.0)
     assert compute_subtracted_share(replace(few, samples=few.samples[-4:])) == 0.0
-
-
-def test_ticks_are_off_in_each_piece_of_a_timed_part_and_no_less_than_in_one():
-    assert [ticks_seconds({}), ticks_seconds({"steady_pieces": 1.0}), ticks_seconds({"steady_pieces": 4.0})] == [
-        0.04
-    ] * 3
-    assert ticks_seconds({"steady_pieces": 100.0}) == pytest.approx(0.18)
+    # ticks are off in each piece of a timed part, and no less than in one
+    pieces = {1.0: 0.04, 4.0: 0.04, 100.0: 0.18}
+    assert {count: ticks_seconds({"steady_pieces": count}) for count in pieces} == pytest.approx(pieces)
+    assert ticks_seconds({}) == 0.04
 
 
 @given(st.integers(2, 60), st.data())
 def test_of_a_launch_in_turns_that_is_alone_nothing_is_taken_however_its_threads_wait_for_one_another(pieces, data):
     timed = 0.05 * pieces
-    own = data.draw(st.floats(0.0, timed))
+    own_cpu = data.draw(st.floats(0.0, timed))
     # at random in each piece, with a standard deviation of half a tick
     off = 0.005 * math.sqrt(pieces) * data.draw(st.floats(-3.0, 3.0))
     waited = data.draw(st.floats(0.0, 10 * timed))
-    alone = shared(seconds=timed, cpu_seconds=own, busy=own + off, waited_seconds=waited, pieces=float(pieces))
-    assert compute_mean(alone) == alone.mean
-
-
-@given(st.floats(0.01, 20.0), seconds, seconds, seconds, seconds)
-def test_what_is_taken_off_is_no_more_than_others_used_and_the_launch_did_not_run(timed, own, busy, steal, waited):
-    made = shared(seconds=timed, cpu_seconds=own, busy=busy, steal=steal, waited_seconds=waited)
-    share = compute_subtracted_share(made)
-    most = min(timed - own, waited + steal, busy - own + steal + 0.04)
-    assert share == 0.0 or 0.03 < share <= most / timed + 1e-9
+    undisturbed = shared(
+        seconds=timed, cpu_seconds=own_cpu, busy=own_cpu + off, waited_seconds=waited, pieces=float(pieces)
+    )
+    assert compute_mean(undisturbed) == undisturbed.mean
 
 
 def test_by_cpu_time_the_samples_have_their_cpu_seconds_and_nothing_is_taken_off():
-    told = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
-    made = launch(cell(), samples=told, alone=told[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
-    assert apply_clock(Clock.WALL, [made]) == [made]
-    (found,) = apply_clock(Clock.CPU, [made])
-    assert [sample.seconds for sample in found.samples] == [0.1, 0.0]
-    assert [sample.seconds for sample in found.alone] == [0.1]
-    assert (compute_subtracted_share(made), compute_subtracted_share(found), compute_mean(found)) == (
-        pytest.approx(0.2),
-        0.0,
-        0.005,
-    )
-    assert apply_clock(Clock.CPU, [found]) == [found]
+    samples = [Sample(0.125, 10, cpu_seconds=0.1), Sample(0.25, 10, cpu_seconds=0.0)]
+    launched = launch(cell(), samples=samples, alone=samples[:1], resources={**SHARED, "steady_waited_seconds": 2.0})
+    assert apply_clock(Clock.WALL, [launched]) == [launched]
+    (converted,) = apply_clock(Clock.CPU, [launched])
+    assert [sample.seconds for sample in [*converted.samples, *converted.alone]] == [0.1, 0.0, 0.1]
+    shares = compute_subtracted_share(launched), compute_subtracted_share(converted)
+    assert (*shares, compute_mean(converted)) == (pytest.approx(0.2), 0.0, 0.005)
+    assert apply_clock(Clock.CPU, [converted]) == [converted]
+    # what broke or only observes stays as it is
+    others = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
+    assert apply_clock(Clock.CPU, others) == others
 
 
-@pytest.mark.parametrize(("used", "why"), [(0.0, "used no CPU time"), (None, "did not record")])
-def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(used, why):
-    made = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
-    (found,) = apply_clock(Clock.CPU, [made])
-    assert (found.status, found.steps, found.only_observed) == (Status.FAILED, 0, False)
-    assert why in found.error
-    assert found.advice
-    assert series([found]) == {}
-
-
-def test_what_broke_or_only_observes_stays_as_it_is_by_cpu_time():
-    launches = [broken(cell(), Status.OOM, error="killed"), launch(cell(), (), observations={"loop": "fit"})]
-    assert apply_clock(Clock.CPU, launches) == launches
-
-
-def test_a_series_is_of_corrected_times():
-    (found,) = series([launch(GRAPH, 0.01, 1), launch(GRAPH, 0.0125, 2, resources=SHARED)]).values()
-    assert found == {1: pytest.approx(0.01), 2: pytest.approx(0.01)}
+def test_a_launch_without_cpu_time_gives_no_number_by_it_and_says_why(snapshot):
+    messages = {}
+    for used in (0.0, None):
+        launched = launch(cell(), samples=[Sample(0.1, 10, cpu_seconds=used)], observations={"loop": "fit"})
+        (converted,) = apply_clock(Clock.CPU, [launched])
+        assert (converted.status, converted.steps, converted.only_observed, series([converted])) == (
+            Status.FAILED,
+            0,
+            False,
+            {},
+        )
+        messages[f"CPU seconds: {used}"] = [converted.error, converted.advice]
+    assert messages == snapshot
 
 
 def taking(seconds, number=1, **changes):
@@ -387,19 +319,33 @@ def taking(seconds, number=1, **changes):
 
 
 def test_a_round_costs_what_its_launches_took_the_controls_too():
+    group = launch(cell()).group
     control = taking(2.0, role=Role.CONTROL)
-    assert seconds_per_round([taking(3.0), taking(4.0, cell=cell(mode="eager")), control]) == {control.group: 9.0}
+    for launches, costs in (
+        ([taking(3.0), taking(4.0, cell=cell(mode="eager")), control], {group: 9.0}),
+        ([taking(3.0), taking(5.0, number=2), taking(7.0, group="another")], {group: 4.0, "another": 7.0}),
+        ([taking(3.0), taking(5.0, attempt=1)], {group: 4.0}),  # two rounds
+        ([], {}),
+        ([launch(cell())], {group: 0.0}),
+    ):
+        assert seconds_per_round(launches) == pytest.approx(costs), launches
 
 
-def test_it_is_the_mean_over_rounds_by_group():
-    launches = [taking(3.0), taking(5.0, number=2), taking(7.0, group="another")]
-    assert seconds_per_round(launches) == {launches[0].group: pytest.approx(4.0), "another": 7.0}
+def test_under_a_cpu_quota_the_budget_of_a_suite_is_longer():
+    def under(quota):
+        return launch(cell(), resources={CPU_QUOTA: quota, "steady_own_cpus": 2.0})
+
+    assert find_granted_share([under(1.5), under(1.0), launch(cell())]) == 0.5
+    assert find_granted_share([under(4.0)]) == find_granted_share([]) == 1.0
+    plans = [replace(PLAN, budget_seconds=10.0, budget_is_wish=is_wish) for is_wish in (True, False)]
+    assert [budget_seconds(plan, [under(1.0)]) for plan in plans] == [20.0, 10.0]
+    assert budget_seconds(PLAN, [under(1.0)]) is None
 
 
-def test_a_round_done_again_is_two_rounds():
-    assert seconds_per_round([taking(3.0), taking(5.0, attempt=1)]) == {taking(0.0).group: pytest.approx(4.0)}
-
-
-def test_nothing_costs_nothing_and_what_was_not_recorded_is_0():
-    assert seconds_per_round([]) == {}
-    assert seconds_per_round([launch(cell())]) == {launch(cell()).group: 0.0}
+def test_a_cell_is_measured_if_its_pilot_ended_ok_and_timed_something():
+    observed = launch(cell(), (), 0, observations={"loop": "fit"}, phases={"import": 1.0})
+    assert is_to_measure(launch(cell(), number=0))
+    assert not is_to_measure(broken(cell(), Status.OOM), ["peak memory"])
+    # what only observes is for its peak memory, or a phase that it has
+    quantities = [], ["peak memory"], ["import"], ["build", "step"]
+    assert [is_to_measure(observed, names) for names in quantities] == [False, True, True, False]

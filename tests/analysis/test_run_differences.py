@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from harness.analysis.run_differences import Aspect, RunDifference, compare_machines, find_differences, same_software
 from harness.model.backend import REMOTE, BackendFacts
 from harness.model.launch import Interleave, Limits, Protocol, Sampling
@@ -15,50 +13,42 @@ GPU = {"limits": Limits(gpus=("0",))}
 KNOWN = {"sources": {"step": "ab12"}}
 
 
-def told(first, second, of=None):
+def list_differences(first, second, shared_cells=None):
     """Part, subject, name and both values of every difference."""
-    found = find_differences(first, second, cells() if of is None else of)
-    return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in found]
+    differences = find_differences(first, second, cells() if shared_cells is None else shared_cells)
+    return [(entry.part.value, entry.subject, entry.name, entry.first, entry.second) for entry in differences]
 
 
-def test_a_run_and_its_like_differ_in_nothing():
-    assert compare_machines(run(), run()) == []
-    assert told(run(), run()) == []
+def test_another_cpu_or_much_less_memory_is_another_machine():
+    assert list_differences(run(), run()) == []
+    for name in ("cpu", "cores"):
+        (difference,) = compare_machines(run(), run(host={**HOST, name: 64}))
+        assert difference == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+    for host, names in (
+        (HOST, []),
+        # a kernel may keep some memory for itself
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 0.99)}, []),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 1.04)}, []),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 0.5)}, ["memory_bytes"]),
+        ({**HOST, "memory_bytes": int(HOST["memory_bytes"] * 2.0)}, ["memory_bytes"]),
+        # what one run does not say is not known to be the same
+        ({}, ["cpu", "cores", "memory_bytes"]),
+        # the kernel changes on one machine
+        ({**HOST, "kernel": "Linux 6.2"}, []),
+    ):
+        assert [machine.name for machine in compare_machines(run(), run(host=host))] == names, host
+    assert [name for _, _, name, _, _ in list_differences(run(), run(host={**HOST, "kernel": "Linux 6.2"}))] == [
+        "kernel"
+    ]
 
 
-@pytest.mark.parametrize("name", ["cpu", "cores"])
-def test_another_cpu_is_another_machine(name):
-    (found,) = compare_machines(run(), run(host={**HOST, name: 64}))
-    assert found == RunDifference(Aspect.MACHINE, "", name, HOST[name], 64)
+def with_card(**changes):
+    return {**HOST, "gpus": [{**CARD, **changes}]}
 
 
-@pytest.mark.parametrize(("share", "same"), [(0.99, True), (1.04, True), (0.5, False), (2.0, False)])
-def test_a_kernel_may_keep_some_memory_for_itself(share, same):
-    other = run(host={**HOST, "memory_bytes": int(HOST["memory_bytes"] * share)})
-    assert (compare_machines(run(), other) == []) is same
-
-
-def test_a_machine_of_which_one_run_says_nothing_is_not_known_to_be_the_same():
-    assert [machine.name for machine in compare_machines(run(), run(host={}))] == ["cpu", "cores", "memory_bytes"]
-
-
-def test_the_kernel_changes_on_one_machine():
-    other = run(host={**HOST, "kernel": "Linux 6.2"})
-    assert compare_machines(run(), other) == []
-    assert [name for _, _, name, _, _ in told(run(), other)] == ["kernel"]
-
-
-def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
-    one, other = ({**HOST, "gpus": [{**CARD, "name": name}]} for name in ("NVIDIA H100", "NVIDIA T4"))
-    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == RunDifference(Aspect.MACHINE, "", "GPU 0 name", "NVIDIA H100", "NVIDIA T4")
-    assert compare_machines(run(host=one), run(host=other)) == []
-    assert compare_machines(run(asked=GPU, host=one), run(host=other)) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "first", "second"),
-    [
+def test_another_gpu_or_one_that_is_set_otherwise_is_another_machine():
+    for name, first, second in (
+        ("name", "NVIDIA H100", "NVIDIA T4"),
         ("driver", "550.54", "570.1"),
         ("power_limit_watts", 700.0, 350.0),
         ("persistence", True, False),
@@ -67,29 +57,21 @@ def test_another_gpu_is_another_machine_for_runs_on_a_gpu():
         ("application_sm_clock_mhz", 1095, 1410),
         ("pcie_width", 16, 8),
         ("mig", [], ["1g.10gb"]),
-    ],
-)
-def test_a_gpu_that_is_set_otherwise_is_another_machine(name, first, second):
-    one, other = ({**HOST, "gpus": [{**CARD, name: value}]} for value in (first, second))
-    (found,) = compare_machines(run(asked=GPU, host=one), run(asked=GPU, host=other))
-    assert found == RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
-    assert told(run(asked=GPU, host=one), run(asked=GPU, host=other)) == [
-        ("machine", "", f"GPU 0 {name}", first, second)
-    ]
-
-
-def test_another_place_of_a_gpu_is_no_other_machine_and_an_older_run_tells_less():
-    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
-    other = run(
-        asked=GPU, host={**HOST, "gpus": [{**CARD, "index": 1, "pci": "0000:41:00.0", "power_limit_watts": 350.0}]}
-    )
-    assert compare_machines(one, other) == []
-
-
-def test_a_run_that_knows_its_gpus_and_one_that_does_not_are_of_different_machines():
-    one = run(asked=GPU, host={**HOST, "gpus": [CARD]})
-    other = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
-    assert [machine.name for machine in compare_machines(one, other)] == ["gpus"]
+    ):
+        one, other = (run(asked=GPU, host=with_card(**{name: value})) for value in (first, second))
+        difference = RunDifference(Aspect.MACHINE, "", f"GPU 0 {name}", first, second)
+        assert compare_machines(one, other) == [difference]
+        assert list_differences(one, other) == [("machine", "", f"GPU 0 {name}", first, second)]
+    # on the CPU it is none
+    t4 = with_card(name="NVIDIA T4")
+    assert compare_machines(run(host=with_card()), run(host=t4)) == []
+    assert compare_machines(run(asked=GPU, host=with_card()), run(host=t4)) == []
+    # nor is another place of it, and an older run tells less
+    one = run(asked=GPU, host=with_card())
+    moved = run(asked=GPU, host=with_card(index=1, pci="0000:41:00.0", power_limit_watts=350.0))
+    assert compare_machines(one, moved) == []
+    unknown = run(asked=GPU, host={**HOST, "gpus": "not known: no driver"})
+    assert [machine.name for machine in compare_machines(one, unknown)] == ["gpus"]
 
 
 def test_of_a_remote_engine_the_machine_is_its_own():
@@ -99,60 +81,35 @@ def test_of_a_remote_engine_the_machine_is_its_own():
     assert [machine.name for machine in compare_machines(one, run(backend=replace(remote, cpus=16)))] == ["cpus"]
 
 
-def test_what_was_measured_differently_is_told():
-    asked = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
-    in_turns = run(asked={"interleave": Interleave.TURNS})
-    assert told(run(), in_turns) == [("measurement", "", "interleave", "launches", "turns")]
-    assert told(run(), run(asked=asked, backend=replace(run().backend, name="local"))) == [
-        ("measurement", "", "backend", "docker", "local"),
-        ("measurement", "", "protocol", "time", "document"),
-        ("measurement", "", "warmup_seconds", 0.5, "as the pilot determines"),
-        ("measurement", "", "measure_seconds", 1.0, "as the pilot determines"),
-        ("measurement", "", "cpus", [0], "all"),
-    ]
+def test_what_differs_beside_the_machine_is_listed(snapshot):
+    base = run()
+    sampled = {"sampling": Sampling(protocol=Protocol.DOCUMENT), "limits": Limits(cpus=None, seconds=5.0)}
+    pins = {**base.pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
+    environments = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.8")]
+    other = {
+        "turns": run(asked={"interleave": Interleave.TURNS}),
+        "measured differently": run(asked=sampled, backend=replace(base.backend, name="local")),
+        "engine, harness, and scenario": run(
+            backend=replace(base.backend, engine="27.0", why="asked for"),
+            harness="0.2.0",
+            commit="",
+            scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
+            sources={"step": "cd34"},
+        ),
+        "packages": run(pins=pins, images={**base.images, "tf2.0": "sha256:cd"}, environments=environments),
+    }
+    listed = {
+        case: [" | ".join(map(str, difference)) for difference in list_differences(run(**KNOWN), changed)]
+        for case, changed in other.items()
+    }
+    assert listed == snapshot
+    # environments of which no cell is in both are not listed
+    assert list_differences(base, run(pins={**base.pins, "tf2.0": {}}), shared_cells=[cell("tf1.14")]) == []
 
 
-def test_engine_harness_and_scenario_are_told():
-    other = run(
-        backend=replace(run().backend, engine="27.0", why="asked for"),
-        harness="0.2.0",
-        commit="",
-        scenarios=[scenario(axes={**scenario().axes, "inputs": ["numpy"]})],
-        sources={"step": "cd34"},
-    )
-    assert told(run(**KNOWN), other) == [
-        ("engine", "", "engine", "26.1.5", "27.0"),
-        ("harness", "", "version", "0.1.0", "0.2.0"),
-        ("harness", "", "commit", "0123abcd", None),
-        ("scenario", "step", "source", "ab12", "cd34"),
-        ("scenario", "step", "axes", ["call", "dtype", "mode"], ["call", "dtype", "mode", "inputs"]),
-    ]
-
-
-def test_an_environment_shows_the_packages_that_changed():
-    pins = {**run().pins, "tf2.0": {"tensorflow": "2.0.0", "numpy": "1.18.0", "gast": "0.2.2", "six": "1.13.0"}}
-    images = {**run().images, "tf2.0": "sha256:cd"}
-    moved = [
-        replace(environment, python="3.8") if environment.name == "tf2.0" else environment
-        for environment in ENVIRONMENTS[:2]
-    ]
-    assert told(run(), run(pins=pins, images=images, environments=moved)) == [
-        ("environment", "tf2.0", "Python", "3.7", "3.8"),
-        ("environment", "tf2.0", "image", run().images["tf2.0"], "sha256:cd"),
-        ("environment", "tf2.0", "keras", "2.3.1", None),
-        ("environment", "tf2.0", "numpy", "1.17.4", "1.18.0"),
-        ("environment", "tf2.0", "gast", None, "0.2.2"),
-    ]
-
-
-def test_environments_of_which_no_cell_is_in_both_are_not_told():
-    other = run(pins={**run().pins, "tf2.0": {}})
-    assert told(run(), other, of=[cell("tf1.14")]) == []
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
+def test_software_that_changed_or_is_not_known_is_not_the_same():
+    assert same_software(cell(), run(**KNOWN), run(**KNOWN))
+    for changes in (
         {"sources": {"step": "cd34"}},
         {"sources": {}},
         {"images": {"tf1.14": "sha256:cd"}},
@@ -160,12 +117,6 @@ def test_environments_of_which_no_cell_is_in_both_are_not_told():
         {"pins": {"tf1.14": {"tensorflow": "1.14.0", "numpy": "1.18.0"}}},
         {"environments": [replace(ENVIRONMENTS[0], python="3.8")]},
         {"backend": BackendFacts("local")},
-    ],
-)
-def test_software_that_changed_or_is_not_known_is_not_the_same(changes):
-    assert same_software(cell(), run(**KNOWN), run(**KNOWN))
-    assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes}))
-
-
-def test_software_that_neither_run_tells_of_is_not_known_to_be_the_same():
+    ):
+        assert not same_software(cell(), run(**KNOWN), run(**{**KNOWN, **changes})), changes
     assert not same_software(cell(), run(images={}, sources={}), run(images={}, sources={}))

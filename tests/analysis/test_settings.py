@@ -1,7 +1,6 @@
 """Settings that differ between compared cells though nobody asked for it."""
 
 from dataclasses import replace
-from typing import Any
 
 from harness.analysis.results import Results
 from harness.model.launch import Launch
@@ -15,105 +14,72 @@ OFF = {"xla": [], "precision": "float32", "deterministic": "off"}
 OPTIMIZER = {**OFF, "xla": ["_update_step_xla"]}
 
 
-def results(seen: dict[Cell, dict[str, Any]], **changes: Any) -> Results:
+def results(settings_seen, **changes):
     """A run in which each cell's launches saw these settings."""
     launches: list[Launch] = []
-    for of, value in seen.items():
-        launches += [launch(of, number=number, observations={"settings": value}) for number in range(6)]
-    return Results(run(seen, **changes), launches)
+    for member, value in settings_seen.items():
+        launches += [launch(member, number=number, observations={"settings": value}) for number in range(6)]
+    return Results(run(settings_seen, **changes), launches)
 
 
-def by_release(one: dict[str, Any], other: dict[str, Any]) -> Results:
+def by_release(one, other):
     return results({entry: one if entry.environment == "tf1.14" else other for entry in cells()})
 
 
-def test_what_xla_compiles_is_said_where_it_differs() -> None:
-    (told,) = settings.describe_settings(by_release(OFF, OPTIMIZER))
-    assert told == ("XLA compiles nothing in tf1.14 and Keras's optimizer in tf2.0; to make it equal, pass -a xla=off.")
-
-
-def test_the_same_settings_are_not_told() -> None:
-    assert settings.describe_settings(by_release(OPTIMIZER, OPTIMIZER)) == []
-
-
-def test_what_one_release_does_not_tell_is_no_difference() -> None:
-    assert settings.describe_settings(by_release({**OFF, "tf32": "on"}, OFF)) == []
-
-
-def test_tf32_precision_and_determinism_are_said_too() -> None:
-    told = settings.describe_settings(
-        by_release(
-            {**OFF, "tf32": "off"}, {"xla": [], "tf32": "on", "precision": "mixed_float16", "deterministic": "on"}
-        )
-    )
-    assert [entry.partition(";")[0] for entry in told] == [
-        "Keras computes in float32 in tf1.14 and mixed_float16 in tf2.0",
-        "Determinism of operations is off in tf1.14 and on in tf2.0",
-        "TF32 is off in tf1.14 and on in tf2.0",
-    ]
-
-
-def asked(of: str) -> Cell:
-    return Cell("step", "tf2.0", cell().device, {**cell().axes, "deterministic": of})
-
-
-def test_what_was_asked_for_is_not_told_and_what_it_brings_with_it_is() -> None:
-    made = results(
-        {asked("on"): {**OFF, "deterministic": "on"}, asked("off"): OPTIMIZER},
+def test_settings_that_differ_are_told(snapshot):
+    others = {"xla": [], "tf32": "on", "precision": "mixed_float16", "deterministic": "on"}
+    axes = {
+        member: Cell("step", "tf2.0", cell().device, {**cell().axes, "deterministic": member})
+        for member in ("on", "off")
+    }
+    # what was asked for is not told, and what it brings with it is
+    deterministic = results(
+        {axes["on"]: {**OFF, "deterministic": "on"}, axes["off"]: OPTIMIZER},
         scenarios=[with_settings(scenario(), {"deterministic": ["on", "off"]})],
         reference="tf2.0",
     )
-    assert settings.describe_settings(made) == [
-        "XLA compiles Keras's optimizer with deterministic=off and nothing with deterministic=on; to make it equal, "
-        "pass -a xla=off."
-    ]
+    cases = {
+        "XLA": by_release(OFF, OPTIMIZER),
+        "TF32, precision, and determinism": by_release({**OFF, "tf32": "off"}, others),
+        "asked for": deterministic,
+    }
+    assert {case: settings.describe_settings(results_) for case, results_ in cases.items()} == snapshot
+    # what is the same, and what one release or an old run does not tell
+    old = [launch(entry, number=number) for entry in cells() for number in range(6)]
+    for results_ in (by_release(OPTIMIZER, OPTIMIZER), by_release({**OFF, "tf32": "on"}, OFF), Results(run(), old)):
+        assert settings.describe_settings(results_) == []
 
 
-def test_the_sentence_follows_the_first_screen_and_is_in_the_report_as_data() -> None:
-    made = by_release(OFF, OPTIMIZER)
-    (sentence,) = settings.describe_settings(made)
-    _, section = summary.make_sections(made)
+def test_the_sentence_follows_the_first_screen_and_is_in_the_report_as_data():
+    results_ = by_release(OFF, OPTIMIZER)
+    (sentence,) = settings.describe_settings(results_)
+    _, section = summary.make_sections(results_)
     assert any(getattr(block, "words", "") == sentence for block in section.blocks)
-    (hidden,) = json_.build(made).settings
+    (hidden,) = json_.build(results_).settings
     assert hidden.text[0].lower() + hidden.text[1:] == sentence[0].lower() + sentence[1:]
-    assert [seen.value for seen in hidden.difference.seen] == [[], ["_update_step_xla"]]
+    assert [settings_seen.value for settings_seen in hidden.difference.seen] == [[], ["_update_step_xla"]]
 
 
-def faulting(counts: dict[Cell, list[float]], **changes: Any) -> list[str]:
+def faulting(counts, **changes):
     """What is said of cells whose launches of 0.1 s had so many page faults a step."""
     launches = [
-        launch(of, [0.1, 0.1], number, resources={"steady_minor_faults": 20.0 * each})  # 20 steps are timed
-        for of, told in counts.items()
-        for number, each in enumerate(told, 1)
+        launch(member, [0.1, 0.1], number, resources={"steady_minor_faults": 20.0 * count})  # 20 steps are timed
+        for member, faults in counts.items()
+        for number, count in enumerate(faults, 1)
     ]
     return settings.describe_page_faults(Results(run(counts, **changes), launches))
 
 
-def test_page_faults_that_differ_between_launches_say_which_setting_is_without_them() -> None:
+def test_page_faults_that_differ_between_launches_say_which_setting_is_without_them(snapshot):
     one, other, *_ = cells()
-    assert faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}) == [
-        "The number of page faults differs between launches of tf1.14 eager (0 to 9,000 per step), and changes their "
-        "times. To avoid page faults, pass -a malloc=keep."
-    ]
-    (told,) = faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3})
-    assert "changes their times; 1 more cell is affected." in told
-
-
-def test_a_run_without_page_faults_says_what_measures_with_them() -> None:
-    kept = [replace(entry, axes={**entry.axes, "malloc": "keep"}) for entry in cells()]
-    known = [with_settings(scenario(), {"malloc": ["keep"]})]
-    assert faulting({entry: [0.0] * 3 for entry in kept}, scenarios=known) == [
-        "Freed memory stays in the process (malloc=keep), so page faults don't add variability. To measure with each "
-        "release's default, pass -a malloc=default."
-    ]
-    assert faulting({item: [0.0] * 3 for item in cells()}) == []
-
-
-def test_page_faults_that_take_no_time_are_not_told() -> None:
-    assert faulting({entry: [0.0, 100.0] * 3 for entry in cells()}) == []
-    assert faulting({item: [9000.0] * 6 for item in cells()}) == []
-
-
-def test_runs_of_before_tell_nothing() -> None:
-    launches = [launch(entry, number=number) for entry in cells() for number in range(6)]
-    assert settings.describe_settings(Results(run(), launches)) == []
+    keeping = [replace(entry, axes={**entry.axes, "malloc": "keep"}) for entry in cells()]
+    scenarios = [with_settings(scenario(), {"malloc": ["keep"]})]
+    cases = {
+        "one cell": faulting({one: [1000.0] * 5, other: [0.0, 0.0, 5000.0, 9000.0, 9000.0]}),
+        "two cells": faulting({one: [0.0, 2000.0] * 3, other: [0.0, 9000.0] * 3}),
+        "memory is kept": faulting({entry: [0.0] * 3 for entry in keeping}, scenarios=scenarios),
+    }
+    assert cases == snapshot
+    # those that take no time, or are in all launches, are not told
+    for counts in ([0.0] * 3, [0.0, 100.0] * 3, [9000.0] * 6):
+        assert faulting(dict.fromkeys(cells(), counts)) == [], counts

@@ -4,6 +4,7 @@ import math
 import random
 import statistics
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -41,35 +42,23 @@ def numbered(values):
     return dict(enumerate(values, 1))
 
 
-def test_students_quantile_is_the_tables():
-    assert student(4) == pytest.approx(2.776, abs=1e-3)
-    assert student(1) == pytest.approx(12.706, abs=1e-3)
-
-
 def test_a_cells_number_is_the_geometric_mean_with_a_t_interval_on_the_log_scale():
+    assert (student(4), student(1)) == (pytest.approx(2.776, abs=1e-3), pytest.approx(12.706, abs=1e-3))
     estimate = combine([0.01, 0.02, 0.04])
     half = 4.302653 * math.log(2) / math.sqrt(3)
     assert estimate.value == pytest.approx(0.02)
     assert estimate.interval.low == pytest.approx(0.02 * math.exp(-half), rel=1e-6)
     assert estimate.interval.high == pytest.approx(0.02 * math.exp(half), rel=1e-6)
-
-
-@pytest.mark.parametrize("centres", [[0.01], [0.01, 0.02]])
-def test_one_launch_and_two_have_no_interval(centres):
-    assert combine(centres).interval is None
-
-
-def test_only_rounds_that_have_both_are_paired():
-    assert log_ratios({1: 0.02, 2: 0.5, 4: 0.02}, {1: 0.01, 3: 0.7, 4: 0.01}) == pytest.approx([math.log(2.0)] * 2)
-    assert log_ratios({1: 0.02}, {2: 0.01}) == []
-
-
-def test_rounds_are_paired_by_number_whatever_their_order():
-    assert log_ratios({2: 0.04, 1: 0.02}, {1: 0.01, 2: 0.01}) == pytest.approx([math.log(2.0), math.log(4.0)])
-
-
-def test_rounds_that_are_worlds_apart_have_a_finite_interval():
+    # one launch and two have none, and rounds that are worlds apart a finite one
+    assert combine([0.01]).interval is combine([0.01, 0.02]).interval is None
     assert math.isfinite(combine([1e-300, 1.0, 1e300]).interval.high)
+
+
+def test_only_rounds_that_have_both_are_paired_whatever_their_order():
+    assert log_ratios({4: 0.04, 1: 0.02, 2: 0.5}, {1: 0.01, 3: 0.7, 4: 0.01}) == pytest.approx(
+        [math.log(2.0), math.log(4.0)]
+    )
+    assert log_ratios({1: 0.02}, {2: 0.01}) == []
 
 
 @given(st.floats(-1e6, 1e6), st.floats(0.0, 1e6))
@@ -79,16 +68,18 @@ def test_no_log_is_too_large_to_be_a_number_with_an_inverse(mean, half):
     assert exp_limited(mean) in ends
 
 
-def test_an_interval_of_logs_is_turned_into_one_of_ratios():
-    assert Estimate.from_log(math.log(2.0), 5, math.log(4.0)).interval == Interval(
-        pytest.approx(0.5), pytest.approx(8.0)
-    )
+def test_an_interval_of_logs_is_turned_into_one_of_ratios_and_holds_its_ends():
+    interval = Estimate.from_log(math.log(2.0), 5, math.log(4.0)).interval
+    assert interval == Interval(pytest.approx(0.5), pytest.approx(8.0))
+    assert [value in Interval(1.0, 2.0) for value in (0.9, 1.0, 2.0, 2.1)] == [False, True, True, False]
 
 
-@given(pairs)
-def test_swapping_the_two_sides_turns_the_logs_over(values):
+@given(pairs, st.lists(st.floats(0.01, 100.0), min_size=12, max_size=12))
+def test_what_slows_a_whole_round_cancels_and_swapping_the_sides_turns_the_logs_over(values, slowness):
     one, other = numbered(a for a, _ in values), numbered(b for _, b in values)
     assert log_ratios(one, other) == [-log for log in log_ratios(other, one)]
+    slowed = [{number: value * slowness[number - 1] for number, value in side.items()} for side in (one, other)]
+    assert log_ratios(*slowed) == pytest.approx(log_ratios(one, other), abs=1e-9)
 
 
 @given(st.floats(-9.0, 9.0), st.floats(0.0, 9.0))
@@ -106,19 +97,11 @@ def test_the_variance_is_that_of_a_sample(values):
     assert variance(values) == pytest.approx(statistics.variance(values), rel=1e-9, abs=1e-9)
 
 
-@given(st.floats(1e-3, 1e3))
-def test_the_percentage_changes_its_sign_with_the_sides(value):
-    assert percent(1.0 / value) == pytest.approx(-percent(value), abs=1e-9)
-
-
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_the_percentage_is_monotone(one, other):
+def test_the_percentage_is_monotone_and_changes_its_sign_with_the_sides(one, other):
     assert (percent(one) <= percent(other)) == (one <= other) or percent(one) == pytest.approx(percent(other))
-
-
-@pytest.mark.parametrize(("time_ratio", "expected"), [(2.76, 176.0), (1.0, 0.0), (0.5, -100.0)])
-def test_the_percentage_is_the_sources(time_ratio, expected):
-    assert percent(time_ratio) == pytest.approx(expected)
+    assert percent(1.0 / one) == pytest.approx(-percent(one), abs=1e-9)
+    assert [percent(ratio) for ratio in (2.76, 1.0, 0.5)] == pytest.approx([176.0, 0.0, -100.0])
 
 
 @given(centres, st.floats(1e-3, 1e3))
@@ -129,25 +112,13 @@ def test_a_unit_scales_the_number_and_its_interval(values, scale):
         assert after.interval.high == pytest.approx(before.interval.high * scale, rel=1e-6)
 
 
-@given(pairs, st.lists(st.floats(0.01, 100.0), min_size=12, max_size=12))
-def test_what_slows_a_whole_round_cancels(values, slowness):
-    one, other = numbered(a for a, _ in values), numbered(b for _, b in values)
-    slowed = [{number: value * slowness[number - 1] for number, value in side.items()} for side in (one, other)]
-    assert log_ratios(*slowed) == pytest.approx(log_ratios(one, other), abs=1e-9)
-
-
-@pytest.mark.parametrize("launches", [3, 5, 10])
-def test_the_interval_covers_the_true_value_95_times_in_100(launches):
-    draw, trials, truth = random.Random(launches), 4000, 0.013
-    seen = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(launches)] for _ in range(trials))
-    covered = sum(truth in combine(entry).interval for entry in seen)
-    # three standard errors of a share of 95 % in 4,000 trials are 1 %
-    assert covered / trials == pytest.approx(0.95, abs=0.011)
-
-
-def test_an_interval_holds_its_ends():
-    assert 1.0 in Interval(1.0, 2.0)
-    assert 2.1 not in Interval(1.0, 2.0)
+def test_the_interval_covers_the_true_value_95_times_in_100():
+    for count in [3, 5, 10]:
+        draw, trials, truth = random.Random(count), 4000, 0.013
+        samples = ([truth * math.exp(draw.gauss(0.0, 0.05)) for _ in range(count)] for _ in range(trials))
+        covered = sum(truth in combine(entry).interval for entry in samples)
+        # three standard errors of a share of 95 % in 4,000 trials are 1 %
+        assert covered / trials == pytest.approx(0.95, abs=0.011), count
 
 
 MARGIN = math.log1p(0.03)
@@ -160,55 +131,46 @@ SLACK = 3.0 * math.sqrt(0.05 * 0.95 / TABLES)
 logs = st.lists(st.floats(-0.5, 0.5), min_size=2, max_size=8)
 
 
-def known(values, error=0.01):
+def well_known(values, error=0.01):
     """Means with one error each, well known."""
     count = len(values)
     return Logs(np.array(values), np.full(count, error**2), np.ones(count), np.full(count, 8.0))
 
 
 @given(logs, logs)
-def test_a_difference_is_welchs(one, other):
+def test_a_difference_is_welchs_and_the_other_way_round_it_is_turned_over(one, other):
+    there, back = (subtract(means([a]), means([b])) for a, b in ((one, other), (other, one)))
+    assert (there.mean, there.error, there.freedom) == (-back.mean, back.error, back.freedom)
     # scipy warns of values that hardly differ
     assume(min(np.ptp(one), np.ptp(other)) > 1e-3)
-    found = subtract(means([one]), means([other]))
     expected = ttest_ind(one, other, equal_var=False).confidence_interval(0.95)
-    half = half_widths(found, ALPHA)
-    assert [float((found.mean - half)[0]), float((found.mean + half)[0])] == pytest.approx(
+    half = half_widths(there, ALPHA)
+    assert [float((there.mean - half)[0]), float((there.mean + half)[0])] == pytest.approx(
         [expected.low, expected.high], abs=1e-6
     )
 
 
-@given(logs, logs)
-def test_the_other_way_round_it_is_turned_over(one, other):
-    there, back = (subtract(means([a]), means([b])) for a, b in ((one, other), (other, one)))
-    assert there.mean == -back.mean
-    assert (there.error, there.freedom) == (back.error, back.freedom)
-
-
 def test_launches_that_all_agree_are_known_to_what_clocks_resolve():
-    found = subtract(means([[0.1] * 4]), means([[0.0] * 4]))
-    assert found.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
-    assert found.freedom[0] == pytest.approx(6.0)
+    differences = subtract(means([[0.1] * 4]), means([[0.0] * 4]))
+    assert differences.error[0] == pytest.approx(RESOLUTION / math.sqrt(2.0))
+    assert differences.freedom[0] == pytest.approx(6.0)
 
 
 def test_the_middle_is_the_median_and_wild_cells_do_not_move_it():
-    tame = known([-0.01, 0.0, 0.01, 0.02, 0.03])
+    tame = well_known([-0.01, 0.0, 0.01, 0.02, 0.03])
     wild = replace(tame, mean=tame.mean * [1, 1, 1, 1, 300], variance=tame.variance * [1, 1, 1, 1, 9999])
-    for of in (tame, wild):
-        found = medians(of, [np.arange(5)])
-        assert (found.mean[0], found.freedom[0]) == (0.01, 40.0)
-        assert found.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
+    for cells_ in (tame, wild):
+        differences = medians(cells_, [np.arange(5)])
+        assert (differences.mean[0], differences.freedom[0]) == (0.01, 40.0)
+        assert differences.error[0] == pytest.approx(0.01 * math.sqrt(math.pi / 2.0 / 5.0))
 
 
-def test_each_cell_is_set_beside_the_others_and_not_beside_itself():
-    found = subtract_others(known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
-    assert found.mean == pytest.approx([0.0] * 5 + [0.9])
-
-
-def test_a_cell_outside_the_base_is_set_beside_all_of_it():
-    found = subtract_others(known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
-    assert found.mean == pytest.approx([0.0] * 5 + [0.8])
-    assert found.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
+def test_each_cell_is_set_beside_the_others_and_one_outside_the_base_beside_all_of_it():
+    differences = subtract_others(well_known([0.0, 0.0, 0.0, 0.0, 0.0, 0.9]), base=np.arange(6))
+    assert differences.mean == pytest.approx([0.0] * 5 + [0.9])
+    differences = subtract_others(well_known([0.1, 0.1, 0.1, 0.1, 0.1, 0.9]), base=np.arange(5))
+    assert differences.mean == pytest.approx([0.0] * 5 + [0.8])
+    assert differences.error[5] == pytest.approx(0.01 * math.sqrt(1.0 + math.pi / 2.0 / 5.0))
 
 
 def days(cells, rounds, draw, *, sigma=0.02, drift=Drift.NONE, spread=Spread.EQUAL):
@@ -222,36 +184,40 @@ def alarms(cells, rounds, *, shift=0.0, without_the_shift, seed, **machine):
     draw, called = np.random.default_rng(seed), 0
     for _ in range(TABLES):
         one, other = days(cells, rounds, draw, **machine)
-        found = subtract(means(one.tolist()), means((other + shift).tolist()))
-        found = subtract_others(found, np.arange(cells)) if without_the_shift else found
-        called += bool(DIFFERENT & set(judge(found, MARGIN).verdicts))
+        differences = subtract(means(one.tolist()), means((other + shift).tolist()))
+        differences = subtract_others(differences, np.arange(cells)) if without_the_shift else differences
+        called += bool(DIFFERENT & set(judge(differences, MARGIN).verdicts))
     return called / TABLES
 
 
-@pytest.mark.parametrize("cells", [5, 16])
-@pytest.mark.parametrize("rounds", [4, 8])
-@pytest.mark.parametrize("sigma", [0.02, 0.05])
-@pytest.mark.parametrize("spread", list(Spread))
-def test_cells_that_did_not_change_are_seldom_called_different(cells, rounds, sigma, spread):
+def check_alarms(cells, rounds, sigma, spread, drift):
+    """Cells that did not change are seldom called different, and without the shift a slower machine is none."""
     machine = {"sigma": sigma, "spread": spread}
     assert alarms(cells, rounds, without_the_shift=False, seed=1, **machine) <= 0.05 + SLACK
-
-
-@pytest.mark.parametrize("cells", [5, 16])
-@pytest.mark.parametrize("rounds", [4, 8])
-@pytest.mark.parametrize("drift", list(Drift))
-@pytest.mark.parametrize("spread", list(Spread))
-def test_without_the_shift_a_slower_machine_is_no_slower_cell(cells, rounds, drift, spread):
-    machine = {"drift": drift, "spread": spread}
+    machine["drift"] = drift
     assert alarms(cells, rounds, shift=0.06, without_the_shift=True, seed=2, **machine) <= 0.05 + SLACK
 
 
-def test_without_that_a_slower_machine_is_slower_cells():
+@pytest.mark.slow
+def test_cells_that_did_not_change_are_seldom_called_different():
+    check_alarms(5, 4, 0.02, Spread.UNEQUAL, Drift.LINEAR)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("cells", [5, 16])
+def test_cells_that_did_not_change_are_seldom_called_different_on_any_machine(cells):
+    for machine in product((4, 8), (0.02, 0.05), Spread, Drift):
+        check_alarms(cells, *machine)
+
+
+@pytest.mark.slow
+def test_with_the_shift_a_slower_machine_is_slower_cells():
     assert alarms(16, 8, shift=0.10, without_the_shift=False, seed=3) > 0.9
 
 
+@pytest.mark.slow
 def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
-    draw, found, others = np.random.default_rng(4), 0, 0
+    draw, changed, others = np.random.default_rng(4), 0, 0
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
         other = other + 0.06
@@ -259,25 +225,28 @@ def test_on_a_slower_machine_the_one_cell_that_changed_by_itself_is_found():
         verdicts = judge(
             subtract_others(subtract(means(other.tolist()), means(one.tolist())), np.arange(8)), MARGIN
         ).verdicts
-        found += verdicts[3] is Verdict.SLOWER
+        changed += verdicts[3] is Verdict.SLOWER
         others += any(verdict in DIFFERENT for index, verdict in enumerate(verdicts) if index != 3)
-    assert found / TABLES > 0.9
+    assert changed / TABLES > 0.9
     assert others / TABLES <= 0.05 + SLACK
 
 
-@pytest.mark.parametrize("rounds", [(4, 4), (4, 12), (8, 5)])
-def test_an_interval_of_95_percent_holds_the_truth_in_95_percent(rounds):
-    draw = np.random.default_rng(5)
-    one, other = (draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True))
-    found = subtract(means(one.tolist()), means(other.tolist()))
-    covered = np.mean(np.abs(found.mean) <= half_widths(found, ALPHA))
-    assert 0.94 <= covered <= 0.97
+def test_an_interval_of_95_percent_holds_the_truth_in_95_percent():
+    for rounds in [(4, 4), (4, 12), (8, 5)]:
+        draw = np.random.default_rng(5)
+        one, other = (
+            draw.normal(size=(4000, count)) * sigma for count, sigma in zip(rounds, (0.02, 0.06), strict=True)
+        )
+        differences = subtract(means(one.tolist()), means(other.tolist()))
+        covered = np.mean(np.abs(differences.mean) <= half_widths(differences, ALPHA))
+        assert 0.94 <= covered <= 0.97, rounds
 
 
+@pytest.mark.slow
 def test_so_does_the_interval_without_the_shift():
     draw, covered = np.random.default_rng(6), []
     for _ in range(TABLES):
         one, other = days(8, 5, draw)
-        found = subtract_others(subtract(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
-        covered.append(np.abs(found.mean) <= half_widths(found, ALPHA))
+        differences = subtract_others(subtract(means(one.tolist()), means((other + 0.06).tolist())), np.arange(8))
+        covered.append(np.abs(differences.mean) <= half_widths(differences, ALPHA))
     assert 0.93 <= np.mean(covered) <= 0.97

@@ -12,12 +12,12 @@ from tests.factories import groups, rounds
 from tests.swept import CROSSING, SIZES, cell, seconds, swept, swept_run
 
 
-def found(run, launches):
+def find_sweeps(run, launches):
     return [sweep for _, sweep in Results(run, launches).sweeps]
 
 
 def test_a_curve_is_a_columns_numbers_by_increasing_size():
-    (sweep,) = found(*swept_run(seconds(dict(reversed(CROSSING.items())))))
+    (sweep,) = find_sweeps(*swept_run(seconds(dict(reversed(CROSSING.items())))))
     assert (sweep.axis, sweep.unit) == ("size", "values")
     assert [curve.side.axes["variant"] for curve in sweep.curves] == ["numpy", "compiled"]
     for curve in sweep.curves:
@@ -26,7 +26,7 @@ def test_a_curve_is_a_columns_numbers_by_increasing_size():
 
 
 def test_two_variants_cross_where_their_ratio_is_one():
-    (sweep,) = found(*swept_run(seconds(CROSSING), spread=0.001))
+    (sweep,) = find_sweeps(*swept_run(seconds(CROSSING), spread=0.001))
     (race,) = sweep.races
     (crossing,) = race.lead.crossings
     # NumPy takes 32 and 181 µs at 1,024 and 32,768, compiled 64 and 91: on straight lines they meet at 9,320
@@ -34,16 +34,15 @@ def test_two_variants_cross_where_their_ratio_is_one():
     assert crossing.rises
 
 
-def test_environments_are_compared_along_the_sweep_too():
-    times = seconds(CROSSING, ("tf1.14", "tf2.0"))
-    (sweep,) = found(*swept_run(times))
+def test_environments_are_compared_along_the_sweep_too_and_one_size_is_no_curve():
+    (sweep,) = find_sweeps(*swept_run(seconds(CROSSING, ("tf1.14", "tf2.0"))))
     along = [race.column.comparison.along for race in sweep.races]
-    assert along.count("variant") == 2
-    assert along.count("environment") == 2
-
-
-def test_one_size_is_no_curve():
-    assert found(*swept_run(seconds({"32": 2.0}))) == []
+    assert (along.count("variant"), along.count("environment")) == (2, 2)
+    assert find_sweeps(*swept_run(seconds({"32": 2.0}))) == []
+    # one round has crossings without intervals
+    (sweep,) = find_sweeps(*swept_run(seconds(CROSSING), count=1))
+    (crossing,) = sweep.races[0].lead.crossings
+    assert (crossing.interval, sweep.races[0].rounds) == (None, 1)
 
 
 def test_the_other_row_axes_part_the_sweeps():
@@ -52,59 +51,38 @@ def test_the_other_row_axes_part_the_sweeps():
         **seconds(CROSSING, dtype="float32"),
         **seconds({size: 1.0 / ratio for size, ratio in CROSSING.items()}, dtype="float64"),
     }
-    one, two = found(*swept_run(times, of=swept(axes=axes)))
+    one, two = find_sweeps(*swept_run(times, of=swept(axes=axes)))
     assert (one.shared, two.shared) == ({"dtype": "float32"}, {"dtype": "float64"})
     assert [sweep.races[0].lead.crossings[0].rises for sweep in (one, two)] == [True, False]
 
 
-def test_one_round_has_crossings_without_intervals():
-    (sweep,) = found(*swept_run(seconds(CROSSING), count=1))
-    (crossing,) = sweep.races[0].lead.crossings
-    assert crossing.interval is None
-    assert sweep.races[0].rounds == 1
-
-
 def test_a_size_with_too_few_rounds_is_left_out_of_the_comparison_and_stays_on_the_curve():
-    run, launches = swept_run(seconds(CROSSING))
-    kept = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
-    (sweep,) = found(run, kept)
-    assert sweep.races[0].sizes == [1.0, 1024.0, 32768.0]
-    assert sweep.races[0].rounds == 5
-    assert len(sweep.curves[0].points) == 4
-
-
-def test_only_rounds_that_all_sizes_have_are_used():
     run, launches = swept_run(seconds(CROSSING), count=6)
-    kept = [launch for launch in launches if not (launch.cell == cell("numpy", "32") and launch.round == 2)]
-    (sweep,) = found(run, kept)
-    assert sweep.races[0].sizes == [float(size) for size in SIZES]
-    assert sweep.races[0].rounds == 5
+    few = [launch for launch in launches if launch.cell.axes["size"] != "32" or launch.round < 3]
+    (sweep,) = find_sweeps(run, few)
+    assert (sweep.races[0].sizes, sweep.races[0].rounds) == ([1.0, 1024.0, 32768.0], 6)
+    assert len(sweep.curves[0].points) == 4
+    # only rounds that all sizes have are used
+    most = [launch for launch in launches if (launch.cell, launch.round) != (cell("numpy", "32"), 2)]
+    (sweep,) = find_sweeps(run, most)
+    assert (sweep.races[0].sizes, sweep.races[0].rounds) == ([float(size) for size in SIZES], 5)
 
 
 def test_where_the_control_lies_beyond_the_margin_its_comparisons_are_withheld():
     times = seconds(CROSSING)
     run, _ = swept_run(times, controlled=True)
-    first = {group.control: times[group.control] for group in run.plan.groups}
-    (sweep,) = found(run, rounds(times, 5, 0.001, controls={of: 2.0 * each for of, each in first.items()}))
-    assert sweep.withheld
-    assert sweep.races == []
-    assert len(sweep.curves) == 2
-
-
-def test_comparisons_are_withheld_too_if_a_machine_cannot_run_the_first_cell():
-    times = seconds(CROSSING)
+    slower = {group.control: 2.0 * times[group.control] for group in run.plan.groups}
+    (sweep,) = find_sweeps(run, rounds(times, 5, 0.001, controls=slower))
+    assert (bool(sweep.withheld), sweep.races, len(sweep.curves)) == (True, [], 2)
+    # and where a machine cannot run the first cell, too
     absent = cell("numpy", SIZES[0])
     del times[absent]
     (group,) = groups(times, ["variant", "size"], controlled=True)
-    run, _ = swept_run(
-        times,
-        unavailable=[Unavailable(absent, "no wheel")],
-        asked={"groups": [replace(group, machine="m-1")]},
-    )
+    plan = {"groups": [replace(group, machine="m-1")]}
+    run, _ = swept_run(times, unavailable=[Unavailable(absent, "no wheel")], asked=plan)
     slower = {group.control: 2.0 * times[group.control]}
-    (sweep,) = found(run, rounds(times, 5, 0.001, controls=slower, group=group.name))
-    assert sweep.withheld
-    assert sweep.races == []
+    (sweep,) = find_sweeps(run, rounds(times, 5, 0.001, controls=slower, group=group.name))
+    assert (bool(sweep.withheld), sweep.races) == (True, [])
 
 
 def growing_at_the_last_size(warmups):
@@ -114,18 +92,18 @@ def growing_at_the_last_size(warmups):
     """
     times = {**seconds(CROSSING), cell("numpy", "32768"): 1e-4, cell("compiled", "32768"): 5e-5}
     run, launches = swept_run(times, spread=0.001)
-    made = []
+    measured = []
     for launch in launches:
         warmup = warmups[launch.cell.axes["variant"]]
         rate = [1.0 + (warmup + 10 * at + 5) / 50 if launch.cell.axes["size"] == "32768" else 1.0 for at in range(20)]
         samples = [Sample(launch.mean * one * 10, 10) for one in rate]
-        made.append(replace(launch, samples=samples, resources={"warmup_steps": float(warmup)}))
-    return run, made
+        measured.append(replace(launch, samples=samples, resources={"warmup_steps": float(warmup)}))
+    return run, measured
 
 
 def test_a_crossing_is_of_the_steps_that_both_have():
     results = Results(*growing_at_the_last_size({"numpy": 0, "compiled": 150}))
-    assert {of.axes["size"] for of in results.found.trends} == {"32768"}
+    assert {member.axes["size"] for member in results.found.trends} == {"32768"}
     ((_, sweep),) = results.sweeps
     numpy, compiled = (curve.points[-1].estimate.value for curve in sweep.curves)
     # over all of their steps, the two take about equally long
@@ -153,7 +131,7 @@ def test_a_size_without_steps_that_both_have_is_no_part_of_a_crossing():
 def test_where_some_size_did_different_work_no_crossing_is_looked_for():
     run, launches = swept_run(seconds(CROSSING))
     other = cell("compiled", "32")
-    told = [replace(launch, fingerprint={"sum": 2 if launch.cell == other else 1}) for launch in launches]
-    (sweep,) = found(run, told)
+    checked = [replace(launch, fingerprint={"sum": 2 if launch.cell == other else 1}) for launch in launches]
+    (sweep,) = find_sweeps(run, checked)
     assert sweep.races[0].lead is None
     assert sweep.races[0].different.startswith("sum")

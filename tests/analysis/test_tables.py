@@ -35,48 +35,49 @@ def by_name(table, row=0):
 
 def test_times_and_the_sources_percentages_of_one_group():
     values = by_name(table(run(), rounds(TIMES, spread=0.0)))
-    assert values["time", "tf1.14", "graph"].estimate.value == pytest.approx(0.010)
-    assert values["time", "tf1.14", "graph"].estimate.rounds == 5
-    assert percent(values["graph against eager", "tf1.14", "graph"].estimate.inverse.value) == pytest.approx(100.0)
-    assert percent(values["TF 2 against TF 1", "tf2.0", "graph"].estimate.inverse.value) == pytest.approx(-10.0)
-    assert percent(values["each release's default mode", "tf2.0", "eager"].estimate.inverse.value) == pytest.approx(
-        -170.0
-    )
+    time = values["time", "tf1.14", "graph"].estimate
+    assert (time.value, time.rounds) == (pytest.approx(0.010), 5)
+    percentages = {
+        ("graph against eager", "tf1.14", "graph"): 100.0,
+        ("TF 2 against TF 1", "tf2.0", "graph"): -10.0,
+        ("each release's default mode", "tf2.0", "eager"): -170.0,
+    }
+    assert {key: percent(values[key].estimate.inverse.value) for key in percentages} == pytest.approx(percentages)
+    compared = values["each release's default mode", "tf2.0", "eager"].compared
+    assert (compared.cell, compared.other) == (cell("tf2.0", mode="eager"), cell(mode="graph"))
+    assert compared.verdict is Verdict.SLOWER
 
 
-def test_a_row_for_each_group_and_only_rows_that_have_a_number():
+def test_only_rows_and_cells_that_have_a_number_have_one():
     members = cells(calls=("fit", "train_on_batch"))
-    assert [row.axes["call"] for row in table(run(members), rounds(TIMES)).rows] == ["fit"]
-
-
-def test_a_column_in_which_no_row_has_a_number_is_left_out():
-    launches = [broken(cell("tf2.0", mode="eager"), Status.OOM), launch(cell("tf2.0")), launch(cell("tf1.14"))]
-    found = table(run(), launches)
-    assert ("time", "tf2.0", "eager") not in by_name(found)
-    assert [c.comparison.name for c in found.columns if c.comparison] == ["TF 2 against TF 1"]
-
-
-def test_without_a_number_there_is_the_status():
-    members = cells(calls=("fit", "train_on_batch"))
+    shown_table = table(run(members), rounds(TIMES))
+    assert [row.axes["call"] for row in shown_table.rows] == ["fit"]
+    assert [shown_table.cell(shown_table.rows[0], head.side) for head in shown_table.columns[:4]] == cells()
+    # without a number there is the status
     launches = [*rounds(TIMES), launch(cell(call="train_on_batch"))]
     launches += [broken(cell(call="train_on_batch", mode="eager"), Status.TIMEOUT, 1)]
     values = by_name(table(run(members), launches), row=1)
     assert values["time", "tf1.14", "eager"].status is Status.TIMEOUT
     assert values["time", "tf2.0", "graph"].status is Status.INTERRUPTED
     assert values["graph against eager", "tf1.14", "graph"].estimate is None
+    assert (table(run(), []).rows, table(run(), []).rounds) == ([], 0)
 
 
-def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs():
+def test_a_column_in_which_no_row_has_a_number_is_left_out():
+    launches = [broken(cell("tf2.0", mode="eager"), Status.OOM), launch(cell("tf2.0")), launch(cell("tf1.14"))]
+    shown_table = table(run(), launches)
+    assert ("time", "tf2.0", "eager") not in by_name(shown_table)
+    assert [c.comparison.name for c in shown_table.columns if c.comparison] == ["TF 2 against TF 1"]
+
+
+def test_an_axis_with_a_default_is_shown_only_where_a_cell_differs_and_devices_are_rows_of_their_own():
     assert list(table(run(), rounds(TIMES)).row_axes) == ["call"]
     double = [cell(dtype="float64"), cell()]
     assert list(table(run(double), [launch(c) for c in double]).row_axes) == ["call", "dtype"]
-
-
-def test_devices_are_rows_of_their_own():
     members = [cell(), cell(device=Device.GPU)]
-    found = table(run(members), [launch(member) for member in members])
-    assert found.several_devices
-    assert [row.device for row in found.rows] == [Device.CPU, Device.GPU]
+    shown_table = table(run(members), [launch(member) for member in members])
+    assert shown_table.several_devices
+    assert [row.device for row in shown_table.rows] == [Device.CPU, Device.GPU]
 
 
 def test_every_scenario_has_its_own_table():
@@ -84,84 +85,51 @@ def test_every_scenario_has_its_own_table():
     member = cell(of="other")
     plain = type(member)("other", "tf1.14", Device.CPU, {"size": "1"})
     two = run([cell(), plain], scenarios=[scenario(), other])
-    found = tables(two, lookup(two, [launch(cell()), launch(plain)]))
-    assert [t.scenario.name for t in found] == ["step", "other"]
-    assert [list(t.row_axes) for t in found] == [["call"], ["size"]]
+    shown_tables = tables(two, lookup(two, [launch(cell()), launch(plain)]))
+    assert [t.scenario.name for t in shown_tables] == ["step", "other"]
+    assert [list(t.row_axes) for t in shown_tables] == [["call"], ["size"]]
 
 
 def test_a_time_has_its_shape_and_what_was_not_counted():
     counted = {"steps_called": 100, "steps_counted": 6}
-    found = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
-    (value,) = found.rows[0].values
-    told = value.shape.statistics
-    assert (told["mean"], told["p90"] > 0.011) == (pytest.approx(0.01), True)
-    assert value.undone == "ran 100 steps, but the framework counted 6"
-
-
-def test_a_ratio_has_what_it_was_judged_by():
-    values = by_name(table(run(), rounds(TIMES, spread=0.0)))
-    compared = values["each release's default mode", "tf2.0", "eager"].compared
-    assert (compared.cell, compared.other) == (cell("tf2.0", mode="eager"), cell(mode="graph"))
-    assert compared.verdict is Verdict.SLOWER
-
-
-def test_a_table_knows_its_cells():
-    found = table(run(), rounds(TIMES))
-    assert [found.cell(found.rows[0], head.side) for head in found.columns[:4]] == cells()
-
-
-def test_a_run_without_launches_has_an_empty_table():
-    assert not table(run(), []).rows
-    assert table(run(), []).rounds == 0
+    shown_table = table(run([cell()]), [launch(cell(), [0.008, 0.012], fingerprint=counted)])
+    (value,) = shown_table.rows[0].values
+    statistics = value.shape.statistics
+    assert (statistics["mean"], statistics["p90"] > 0.011) == (pytest.approx(0.01), True)
+    assert value.undone.endswith(" 6")
 
 
 def test_the_cells_that_have_a_number_come_row_by_row_with_what_their_launches_used():
     times = dict.fromkeys(cells(calls=("fit", "train_on_batch"), modes=["graph"])[:3], 0.01)
-    asked = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
-    found = lookup(asked, rounds(times, spread=0.0, phases={"import": 0.5}))
-    (table,) = tables(asked, found)
-    made = find_measured(table, found)
-    assert [entry.cell for entry in made] == list(times)
-    assert [(entry.row.axes["call"], entry.side.environment) for entry in made][2] == ("train_on_batch", "tf1.14")
-    assert {entry.used.phases["import"].median for entry in made} == {0.5}
-    assert {(entry.step.median, entry.step.launches) for entry in made} == {(0.01, 5)}
+    planned = run(cells(calls=("fit", "train_on_batch"), modes=["graph"]))
+    index = lookup(planned, rounds(times, spread=0.0, phases={"import": 0.5}))
+    (table,) = tables(planned, index)
+    measured = find_measured(table, index)
+    assert [entry.cell for entry in measured] == list(times)
+    assert [(entry.row.axes["call"], entry.side.environment) for entry in measured][2] == ("train_on_batch", "tf1.14")
+    assert {entry.used.phases["import"].median for entry in measured} == {0.5}
+    assert {(entry.step.median, entry.step.launches) for entry in measured} == {(0.01, 5)}
 
 
-def values(quantity, **changes):
-    """The values and the comparison of the one row of a table of that quantity."""
-    results = Results(quantified_run(quantity), quantified(**changes))
-    table = results.all_tables[-1]
-    assert table.quantity == quantity
-    (row,) = table.rows
-    return row.values
-
-
-@pytest.mark.parametrize(
-    ("quantity", "old", "new", "verdict"),
-    [
+def test_a_table_of_another_quantity_has_its_values_and_ratios():
+    results = Results(quantified_run("first call", "peak memory", "traces", "memory growth"), quantified())
+    rows = {table.quantity: row.values for table in results.all_tables[1:] for row in table.rows}
+    for quantity, old, new, verdict in (
         ("first call", 0.3, 1.2, Verdict.SLOWER),
         ("peak memory", 400 * 2**20, 800 * 2**20, Verdict.MORE),
         ("traces", 3, 300, Verdict.MORE),
-    ],
-)
-def test_a_table_of_another_quantity_has_its_values_and_ratios(quantity, old, new, verdict):
-    one, two, ratio = values(quantity)
-    assert (one.estimate.value, two.estimate.value) == (pytest.approx(old, rel=0.02), pytest.approx(new, rel=0.02))
-    assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02)
-    assert ratio.compared.verdict is verdict
-    assert one.shape is None
-
-
-def test_a_table_of_growth_has_bytes_a_call_and_differences():
-    one, two, difference = values("memory growth")
-    assert one.estimate.value == pytest.approx(0.0, abs=30.0)
-    assert two.estimate.value == pytest.approx(1200.0, abs=30.0)
+    ):
+        one, two, ratio = rows[quantity]
+        assert [one.estimate.value, two.estimate.value] == pytest.approx([old, new], rel=0.02)
+        assert ratio.compared.ratio.value == pytest.approx(new / old, rel=0.02)
+        assert (ratio.compared.verdict, one.shape) == (verdict, None), quantity
+    # growth has bytes a call and differences
+    one, two, difference = rows["memory growth"]
+    assert [one.estimate.value, two.estimate.value] == pytest.approx([0.0, 1200.0], abs=30.0)
     assert 0.0 in one.estimate.interval
     assert (difference.compared.verdict, difference.estimate.value) == (Verdict.MORE, pytest.approx(1200.0, abs=40.0))
-
-
-@pytest.mark.parametrize("quantity", ["traces", "memory growth"])
-def test_a_column_in_which_no_cell_tells_the_quantity_is_left_out(quantity):
-    launches = [replace(entry, observations={}, memory=()) if entry.cell == NEW else entry for entry in quantified()]
-    table = Results(quantified_run(quantity), launches).all_tables[-1]
-    assert [head.side.environment for head in table.columns] == ["tf1.14"]
+    # a column in which no cell tells the quantity is left out
+    silent = [replace(entry, observations={}, memory=()) if entry.cell == NEW else entry for entry in quantified()]
+    for quantity in ("traces", "memory growth"):
+        table = Results(quantified_run(quantity), silent).all_tables[-1]
+        assert [head.side.environment for head in table.columns] == ["tf1.14"]

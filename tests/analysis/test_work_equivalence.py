@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,8 +19,8 @@ values = st.recursive(
 )
 
 
-def proof(of=OLD, **fingerprint):
-    return launch(of, fingerprint=fingerprint)
+def proof(member=OLD, **fingerprint):
+    return launch(member, fingerprint=fingerprint)
 
 
 def of_values(one, other, device=Device.CPU):
@@ -34,9 +33,8 @@ def agree(one, other, device=Device.CPU):
     return of_values(one, other, device).work is Work.SAME
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "same"),
-    [
+def test_values_agree():
+    for one, other, same in [
         (162049, 162049, True),
         (162049, 162050, False),
         (2**62, 2**62 + 1, False),
@@ -63,16 +61,13 @@ def agree(one, other, device=Device.CPU):
         ({"w": 1}, {"w": 1, "b": 1}, False),
         ({"w": 1}, [1], False),
         ([{"w": 0.5}], [{"w": 0.50001}], True),
-    ],
-)
-def test_values_agree(one, other, same):
-    assert agree(one, other) is same
-    assert agree(other, one) is same
+    ]:
+        assert agree(one, other) is same
+        assert agree(other, one) is same
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "device", "same"),
-    [
+def test_floats_agree_within_the_devices_tolerance_in_lists_too():
+    for one, other, device, same in [
         (1.0, 1.00009, Device.CPU, True),
         (1.0, 1.0002, Device.CPU, False),
         (1.0, 1.009, Device.GPU, True),
@@ -82,33 +77,23 @@ def test_values_agree(one, other, same):
         (0.0, 0.0002, Device.CPU, False),
         (10000.0, 10000.9, Device.CPU, True),
         (10000.0, 10002.0, Device.CPU, False),
-    ],
-)
-def test_floats_agree_within_the_devices_tolerance_in_lists_too(one, other, device, same):
-    assert agree(one, other, device) is same
-    assert agree([0.5, one], [0.5, other], device) is same
+    ]:
+        assert agree(one, other, device) is same
+        assert agree([0.5, one], [0.5, other], device) is same
 
 
-def test_whole_numbers_are_exact_on_every_device():
+def test_whole_numbers_are_exact_on_every_device_and_what_could_not_be_told_agrees_with_nothing():
     assert not agree(10**6, 10**6 + 1, Device.GPU)
     assert not agree([10**6], [10**6 + 1], Device.GPU)
-
-
-@pytest.mark.parametrize("wrap", [lambda x: x, lambda x: [x], lambda x: {"a": x}, lambda x: [[1.0, x]]])
-@pytest.mark.parametrize("untold", [None, math.nan])
-def test_what_could_not_be_told_agrees_with_nothing(wrap, untold):
-    assert not agree(wrap(untold), wrap(untold))
-    assert not agree(wrap(untold), wrap(1.0))
-    assert not agree(wrap(1.0), wrap(untold))
-
-
-@given(values)
-def test_everything_else_agrees_with_itself(value):
-    assert agree(value, value)
+    wrapped = {unknown: [unknown, [unknown], {"a": unknown}, [[1.0, unknown]]] for unknown in (None, math.nan, 1.0)}
+    for unknown in (None, math.nan):
+        for here, there in zip(wrapped[unknown], wrapped[1.0], strict=True):
+            assert [agree(here, here), agree(here, there), agree(there, here)] == [False] * 3, here
 
 
 @given(values, values)
-def test_it_does_not_matter_which_side_is_first(one, other):
+def test_everything_else_agrees_with_itself_and_it_does_not_matter_which_side_is_first(one, other):
+    assert agree(one, one)
     assert agree(one, other) is agree(other, one)
 
 
@@ -118,111 +103,69 @@ def test_noise_within_the_tolerance_agrees(outputs, noise):
     assert agree(outputs, [value + noise for value in outputs])
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "reason"),
-    [
-        (1, 3, "value: difference of 2 (tf1.14, tf2.0)"),
-        ([1.0, 1.0], [1.5, 1.25], "value: difference of 0.5 (tf1.14, tf2.0)"),
-        ("a", "b", "value is a and b (tf1.14, tf2.0)"),
-        ({"w": [1.0]}, {"w": [2.0]}, "value.w: difference of 1 (tf1.14, tf2.0)"),
-        ([["a"], ["b"]], [["a"], ["c"]], "value[1][0] is b and c (tf1.14, tf2.0)"),
-        (None, None, "value is unknown (tf1.14, tf2.0)"),
-    ],
-)
-def test_a_difference_is_said_in_a_line(one, other, reason):
-    assert of_values(one, other) == WorkCheck(Work.DIFFERENT, reason)
+GRAPH, EAGER = cell("tf2.0", mode="graph"), cell("tf2.0", mode="eager")
+MISCOUNTED = {"steps_called": 2, "steps_counted": 1}
+COUNTED = {"steps_called": 2, "steps_counted": 2}
 
 
-def test_a_long_value_is_cut():
+def test_what_differs_is_said_in_a_line(snapshot):
+    one, other = proof(parameters=1), proof(NEW, parameters=1)
+    cases = {
+        "whole numbers": of_values(1, 3),
+        "lists": of_values([1.0, 1.0], [1.5, 1.25]),
+        "texts": of_values("a", "b"),
+        "within a mapping": of_values({"w": [1.0]}, {"w": [2.0]}),
+        "within lists": of_values([["a"], ["b"]], [["a"], ["c"]]),
+        "not known": of_values(None, None),
+        "one side alone": compare([one], [proof(NEW, parameters=1, loss=0.5)]),
+        "the other side alone": compare([proof(parameters=1, loss=0.5)], [other]),
+        "launches of one cell": compare([one, proof(parameters=2)], [other]),
+        "launches of the other cell": compare([one], [other, proof(NEW, parameters=2)]),
+        "a launch without proof": compare([one, launch(OLD)], [proof(NEW, parameters=2)]),
+        "two modes": compare([proof(GRAPH, parameters=1)], [proof(EAGER, parameters=2)]),
+        "miscounted steps": compare([one, proof(parameters=1, **MISCOUNTED)], [proof(NEW, parameters=1, **COUNTED)]),
+        "miscounted steps there": compare([proof(parameters=1, **COUNTED)], [proof(NEW, parameters=1, **MISCOUNTED)]),
+        "miscounted steps of a mode": compare([proof(GRAPH, **MISCOUNTED)], [proof(EAGER)]),
+        "miscounted steps, without other proof": compare([proof(**MISCOUNTED)], [launch(NEW)]),
+        "an unreadable count": compare([proof(steps_called=2, steps_counted=None)], [launch(NEW)]),
+    }
+    assert {check.work for check in cases.values()} == {Work.DIFFERENT}
+    assert {case: check.reason for case, check in cases.items()} == snapshot
     assert len(of_values("a" * 1000, "b" * 1000).reason) < 120
+    assert compare([one], [other]) == WorkCheck(Work.SAME, "")
 
 
-def test_a_value_that_only_one_side_has_could_not_be_told():
-    found = compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1, loss=0.5)])
-    assert found == WorkCheck(Work.DIFFERENT, "loss is unknown (tf1.14, tf2.0)")
-    back = compare([proof(OLD, parameters=1, loss=0.5)], [proof(NEW, parameters=1)])
-    assert back.work is Work.DIFFERENT
+def test_steps_that_were_called_and_counted():
+    for fingerprint, is_miscounted in (
+        ({}, False),
+        ({"steps_called": 100}, False),
+        ({"steps_counted": 100}, False),
+        ({"steps_called": None, "steps_counted": 100}, False),
+        ({"steps_called": 100, "steps_counted": 100}, False),
+        ({"steps_called": 100, "steps_counted": 99}, True),
+        ({"steps_called": 100, "steps_counted": None}, True),
+    ):
+        assert bool(steps(proof(OLD, **fingerprint))) is is_miscounted, fingerprint
 
 
-def test_without_a_difference_nothing_is_said():
-    assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=1)]) == WorkCheck(Work.SAME, "")
-
-
-def test_launches_of_one_cell_must_agree_with_one_another_too():
-    found = compare([proof(OLD, parameters=1), proof(OLD, parameters=2)], [proof(NEW, parameters=1)])
-    assert found == WorkCheck(Work.DIFFERENT, "parameters: difference of 1 (tf1.14, tf1.14)")
-    assert compare([proof(OLD, parameters=1)], [proof(NEW, parameters=n) for n in (1, 2)]).work is Work.DIFFERENT
-
-
-def test_without_fingerprints_the_work_is_not_checked():
-    assert compare([launch(OLD)], [launch(NEW)]) == WorkCheck(Work.NOT_CHECKED)
-    assert compare([proof(OLD, parameters=1)], [launch(NEW)]).work is Work.NOT_CHECKED
-    assert compare([], []).work is Work.NOT_CHECKED
-    assert compare([proof(OLD, parameters=1)], []).work is Work.NOT_CHECKED
-
-
-def test_one_launch_of_several_without_a_fingerprint_leaves_the_work_unchecked():
-    found = compare([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=1)])
-    assert found.work is Work.NOT_CHECKED
+def test_without_fingerprints_of_all_launches_the_work_is_not_checked():
+    counted = [proof(side, steps_called=100, steps_counted=100) for side in (OLD, NEW)]
+    for one, other in (
+        ([launch(OLD)], [launch(NEW)]),
+        ([proof(OLD, parameters=1)], [launch(NEW)]),
+        ([], []),
+        ([proof(OLD, parameters=1)], []),
+        ([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=1)]),
+        # steps alone are no proof
+        (counted[:1], counted[1:]),
+    ):
+        assert compare(one, other) == WorkCheck(Work.NOT_CHECKED), (one, other)
 
 
 def test_steps_are_counted_within_a_launch_and_not_between_two():
     one = proof(OLD, parameters=1, steps_called=100, steps_counted=100)
     other = proof(NEW, parameters=1, steps_called=250, steps_counted=250)
     assert compare([one], [other]).work is Work.SAME
-
-
-def test_steps_alone_are_no_proof_of_the_work():
-    one, other = (proof(side, steps_called=100, steps_counted=100) for side in (OLD, NEW))
-    assert compare([one], [other]).work is Work.NOT_CHECKED
-
-
-@pytest.mark.parametrize(
-    ("fingerprint", "reason"),
-    [
-        ({}, ""),
-        ({"steps_called": 100}, ""),
-        ({"steps_counted": 100}, ""),
-        ({"steps_called": None, "steps_counted": 100}, ""),
-        ({"steps_called": 100, "steps_counted": 100}, ""),
-        ({"steps_called": 100, "steps_counted": 99}, "ran 100 steps, but the framework counted 99"),
-        (
-            {"steps_called": 100, "steps_counted": None},
-            "ran 100 steps, but the framework's count can't be read",
-        ),
-    ],
-)
-def test_steps_that_were_called_and_counted(fingerprint, reason):
-    assert steps(proof(OLD, **fingerprint)) == reason
-
-
-@pytest.mark.parametrize("side", [OLD, NEW])
-def test_miscounted_steps_are_different_work_whatever_else_agrees(side):
-    launches = {
-        value: [
-            proof(value, parameters=1),
-            proof(value, parameters=1, steps_called=2, steps_counted=2 - (value is side)),
-        ]
-        for value in (OLD, NEW)
-    }
-    found = compare(launches[OLD], launches[NEW])
-    assert found == WorkCheck(Work.DIFFERENT, f"{side.environment} ran 2 steps, but the framework counted 1")
-
-
-def test_miscounted_steps_are_told_even_where_nothing_else_can_be_checked():
-    assert compare([proof(OLD, steps_called=2, steps_counted=1)], [launch(NEW)]).work is Work.DIFFERENT
-
-
-def test_what_differs_is_different_though_another_launch_has_no_proof():
-    found = compare([proof(OLD, parameters=1), launch(OLD)], [proof(NEW, parameters=2)])
-    assert found == WorkCheck(Work.DIFFERENT, "parameters: difference of 1 (tf1.14, tf2.0)")
-
-
-def test_the_reason_names_what_tells_the_cells_apart():
-    graph, eager = cell("tf2.0", mode="graph"), cell("tf2.0", mode="eager")
-    assert compare([proof(graph, parameters=1)], [proof(eager, parameters=2)]).reason.endswith("(graph, eager)")
-    counted = compare([proof(graph, steps_called=2, steps_counted=1)], [proof(eager)])
-    assert counted.reason == "graph ran 2 steps, but the framework counted 1"
 
 
 def mixed(precision="mixed_float16", **fingerprint):
@@ -237,9 +180,8 @@ def test_in_mixed_precision_floats_agree_to_a_hundredth_on_a_cpu_too():
     assert compare([mixed("float32", outputs=1.0)], [mixed("float32", outputs=1.005)]).differs
 
 
-@pytest.mark.parametrize(("counted", "told"), [(1000, ""), (991, ""), (989, "1000 steps"), (1001, "1000 steps")])
-def test_in_mixed_precision_the_optimizer_may_leave_out_a_hundredth_of_the_steps(counted, told):
-    fingerprint = {"steps_called": 1000, "steps_counted": counted}
-    assert told in steps(mixed(**fingerprint))
-    assert bool(steps(mixed(**fingerprint))) is bool(told)
-    assert bool(steps(mixed("float32", **fingerprint))) is (counted != 1000)
+def test_in_mixed_precision_the_optimizer_may_leave_out_a_hundredth_of_the_steps():
+    for counted, is_miscounted in ((1000, False), (991, False), (989, True), (1001, True)):
+        fingerprint = {"steps_called": 1000, "steps_counted": counted}
+        assert bool(steps(mixed(**fingerprint))) is is_miscounted, counted
+        assert bool(steps(mixed("float32", **fingerprint))) is (counted != 1000), counted
