@@ -31,6 +31,14 @@ TIME = {
 }
 
 
+@pytest.fixture(autouse=True)
+def _freeze():
+    """A collection before a measurement takes no longer than in a small process."""
+    gc.freeze()
+    yield
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session")
 def scenarios():
     """The folder that holds the scenarios and the kit."""
@@ -108,14 +116,12 @@ def perform(tmp_path, monkeypatch):
         reader, writer = os.pipe()
         os.write(writer, words.encode())
         os.close(writer)
-        gc.freeze()  # so that a collection before a measurement takes no longer than in a small process
         try:
             emit = lambda event, **fields: events.append({"event": event, **plain(fields)})  # noqa: E731
             status = report(job, emit, Words(reader), Telemetry())
         except KeyboardInterrupt:
             status = INTERRUPTED
         finally:
-            gc.unfreeze()
             os.close(reader)
         return Launch(status, events)
 
