@@ -1,8 +1,8 @@
 """The timed loops, by a clock that moves only when a step does."""
 
 import gc
-import inspect
 import math
+import sys
 from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 
@@ -77,7 +77,7 @@ def lengths(measurement):
 
 
 def test_a_sample_is_at_least_as_long_as_asked_or_one_call():
-    for length in (1e-6, 0.0002, 0.006, 0.049, 0.051, 3.0):
+    for length in (1e-5, 0.0002, 0.006, 0.049, 0.051, 3.0):
         measurement = Work(length).run(TimeBounded(0.5, 1.0, 0.05))
         assert all(seconds >= 0.05 for seconds in lengths(measurement))
         assert measurement.calls == 1 or measurement.calls * length < 2 * 0.05
@@ -258,7 +258,10 @@ class Frames(Work):
 
     def step(self):
         super().step()
-        self.names = [frame.function for frame in inspect.stack(context=0)]
+        self.names, frame = [], sys._getframe()
+        while frame:
+            self.names.append(frame.f_code.co_name)
+            frame = frame.f_back
 
 
 def test_under_a_step_there_is_the_loop_and_nothing_else():

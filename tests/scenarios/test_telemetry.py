@@ -80,26 +80,24 @@ CLOCKS = {"steady_started", "steady_ended", "steady_seconds", "steady_cpu_second
 ALWAYS = {"load_before", "steady_pieces", "steady_minor_faults"} | CLOCKS
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "known"),
-    [
-        (None, None, set()),
-        (BEFORE, None, set()),
-        ("", "", set()),
-        ("no such books\n", AFTER, set()),
-        ("cpu0 1 2 three\n", AFTER, set()),
-        ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
-        ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
-        ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
-        (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
-        (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
-    ],
-)
-def test_what_cannot_be_known_is_left_out(watched, before, after, known):
-    assert set(watched(before, after)) == ALWAYS | known
+#: The counters before and after, and what is known from them.
+COUNTERS = [
+    (None, None, set()),
+    (BEFORE, None, set()),
+    ("", "", set()),
+    ("no such books\n", AFTER, set()),
+    ("cpu0 1 2 three\n", AFTER, set()),
+    ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
+    ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
+    ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
+    (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
+    (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
+]
 
 
-def test_without_an_affinity_nothing_is_its_own(watched, monkeypatch):
+def test_what_cannot_be_known_is_left_out(watched, monkeypatch):
+    for before, after, names in COUNTERS:
+        assert set(watched(before, after)) == ALWAYS | names, (before, after)
     assert OWN.isdisjoint(watched(BEFORE, AFTER, own=frozenset()))
     monkeypatch.delattr(os, "sched_getaffinity")
     with Telemetry() as elsewhere:
@@ -213,38 +211,38 @@ def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
     assert "steady_all_cpus_busy_seconds" not in telemetry.resources()
 
 
-@pytest.mark.parametrize(
-    ("took", "books", "waited"),
-    [
-        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.5}], 0.5),
-        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.125, "8": 1.125}], 0.25),
-        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.5, "8": 1.5}], 0.75),  # both waited at once, while it did not run
-        ((1.0, 1.0), [{"7": 2.0, "8": 1.0}, {"7": 2.0, "8": 1.5}], 0.0),  # while the other ran
-        ((1.0, 1.5), [{"7": 2.0}, {"7": 2.5}], 0.0),  # on more CPUs than one
-        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.0, "9": 0.25}], 0.25),  # one that is new
-        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125}], 0.125),  # one that is gone
-        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125, "8": 0.0}], 0.125),  # its number is another's now
-    ],
-)
-def test_time_in_which_the_process_was_ready_and_did_not_run(clocks, threads, took, books, waited):
+#: The seconds and CPU seconds of a piece, how long each thread waited before and after it, and how long the process.
+WAITS = [
+    ((1.0, 0.25), [{"7": 2.0}, {"7": 2.5}], 0.5),
+    ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.125, "8": 1.125}], 0.25),
+    ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.5, "8": 1.5}], 0.75),  # both waited at once, while it did not run
+    ((1.0, 1.0), [{"7": 2.0, "8": 1.0}, {"7": 2.0, "8": 1.5}], 0.0),  # while the other ran
+    ((1.0, 1.5), [{"7": 2.0}, {"7": 2.5}], 0.0),  # on more CPUs than one
+    ((1.0, 0.25), [{"7": 2.0}, {"7": 2.0, "9": 0.25}], 0.25),  # one that is new
+    ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125}], 0.125),  # one that is gone
+    ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125, "8": 0.0}], 0.125),  # its number is another's now
+]
+
+
+def test_time_in_which_the_process_was_ready_and_did_not_run(clocks, threads):
     folder, write_waited = threads
-    write_waited(**books[0])
-    telemetry = Telemetry(threads=folder)
-    with telemetry:
-        clocks["perf_counter"] += took[0]
-        clocks["cpu"] += took[1]
-        write_waited(**books[1])
-    assert telemetry.resources()["steady_waited_seconds"] == pytest.approx(waited)
+    for (seconds, cpu_seconds), (before, after), waited in WAITS:
+        write_waited(**before)
+        telemetry = Telemetry(threads=folder)
+        with telemetry:
+            clocks["perf_counter"] += seconds
+            clocks["cpu"] += cpu_seconds
+            write_waited(**after)
+        assert telemetry.resources()["steady_waited_seconds"] == pytest.approx(waited), (before, after)
 
 
-@pytest.mark.parametrize("books", [None, "0 0 0\n", "", "1 2\n", "1 two 3\n"])
-def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path, books):
+def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path):
     thread = tmp_path / "7"
     thread.mkdir()
-    if books is not None:
-        (thread / "schedstat").write_text(books)
-    assert waiting(str(tmp_path)) is None
-    assert waiting(str(tmp_path / "nowhere")) is None
+    assert waiting(str(tmp_path)) is waiting(str(tmp_path / "nowhere")) is None
+    for text in ("0 0 0\n", "", "1 2\n", "1 two 3\n"):
+        (thread / "schedstat").write_text(text)
+        assert waiting(str(tmp_path)) is None
 
 
 def test_the_work_of_a_child_that_runs_is_its_own():

@@ -116,7 +116,7 @@ def test_what_is_cut_off_never_tells_more_than_the_whole(cut):
         assert len(seen.kernels) + len(seen.copies) < 2
 
 
-INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda each: (each[0], sum(each))))
+INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], sum(pair))))
 
 
 @given(INTERVALS, INTERVALS)
