@@ -1,7 +1,6 @@
 import itertools
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -63,16 +62,13 @@ def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed: int, membe
     assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "parts"),
-    [
+def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length() -> None:
+    for sizes, parts in [
         ([], [[]]),
         ([9.0], [[0]]),
         ([1.0, 1.0, 1.0, 1.0], [[0, 1, 2, 3]]),
         ([1.0, 1.0, 1.0, 1.0, 1.0], [[0, 1], [2, 3, 4]]),
         ([3.0, 3.0], [[0], [1]]),
         ([9.0, 1.0, 9.0], [[0], [1], [2]]),
-    ],
-)
-def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length(sizes, parts):
-    assert split(range(len(sizes)), sizes, 4.0) == parts
+    ]:
+        assert split(range(len(sizes)), sizes, 4.0) == parts
