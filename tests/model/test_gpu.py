@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from harness.model.gpu import find_differing, format_pci_address
 
-
 ADDRESSES = {
     "00000000:3B:00.0": "0000:3b:00.0",  # NVML
     "0000:3b:00.0": "0000:3b:00.0",  # CUDA

@@ -8,7 +8,6 @@ from syrupy.assertion import SnapshotAssertion
 from harness.model.errors import UsageError
 from harness.model.issues import HOW_TO_WRITE, REPOSITORIES, Issue, make_unknown_error, parse
 
-
 GITHUB = "https://github.com/tensorflow/tensorflow/issues/33487"
 NAMES = {
     "T#33487": ("tensorflow/tensorflow", 33487),
@@ -54,9 +53,11 @@ def test_whatever_is_typed_is_an_issue_or_a_sentence(text: str) -> None:
 def test_an_issue_that_nobody_claims_anything_of_gets_all_and_of_many_where_they_are(
     snapshot: SnapshotAssertion,
 ) -> None:
-    known = {
+    issues_with_claims = {
         "none": [],
         "some": [parse("T#33487"), parse("K#13118"), parse("T#33487")],
         "many": [parse(f"K#{number}") for number in range(19990, 20010)],
     }
-    assert {case: str(make_unknown_error(parse("T#33488"), issues)) for case, issues in known.items()} == snapshot
+    assert {
+        case: str(make_unknown_error(parse("T#33488"), issues)) for case, issues in issues_with_claims.items()
+    } == snapshot

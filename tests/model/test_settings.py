@@ -32,8 +32,8 @@ def test_nothing_asked_for_changes_nothing() -> None:
 
 
 def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself() -> None:
-    own = scenario(axes={"xla": ["fast", "slow"]})
-    assert open_to(own) == [name for name in SETTINGS if name != "xla"]
+    declared = scenario(axes={"xla": ["fast", "slow"]})
+    assert open_to(declared) == [name for name in SETTINGS if name != "xla"]
     assert open_to(scenario(axes={"xla": ["on", "off"]}, settings=["xla"])) == list(SETTINGS)
 
 

@@ -99,11 +99,15 @@ def test_of_the_projects_scenarios_these_do_their_work_on_the_cpu() -> None:
 
 def test_what_the_image_of_an_environment_brings_is_taken_to_be_there() -> None:
     """No lock names the NumPy in NVIDIA's image; its TensorFlow is known, and is judged."""
-    own = Requirement(CATALOG["tf1.15-ngc"], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": "1.15.5"}))
+    requirement_of_image = Requirement(
+        CATALOG["tf1.15-ngc"], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": "1.15.5"})
+    )
 
     def split(*requires: str) -> tuple[list[Cell], list[Unavailable]]:
         scenario = replace(NO_NEEDS, needs=[Need(requires=requires)])
-        return availability.split([cell("tf1.15-ngc")], {"step": scenario}, {"tf1.15-ngc": own}, CATALOG)
+        return availability.split(
+            [cell("tf1.15-ngc")], {"step": scenario}, {"tf1.15-ngc": requirement_of_image}, CATALOG
+        )
 
     assert split("numpy>=1.20", "tensorflow<2") == ([cell("tf1.15-ngc")], [])
     (missing,) = split("numpy", "tensorflow>=2.4")[1]
@@ -170,7 +174,7 @@ def test_an_environment_that_is_launched_anyway_needs_cuda_alone() -> None:
 
 
 def test_who_cannot_run_is_told_why_and_what_to_do(snapshot: SnapshotAssertion) -> None:
-    typed = replace(CATALOG["tf2.0"], name="tensorflow-2.0.1", tensorflow="2.0.1", asked="tensorflow==2.0.1")
+    point_release = replace(CATALOG["tf2.0"], name="tensorflow-2.0.1", tensorflow="2.0.1", asked="tensorflow==2.0.1")
     few = {name: CATALOG[name] for name in ("tf2.3", "tf2.5")}
     old_driver = make_host(T4, driver="418.40.04", cuda=(10, 1))
     anywhere = replace(INT32, reason="", advice="")
@@ -183,7 +187,7 @@ def test_who_cannot_run_is_told_why_and_what_to_do(snapshot: SnapshotAssertion) 
         "work of a GPU": split([cell("tf2.15", Device.CPU)], needs=[on_gpu]),
         "no GPU code": split([cell("tf2.9")], catalog={name: bare(name, "2.9.0", "") for name in ["tf2.9"]}),
         "compiled": split([cell("tf2.3")], make_host(H100), few),
-        "typed": split([cell(typed.name)], make_host(A100), {**CATALOG, typed.name: typed}),
+        "typed": split([cell(point_release.name)], make_host(A100), {**CATALOG, point_release.name: point_release}),
         "old driver": split([cell("tf2.21")], old_driver, {name: CATALOG[name] for name in ("tf2.21", "tf2.3")}),
         "old driver for all": split([cell("tf2.21")], old_driver, {"tf2.21": CATALOG["tf2.21"]}),
         "newer driver for another": split(

@@ -52,18 +52,18 @@ def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) 
     return GpuHost([card], driver, cuda)
 
 
-def taken(suite: str, known: GpuHost) -> list[StandIn]:
+def taken(suite: str, machine: GpuHost) -> list[StandIn]:
     (cells, _), scenarios = selected(suite), catalog(suite).scenarios
-    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
+    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=machine.cards, host=machine)
 
 
-def places(suite: str, known: GpuHost) -> dict[str, str]:
-    return {entry.role: entry.environment for entry in taken(suite, known)}
+def places(suite: str, machine: GpuHost) -> dict[str, str]:
+    return {entry.role: entry.environment for entry in taken(suite, machine)}
 
 
-def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
+def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
-    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=known.cards, host=known)[0]
+    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=machine.cards, host=machine)[0]
 
 
 #: Machines: a card, and its driver.
@@ -84,17 +84,17 @@ HOSTS = {
 
 def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAssertion) -> None:
     """Of the suite, one that is in it, too, is marked by `=`."""
-    found = {
+    fallbacks = {
         name: {
             suite: ", ".join(
                 f"{entry.role}: {entry.environment}{'=' if entry.is_itself_too else ''}"
-                for entry in taken(suite, known)
+                for entry in taken(suite, machine)
             )
             for suite in ("quick", "headline", "training", "once", "seed", "gpu", "releases")
         }
-        for name, known in HOSTS.items()
+        for name, machine in HOSTS.items()
     }
-    assert found == snapshot
+    assert fallbacks == snapshot
 
 
 def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today() -> None:
@@ -115,11 +115,11 @@ def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice
 
 
 def test_what_the_driver_compiles_comes_last() -> None:
-    known = host(H100, "520.61.05", (11, 8))
-    (name,) = set(places("quick", known).values())
-    assert fit(KNOWN[name], known.cards, known).support is Support.COMPILED
-    known = host(H100)
-    assert all(fit(KNOWN[name], known.cards, known).is_native for name in places("quick", known).values())
+    machine = host(H100, "520.61.05", (11, 8))
+    (name,) = set(places("quick", machine).values())
+    assert fit(KNOWN[name], machine.cards, machine).support is Support.COMPILED
+    machine = host(H100)
+    assert all(fit(KNOWN[name], machine.cards, machine).is_native for name in places("quick", machine).values())
 
 
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
@@ -143,14 +143,14 @@ def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_
         ([], ["3.8", "3.11"], "tf2.2"),
         ([], [], None),
     ]:
-        found = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
-        assert found == ({"tf1.14": environment, "tf2.0": environment} if environment else {}), (here, downloads)
+        fallbacks = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
+        assert fallbacks == ({"tf1.14": environment, "tf2.0": environment} if environment else {}), (here, downloads)
 
 
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
     cells, _ = selected("quick")
-    for known in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
-        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=known)
+    for machine in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
+        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=machine)
 
 
 def test_it_is_said_what_stands_in_for_what_and_why(snapshot: SnapshotAssertion) -> None:
@@ -175,19 +175,19 @@ hosts = st.builds(
 
 
 @given(st.sampled_from(REPLACED), hosts)
-def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, known: GpuHost) -> None:
+def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, machine: GpuHost) -> None:
     cells, environments = selected(suite)
-    found = taken(suite, known)
-    for entry in found:
-        assert fit(KNOWN[entry.role], known.cards, known).is_impossible
-        assert not fit(KNOWN[entry.environment], known.cards, known).is_impossible
+    fallbacks = taken(suite, machine)
+    for entry in fallbacks:
+        assert fit(KNOWN[entry.role], machine.cards, machine).is_impossible
+        assert not fit(KNOWN[entry.environment], machine.cards, machine).is_impossible
         assert entry.environment in resolve(SUITES[suite].instead[entry.role], list(KNOWN), "environment")
-    moved = replace_cells(cells, found)
-    assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
-    for entry in found:
+    moved = replace_cells(cells, fallbacks)
+    assert set(able(suite, cells, machine)) <= set(able(suite, moved, machine))
+    for entry in fallbacks:
         its = [cell for cell in moved if cell.environment == entry.environment]
-        assert able(suite, its, known), "one that measures nothing is no stand-in"
-    assert set(replace_environments(environments, found)) >= {cell.environment for cell in moved}
+        assert able(suite, its, machine), "one that measures nothing is no stand-in"
+    assert set(replace_environments(environments, fallbacks)) >= {cell.environment for cell in moved}
 
 
 def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
@@ -215,21 +215,21 @@ def find(
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
     """What stands in, of two cells in each environment of the lists."""
-    known = {environment.name: environment for environment in environments}
+    catalog = {environment.name: environment for environment in environments}
 
     def lock(name: str) -> Requirement:
-        return Requirement(known[name], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": known[name].tensorflow}))
+        return Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": catalog[name].tensorflow}))
 
     cells = [Cell("step", name, Device.GPU, {"mode": mode}) for name in instead for mode in ("graph", "eager")]
     scenarios = {"step": replace(STEP, needs=needs)}
     machine = GpuHost([CARD], "550.54.15", (12, 4))
-    return find_fallbacks(instead, cells, scenarios, known, lock, cards=[CARD], host=machine, absent=absent)
+    return find_fallbacks(instead, cells, scenarios, catalog, lock, cards=[CARD], host=machine, absent=absent)
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
     """What stands in for `gone` where the list is this."""
-    found = find({"gone": listed}, GONE, *others, needs=needs)
-    return found[0].environment if found else None
+    fallbacks = find({"gone": listed}, GONE, *others, needs=needs)
+    return fallbacks[0].environment if fallbacks else None
 
 
 def need(requires: str, when: Mapping[str, str] | None = None) -> Need:
@@ -256,27 +256,27 @@ def test_what_the_scenarios_need_decides_before_age() -> None:
 
 def test_one_that_this_machine_cannot_get_is_passed_over_and_named() -> None:
     absent = {"a": "no network", "b": "no disk"}
-    (found,) = find({"gone": ["b", "a", "*"]}, GONE, OLDER, NATIVE, COMPILED, absent=absent)
-    assert (found.environment, found.passed_over) == ("compiled", {"b": "no disk", "a": "no network"})
-    (found,) = find({"gone": ["b", "a"]}, GONE, OLDER, NATIVE, absent={"a": "no network"})
-    assert (found.environment, found.passed_over) == ("b", {})
+    (fallback,) = find({"gone": ["b", "a", "*"]}, GONE, OLDER, NATIVE, COMPILED, absent=absent)
+    assert (fallback.environment, fallback.passed_over) == ("compiled", {"b": "no disk", "a": "no network"})
+    (fallback,) = find({"gone": ["b", "a"]}, GONE, OLDER, NATIVE, absent={"a": "no network"})
+    assert (fallback.environment, fallback.passed_over) == ("b", {})
 
 
 def test_many_environments_are_replaced_in_the_order_of_their_releases() -> None:
     """All combinations of 8 environments and 20 fallbacks would take years."""
     old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
     able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
-    found = find({entry.name: ["b*"] for entry in reversed(old)}, *old, *able)
-    assert {entry.role: entry.environment for entry in found} == {
+    fallbacks = find({entry.name: ["b*"] for entry in reversed(old)}, *old, *able)
+    assert {entry.role: entry.environment for entry in fallbacks} == {
         f"old{number}": f"b{number + 8}" for number in range(8)
     }
 
 
 def without_gpu_code() -> StandIn:
-    (found,) = find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER)
-    return found
+    (fallback,) = find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER)
+    return fallback
 
 
 def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
-    found = without_gpu_code()
-    assert (found.environment, found.pins) == ("a", {"tensorflow": "2.0.0"})
+    fallback = without_gpu_code()
+    assert (fallback.environment, fallback.pins) == ("a", {"tensorflow": "2.0.0"})

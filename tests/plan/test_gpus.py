@@ -91,12 +91,12 @@ REASONS: list[tuple[Environment, Pair, Pair | None, str]] = [
 
 
 def test_what_is_not_native_has_a_reason_and_advice(snapshot: SnapshotAssertion) -> None:
-    found = {
+    fits = {
         f"{environment.name} on {capability} with {cuda} {driver}": judge(environment, capability, cuda, driver)
         for environment, capability, cuda, driver in REASONS
     }
-    assert {case: [result.support.value, result.reason, result.advice] for case, result in found.items()} == snapshot
-    assert [case for case, result in found.items() if result.support is Support.NATIVE] == []
+    assert {case: [result.support.value, result.reason, result.advice] for case, result in fits.items()} == snapshot
+    assert [case for case, result in fits.items() if result.support is Support.NATIVE] == []
 
 
 def test_ptx_that_stands_alone_needs_a_driver_that_knows_its_version() -> None:
@@ -139,8 +139,8 @@ def test_without_containers_cuda_has_to_be_in_packages(snapshot: SnapshotAsserti
     card = Gpu(0, "GPU-75", "T4", (7, 5), 0)
     host = GpuHost([card], "550.54.15", (12, 4), needs_packages=True)
     assert fit(CATALOG["tf2.5"], [card], host).support is Support.NATIVE
-    refused = fit(CATALOG["tf2.4"], [card], host)
-    assert [refused.support.value, refused.reason, refused.advice] == snapshot
+    result = fit(CATALOG["tf2.4"], [card], host)
+    assert [result.support.value, result.reason, result.advice] == snapshot
 
 
 def test_a_driver_compiles_at_first_start_or_in_parts() -> None:

@@ -31,8 +31,8 @@ CATALOG = Catalog(
 
 
 def chosen(catalog: Catalog = CATALOG, **selection: object) -> list[str]:
-    asked = Selection(**selection)  # type: ignore[arg-type]
-    cells, _ = select(asked, add_setting_axes(asked, catalog), Device.CPU)
+    request = Selection(**selection)  # type: ignore[arg-type]
+    cells, _ = select(request, add_setting_axes(request, catalog), Device.CPU)
     return [" ".join([cell.scenario, *cell.axes.values()]) for cell in cells]
 
 
@@ -54,8 +54,8 @@ def test_cores_and_process_variables_are_axes_of_every_scenario() -> None:
 
 
 def test_cores_of_a_scenarios_own_are_selected() -> None:
-    own = replace(OWN, axes={"cpus": ["few", "many"]})
-    assert chosen(replace(CATALOG, scenarios={"own": own}, suites={}), axes={"cpus": ["few"]}) == ["own few"]
+    scenario = replace(OWN, axes={"cpus": ["few", "many"]})
+    assert chosen(replace(CATALOG, scenarios={"own": scenario}, suites={}), axes={"cpus": ["few"]}) == ["own few"]
 
 
 def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_it() -> None:
@@ -64,8 +64,8 @@ def test_in_a_suite_it_is_set_in_each_part_and_selects_where_the_suite_compares_
 
 
 def test_what_is_typed_stands_in_place_of_the_one_value_that_a_suite_gives() -> None:
-    kept = Suite("kept", "kept", ["*"], [SuitePart("step", {"call": ["fit"], "malloc": ["keep"]})])
-    catalog = replace(CATALOG, suites={"kept": kept})
+    suite = Suite("kept", "kept", ["*"], [SuitePart("step", {"call": ["fit"], "malloc": ["keep"]})])
+    catalog = replace(CATALOG, suites={"kept": suite})
     assert chosen(catalog, suite="kept") == ["step fit keep"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["default"]}) == ["step fit default"]
     assert chosen(catalog, suite="kept", axes={"malloc": ["*"]}) == ["step fit keep", "step fit default"]
@@ -81,8 +81,8 @@ def test_an_axis_of_a_scenarios_own_is_selected_as_before() -> None:
 
 
 def test_a_default_in_the_header_holds_until_something_is_typed() -> None:
-    given = replace(STEP, axes={"call": ["fit"], "xla": ["on", "off", "default"]}, default={"xla": "off"})
-    catalog = replace(CATALOG, scenarios={"step": replace(given, settings=["xla"])}, suites={})
+    scenario = replace(STEP, axes={"call": ["fit"], "xla": ["on", "off", "default"]}, default={"xla": "off"})
+    catalog = replace(CATALOG, scenarios={"step": replace(scenario, settings=["xla"])}, suites={})
     assert chosen(catalog, scenarios=["step"]) == ["step fit off"]
     assert chosen(catalog, scenarios=["step"], axes={"xla": ["on"]}) == ["step fit on"]
 

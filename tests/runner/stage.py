@@ -168,9 +168,9 @@ def walk(
 ) -> list[Launch]:
     """All launches of a run that goes on from those that are finished: each that it plans is made, or skipped."""
     silent = Silent()
-    made = staged(folder, backend, planned, silent).run(list(finished))
-    assert len(made) - len(finished) + silent.skipped >= planned.all_launches
-    return made
+    launches = staged(folder, backend, planned, silent).run(list(finished))
+    assert len(launches) - len(finished) + silent.skipped >= planned.all_launches
+    return launches
 
 
 def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:

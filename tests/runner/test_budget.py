@@ -50,8 +50,8 @@ class Bench:
 
     def do(self, errand: RoundRequest) -> None:
         group, ledger = errand.group, self.spending.ledgers[errand.group.name]
-        made = ledger.rounds(group)
-        for number in range(made + 1, errand.rounds + 1):
+        rounds = ledger.rounds(group)
+        for number in range(rounds + 1, errand.rounds + 1):
             cost = len(group.cells) * self.seconds[group.name]
             if number > 1 and ledger.seconds() + cost > errand.seconds:
                 break
@@ -61,7 +61,7 @@ class Bench:
                         group=group.name, cell=cell, round=number, role=Role.MEASURE, seconds=self.seconds[group.name]
                     )
                 )
-        assert ledger.rounds(group) > made
+        assert ledger.rounds(group) > rounds
 
 
 ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
@@ -150,8 +150,8 @@ def walked(shelf: Shelf, planned: Plan, backstage: Backstage, finished: Sequence
 
 def narrow_after_three(launches: Sequence[Launch]) -> dict[str, float]:
     (name,) = {launch.group for launch in launches}
-    made = max(launch.round for launch in launches if launch.status is not Status.INTERRUPTED)
-    return {name: KNOWN if made > 2 else math.inf}
+    rounds = max(launch.round for launch in launches if launch.status is not Status.INTERRUPTED)
+    return {name: KNOWN if rounds > 2 else math.inf}
 
 
 def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other() -> None:
@@ -160,8 +160,8 @@ def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other() -> N
     assert [(launch.group, launch.round) for launch in launches] == [
         (group.name, number) for group in planned.groups for number in (1, 2, 3) for _ in group.cells
     ]
-    ended = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
-    assert set(ended.values()) == {Stop(StopReason.PRECISION, 3)}
+    stops = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
+    assert set(stops.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
 def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
@@ -171,14 +171,14 @@ def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
         for number in (1, 2, 3)
         for cell in planned.groups[0].cells
     ]
-    found = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
-    assert found == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
+    stops = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
+    assert stops == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
 
 
 def test_every_launch_is_made_or_skipped() -> None:
     planned, silent = plan(1000.0), Silent()
-    made = staged(Shelf(), Backstage(), planned, silent, widths=narrow_after_three).run([])
-    assert len(made) + silent.skipped == planned.all_launches
+    launches = staged(Shelf(), Backstage(), planned, silent, widths=narrow_after_three).run([])
+    assert len(launches) + silent.skipped == planned.all_launches
 
 
 def test_an_interrupted_run_goes_on_where_it_was() -> None:

@@ -144,8 +144,8 @@ def test_stderr_of_a_launch_that_went_well_is_not_kept() -> None:
     def answer(_: int, job: Job) -> Outcome:
         return Outcome(Status.OK if job.cell.environment == "old" else Status.FAILED, stderr="warnings")
 
-    kept = {launch.status: launch.stderr for launch in walk(Shelf(), Backstage(answer), plan(rounds=1))}
-    assert kept == {Status.OK: "", Status.FAILED: "warnings"}
+    texts = {launch.status: launch.stderr for launch in walk(Shelf(), Backstage(answer), plan(rounds=1))}
+    assert texts == {Status.OK: "", Status.FAILED: "warnings"}
 
 
 def test_artifacts_are_kept_under_names_of_ours(folder: RunFolder) -> None:
@@ -167,14 +167,14 @@ def test_the_control_is_launched_twice_in_every_round_and_in_a_pilot_that_sets_l
     launches = walk(Shelf(), Backstage(), planned)
     for group in planned.groups:
         for number in range(3):
-            made = [
+            launched = [
                 (launch.cell, launch.role)
                 for launch in launches
                 if (launch.group, launch.round) == (group.name, number)
             ]
             roles = [Role.PILOT] * 3 if number == 0 else [Role.CONTROL, Role.MEASURE, Role.MEASURE]
-            assert sorted(role for _, role in made) == sorted(roles)
-            assert [cell for cell, _ in made].count(group.cells[0]) == 2
+            assert sorted(role for _, role in launched) == sorted(roles)
+            assert [cell for cell, _ in launched].count(group.cells[0]) == 2
 
 
 def test_a_control_that_only_observes_says_so_once() -> None:
@@ -213,8 +213,8 @@ def test_a_disturbed_round_is_repeated_whole_and_at_most_one_in_five_is() -> Non
     folder_rounds = iter([0, 1, 1, *range(2, 7), 6, *range(7, 12), 11])
     of_launch = [number for number in folder_rounds for _ in range(2)]
 
-    def answer(made: int, _: Job) -> Outcome:
-        resources = DISTURBED if of_launch[made - 1] in bad else {}
+    def answer(number: int, _: Job) -> Outcome:
+        resources = DISTURBED if of_launch[number - 1] in bad else {}
         return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=resources)
 
     launches = walk(Shelf(), Backstage(answer), plan(rounds=11))
@@ -292,8 +292,8 @@ class Outside:
         finally:
             self.around.append("ended")
 
-    def resources(self, seen: Mapping[str, float]) -> dict[str, float]:
-        return {"gpu_samples": seen["steady_started"] + 1}
+    def resources(self, reported: Mapping[str, float]) -> dict[str, float]:
+        return {"gpu_samples": reported["steady_started"] + 1}
 
 
 def test_what_was_seen_from_outside_stands_with_what_the_worker_told() -> None:
@@ -312,17 +312,17 @@ def test_what_was_seen_from_outside_stands_with_what_the_worker_told() -> None:
 
 
 def test_a_run_without_pilots_begins_with_its_first_round_and_gives_up_what_breaks_in_it() -> None:
-    made = replace(runs.plan(3, 1), sampling=Sampling(warmup_seconds=0.1, measure_seconds=0.1), piloted=False)
-    broken = made.cells[1]
+    planned = replace(runs.plan(3, 1), sampling=Sampling(warmup_seconds=0.1, measure_seconds=0.1), piloted=False)
+    broken = planned.cells[1]
 
     def answer(_: int, job: Job) -> Outcome:
         if job.cell == broken:
             return Outcome(Status.FAILED, error="it does not import")
         return Outcome(Status.OK, samples=[Sample(1.0, 100)], calls_per_sample=7)
 
-    launches = walk(Shelf(), Backstage(answer), made)
+    launches = walk(Shelf(), Backstage(answer), planned)
     assert {launch.role for launch in launches} == {Role.MEASURE}
-    assert [launch.round for launch in launches if launch.cell == made.cells[0]] == [1, 2, 3]
+    assert [launch.round for launch in launches if launch.cell == planned.cells[0]] == [1, 2, 3]
     assert [launch.round for launch in launches if launch.cell == broken] == [1]
 
 

@@ -28,11 +28,11 @@ ONE_DEAR: Mapping[str, float] = {"1": 10.0}
 
 def plan(budget: float | None, *, is_wish: bool, rounds: int = 8, groups: int = 3) -> Plan:
     """Groups of four cells, of which the first is the control of the first group alone."""
-    made = [
+    planned = [
         replace(group, cells=_cells(group), control=_cells(group)[0], controlled=not place)
         for place, group in enumerate(runs.plan(rounds, groups).groups)
     ]
-    return replace(runs.plan(rounds), groups=made, budget_seconds=budget, budget_is_wish=is_wish)
+    return replace(runs.plan(rounds), groups=planned, budget_seconds=budget, budget_is_wish=is_wish)
 
 
 def _cells(group: Group) -> list[Cell]:
@@ -118,17 +118,17 @@ class Ended:
 
 def test_how_a_budget_is_spent_on_each_machine(snapshot: SnapshotAssertion) -> None:
     """Rounds of each group, seconds, and what was expected after the pilots and after the first round."""
-    found: dict[str, dict[str, str]] = {}
+    runs_by_machine: dict[str, dict[str, str]] = {}
     for machine, dear in (("fast", ALIKE), ("slow", ONE_DEAR), ("very slow", ALIKE)):
         case = f"{machine}{', one dear' if dear else ''}"
         budgets = [(120.0, True), (600.0, True), (30.0, False), (60.0, False), (120.0, False), (240.0, False)]
-        found[case] = {
+        runs_by_machine[case] = {
             f"{budget:.0f} s{' of a suite' if is_wish else ''}": str(
                 Machine(MACHINES[machine], dear).run(plan(budget, is_wish=is_wish, rounds=6))
             )
             for budget, is_wish in budgets
         }
-    assert found == snapshot
+    assert runs_by_machine == snapshot
 
 
 GIVEN_MACHINES = st.builds(Machine, st.floats(0.5, 15.0), st.sampled_from([ALIKE, ONE_DEAR, {"0": 4.0, "1": 2.0}]))
@@ -139,22 +139,22 @@ GIVEN_MACHINES = st.builds(Machine, st.floats(0.5, 15.0), st.sampled_from([ALIKE
 def test_a_suite_has_the_rounds_of_a_verdict_on_every_machine_in_the_time_that_was_announced(
     machine: Machine, budget: float
 ) -> None:
-    ended = machine.run(plan(budget, is_wish=True))
-    assert min(ended.rounds) >= 3
-    first, second, *_ = ended.listener.estimates
-    assert ended.seconds == pytest.approx(second.seconds, rel=0.2)
-    assert second.rounds == min(ended.rounds)
+    finished = machine.run(plan(budget, is_wish=True))
+    assert min(finished.rounds) >= 3
+    first, second, *_ = finished.listener.estimates
+    assert finished.seconds == pytest.approx(second.seconds, rel=0.2)
+    assert second.rounds == min(finished.rounds)
     assert second.needed is None
     if machine.dear is ALIKE:  # the pilots tell already how long it takes
-        assert ended.seconds == pytest.approx(first.seconds, rel=0.2)
+        assert finished.seconds == pytest.approx(first.seconds, rel=0.2)
 
 
 def test_a_suites_budget_is_for_whole_cpus_and_a_typed_one_for_what_a_quota_leaves_of_them() -> None:
-    whole, half = Machine(1.0), Machine(1.0, quota=0.5)
-    made = whole.run(plan(170.0, is_wish=True))
-    assert 3 < min(made.rounds) < made.plan.rounds
-    assert half.run(plan(170.0, is_wish=True)).rounds == made.rounds
-    assert min(half.run(plan(170.0, is_wish=False)).rounds) < min(made.rounds)
+    entire, half = Machine(1.0), Machine(1.0, quota=0.5)
+    finished = entire.run(plan(170.0, is_wish=True))
+    assert 3 < min(finished.rounds) < finished.plan.rounds
+    assert half.run(plan(170.0, is_wish=True)).rounds == finished.rounds
+    assert min(half.run(plan(170.0, is_wish=False)).rounds) < min(finished.rounds)
 
 
 def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced() -> None:
@@ -162,8 +162,8 @@ def test_with_a_precision_the_time_until_the_first_look_at_verdicts_is_announced
     planned, backstage = replace(plan(None, is_wish=False, rounds=100), precision=0.02), machine.backstage()
 
     def clear_after_three(launches: Sequence[Launch]) -> dict[str, float]:
-        made = max(launch.round for launch in launches)
-        return {group.name: 0.0 if made > 2 else math.inf for group in planned.groups}
+        rounds = max(launch.round for launch in launches)
+        return {group.name: 0.0 if rounds > 2 else math.inf for group in planned.groups}
 
     staged(Shelf(), backstage, planned, silent, widths=clear_after_three).run([])
     for estimate in silent.estimates[:2]:
@@ -180,41 +180,41 @@ def test_a_budget_that_ended_long_ago_is_no_error() -> None:
 
 def test_estimates_tell_how_many_launches_follow() -> None:
     for budget in (None, 170.0):
-        ended = Machine(MACHINES["fast"]).run(plan(budget, is_wish=True))
-        for after, estimate in enumerate(ended.listener.estimates):
-            assert estimate.launches == sum(launch.round > after for launch in ended.launches)
+        finished = Machine(MACHINES["fast"]).run(plan(budget, is_wish=True))
+        for after, estimate in enumerate(finished.listener.estimates):
+            assert estimate.launches == sum(launch.round > after for launch in finished.launches)
     # a budget that does not hold them all is not expected to
-    ended = Machine(MACHINES["slow"]).run(plan(60.0, is_wish=False))
-    made = sum(launch.round > 0 for launch in ended.launches)
-    assert ended.listener.estimates[0].launches == pytest.approx(made, abs=2)
+    finished = Machine(MACHINES["slow"]).run(plan(60.0, is_wish=False))
+    count = sum(launch.round > 0 for launch in finished.launches)
+    assert finished.listener.estimates[0].launches == pytest.approx(count, abs=2)
 
 
 def test_a_budget_that_holds_them_gives_all_groups_equally_many_rounds() -> None:
-    ended = Machine(MACHINES["fast"]).run(plan(170.0, is_wish=True))
-    assert [number for _, number in ended.order] == sorted(number for _, number in ended.order)
-    assert ended.rounds == [5, 5, 5]
-    assert ended.seconds <= 170.0
+    finished = Machine(MACHINES["fast"]).run(plan(170.0, is_wish=True))
+    assert [number for _, number in finished.order] == sorted(number for _, number in finished.order)
+    assert finished.rounds == [5, 5, 5]
+    assert finished.seconds <= 170.0
 
 
 def test_a_wish_that_does_not_hold_them_is_exceeded_and_groups_are_finished_one_at_a_time() -> None:
-    ended = Machine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
+    finished = Machine(MACHINES["slow"], ONE_DEAR).run(plan(120.0, is_wish=True))
     # the first round tells what a round of each costs; the first group has the control, so the third is the cheapest
-    assert ended.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]
-    assert ended.rounds == [3, 3, 3]
+    assert finished.order[3:] == [("2", 2), ("2", 3), ("0", 2), ("0", 3), ("1", 2), ("1", 3)]
+    assert finished.rounds == [3, 3, 3]
 
 
 @given(GIVEN_MACHINES, st.floats(20.0, 700.0))
 @settings(max_examples=12)
 def test_a_budget_that_was_passed_is_kept_or_the_one_that_is_needed_is_told(machine: Machine, budget: float) -> None:
-    ended = machine.run(plan(budget, is_wish=False))
-    first, *_ = ended.listener.estimates
-    if ended.seconds > 1.1 * budget:  # one round of one pair, since a run without a result is worth nothing
+    finished = machine.run(plan(budget, is_wish=False))
+    first, *_ = finished.listener.estimates
+    if finished.seconds > 1.1 * budget:  # one round of one pair, since a run without a result is worth nothing
         assert first.needed
-        assert max(ended.rounds) == 1
-        assert len({launch.cell for launch in ended.launches if launch.round}) == 2
-    if 0 < max(ended.rounds) < 3 or 0 in ended.rounds:
-        assert any(estimate.needed for estimate in ended.listener.estimates)
-    assert max(ended.rounds) >= 1
+        assert max(finished.rounds) == 1
+        assert len({launch.cell for launch in finished.launches if launch.round}) == 2
+    if 0 < max(finished.rounds) < 3 or 0 in finished.rounds:
+        assert any(estimate.needed for estimate in finished.listener.estimates)
+    assert max(finished.rounds) >= 1
 
 
 def test_the_budget_that_is_needed_is_enough() -> None:
@@ -227,29 +227,32 @@ def test_the_budget_that_is_needed_is_enough() -> None:
 
 def test_of_a_group_that_the_budget_does_not_hold_the_first_comparisons_are_measured() -> None:
     # three rounds of the first group's five launches are 58 s, and of two launches 23 s
-    ended = Machine(MACHINES["slow"]).run(plan(90.0, is_wish=False))
-    first, second, _ = ended.plan.groups
-    measured = {launch.cell for launch in ended.launches if launch.round}
+    finished = Machine(MACHINES["slow"]).run(plan(90.0, is_wish=False))
+    first, second, _ = finished.plan.groups
+    measured = {launch.cell for launch in finished.launches if launch.round}
     assert measured == {*first.cells, *second.cells[:2]}
-    assert {*ended.listener.estimates[0].left_out} == {*ended.plan.cells} - measured
-    held = limit_to_budget(ended.plan, ended.launches, PAIRS)
-    found = find_stops(held, RoundLog(held, ended.launches), lambda _: {}, interrupted=False)
-    assert found == {first.name: Stop(StopReason.BUDGET, 3), second.name: Stop(StopReason.BUDGET, 3)}
+    assert {*finished.listener.estimates[0].left_out} == {*finished.plan.cells} - measured
+    held = limit_to_budget(finished.plan, finished.launches, PAIRS)
+    stops = find_stops(held, RoundLog(held, finished.launches), lambda _: {}, interrupted=False)
+    assert stops == {first.name: Stop(StopReason.BUDGET, 3), second.name: Stop(StopReason.BUDGET, 3)}
 
 
 def test_a_budget_that_was_passed_is_spent_in_the_order_of_the_header_whatever_groups_cost() -> None:
     # a launch of the first group is 9.2 s, and of the others 2.3 s
     for budget, first, second in [(120.0, 2, 0), (180.0, 4, 0), (200.0, 4, 3)]:
-        ended = Machine(MACHINES["slow"], {"0": 4.0}).run(plan(budget, is_wish=False))
-        one, two, _ = ended.plan.groups
-        assert {launch.cell for launch in ended.launches if launch.round} == {*one.cells[:first], *two.cells[:second]}
-        assert ended.seconds <= 1.1 * budget
+        finished = Machine(MACHINES["slow"], {"0": 4.0}).run(plan(budget, is_wish=False))
+        one, two, _ = finished.plan.groups
+        assert {launch.cell for launch in finished.launches if launch.round} == {
+            *one.cells[:first],
+            *two.cells[:second],
+        }
+        assert finished.seconds <= 1.1 * budget
 
 
 def test_if_the_budget_does_not_hold_a_comparison_the_first_one_of_the_cheapest_group_is_measured() -> None:
-    ended = Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}).run(plan(60.0, is_wish=False))
-    *_, third = ended.plan.groups
-    assert {launch.cell for launch in ended.launches if launch.round} == {*third.cells[:2]}
+    finished = Machine(MACHINES["very slow"], {"0": 4.0, "1": 2.0}).run(plan(60.0, is_wish=False))
+    *_, third = finished.plan.groups
+    assert {launch.cell for launch in finished.launches if launch.round} == {*third.cells[:2]}
 
 
 def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
@@ -268,9 +271,9 @@ def test_an_interrupted_run_goes_on_as_if_it_had_not_been() -> None:
 
 
 def test_without_a_budget_round_r_of_every_group_comes_before_the_next_of_any() -> None:
-    ended = Machine(MACHINES["very slow"], ONE_DEAR).run(plan(None, is_wish=False, rounds=4))
-    assert [number for _, number in ended.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
-    assert ended.listener.estimates[-1].rounds == 4
+    finished = Machine(MACHINES["very slow"], ONE_DEAR).run(plan(None, is_wish=False, rounds=4))
+    assert [number for _, number in finished.order] == [1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]
+    assert finished.listener.estimates[-1].rounds == 4
 
 
 def test_a_launch_without_a_warm_up_takes_as_long_as_its_pilot() -> None:

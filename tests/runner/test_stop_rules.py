@@ -39,8 +39,8 @@ def test_the_reason_is_stored_with_the_rounds() -> None:
         planned = replace(plan(rounds=5), **changes)  # type: ignore[arg-type]
         is_interrupted = reason is StopReason.INTERRUPTED
         widths = dict.fromkeys(["step 0"], width)
-        found = find_stops(planned, rounds(planned, count), lambda _, widths=widths: widths, interrupted=is_interrupted)
-        assert found == {"step 0": Stop(reason, count)}
+        stops = find_stops(planned, rounds(planned, count), lambda _, widths=widths: widths, interrupted=is_interrupted)
+        assert stops == {"step 0": Stop(reason, count)}
 
 
 def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
@@ -78,25 +78,25 @@ def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
 
 def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals() -> None:
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
-    ended, going = planned.groups
-    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
-    ledger = RoundLog(planned, made)
+    finished, going = planned.groups
+    launches_of_both = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
+    ledger = RoundLog(planned, launches_of_both)
 
     def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
-        return {ended.name: 0.01 if max(entry.round for entry in launches) == 7 else 1.0, going.name: 1.0}
+        return {finished.name: 0.01 if max(entry.round for entry in launches) == 7 else 1.0, going.name: 1.0}
 
     assert open_groups(planned, ledger, 10, widths) == {going.name}
     # ... and where a run that goes on walks through its rounds again
     assert open_groups(planned, ledger, 8, widths) == {going.name}
-    assert find_stops(planned, ledger, widths, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
+    assert find_stops(planned, ledger, widths, interrupted=False)[finished.name] == Stop(StopReason.PRECISION, 7)
 
 
 def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
     behind, ahead = planned.groups
-    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
+    launches = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
     wide = dict.fromkeys((behind.name, ahead.name), 1.0)
-    assert open_groups(planned, RoundLog(planned, made), 8, lambda _: wide) == {behind.name, ahead.name}
+    assert open_groups(planned, RoundLog(planned, launches), 8, lambda _: wide) == {behind.name, ahead.name}
 
 
 def test_widths_after_a_round_are_asked_for_once() -> None:

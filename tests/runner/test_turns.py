@@ -31,10 +31,10 @@ TURNS = 8
 
 def plan(rounds: int = 2, groups: int = 1, turns: int = TURNS) -> Plan:
     """Groups of two cells and a control, whose launches take turns."""
-    made = runs.plan(rounds, groups)
+    planned = runs.plan(rounds, groups)
     return replace(
-        made,
-        groups=[replace(group, control=group.cells[0]) for group in made.groups],
+        planned,
+        groups=[replace(group, control=group.cells[0]) for group in planned.groups],
         sampling=Sampling(warmup_seconds=0.5, measure_seconds=0.4, turns=turns),
         interleave=Interleave.TURNS,
     )
@@ -115,8 +115,8 @@ def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_i
     compared = replace(planned, groups=[replace(planned.groups[0], of=["import"])])
     for entry, starts in ((planned, (3,)), (planned, ()), (compared, (3, 2, 1))):
         stage = Backstage()
-        made = beside(staged(Shelf(), stage, entry), *(starts or (3,)))
-        launches = of_round(replace(made, starts=starts).run([]), 1)
+        walk_ = beside(staged(Shelf(), stage, entry), *(starts or (3,)))
+        launches = of_round(replace(walk_, starts=starts).run([]), 1)
         assert not any(job.waits or job.limits.cpus != (3,) for job in stage.jobs)
         assert not any("move" in word or word == "measure" for _, word in stage.words)
         assert not any(BESIDE_STARTS in launch.resources for launch in launches)
@@ -195,8 +195,8 @@ def test_only_the_rounds_take_turns() -> None:
 
 def test_a_group_of_one_cell_has_nobody_to_take_turns_with() -> None:
     stage, planned = Backstage(), plan(rounds=1)
-    alone = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
-    launches = walk(Shelf(), stage, replace(planned, groups=[alone]))
+    single = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
+    launches = walk(Shelf(), stage, replace(planned, groups=[single]))
     assert not any(job.sampling.turns for job in stage.jobs)
     assert not any(launch.places for launch in launches)
 
@@ -252,8 +252,8 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
     (group,) = planned.groups
     more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(5)]
     planned = replace(planned, groups=[replace(group, cells=[group.cells[0], *more])])
-    made = replace(staged(Shelf(), Backstage(held), planned), memory=5e9).run([])
-    launches = of_round(made, 1)
+    finished = replace(staged(Shelf(), Backstage(held), planned), memory=5e9).run([])
+    launches = of_round(finished, 1)
     blocks = [[launch for launch in launches if launch.block == number] for number in (0, 1)]
     assert [len(block) for block in blocks] == [2 + 2, 1 + 3]
     assert [Counter(launch.role for launch in block if launch.cell == group.cells[0]) for block in blocks] == [
@@ -261,7 +261,7 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
         {Role.CONTROL: 1},
     ]
     assert sorted(launch.order for launch in launches) == list(range(8))
-    assert walk(Shelf(), Backstage(held), planned, made) == made
+    assert walk(Shelf(), Backstage(held), planned, finished) == finished
 
 
 def test_a_disturbed_round_is_not_repeated() -> None:

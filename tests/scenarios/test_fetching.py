@@ -106,7 +106,7 @@ def test_other_results_are_let_be():
 
 
 def test_arrays_of_other_backends_are_waited_for_in_their_own_way():
-    done = []
-    fetch([Thing(block_until_ready=lambda: done.append("ready"), numpy=lambda: done.append("copied"))])
-    fetch({"loss": Thing(detach=lambda: done.append("detached"), numpy=lambda: done.append("copied"))})
-    assert done == ["ready"]
+    waits = []
+    fetch([Thing(block_until_ready=lambda: waits.append("ready"), numpy=lambda: waits.append("copied"))])
+    fetch({"loss": Thing(detach=lambda: waits.append("detached"), numpy=lambda: waits.append("copied"))})
+    assert waits == ["ready"]

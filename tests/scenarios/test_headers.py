@@ -64,8 +64,10 @@ def test_it_has_an_option_by_hand_for_each_of_its_values():
 @pytest.mark.parametrize("paths", [[PATHS[0], PATHS[-1]], pytest.param(PATHS[1:-1], marks=pytest.mark.campaign)])
 def test_it_runs_by_hand(paths):
     for path in paths:
-        done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False)
-        assert (done.returncode, done.stderr) == (0, "")
+        completed = subprocess.run(
+            [sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (completed.returncode, completed.stderr) == (0, "")
 
 
 #: What a call of these gives has arrived on the host: Keras itself fetches what a step of `first` returns.
@@ -95,14 +97,14 @@ def test_every_experiment_has_its_function():
 
 
 def test_a_scenario_of_upstream_is_of_one_family_and_its_source_is_the_issue_of_a_claim():
-    known = load_environments(Project(SCENARIOS.parent))
+    environments = load_environments(Project(SCENARIOS.parent))
     for name, scenario in UPSTREAM_HEADERS.items():
         assert len(FAMILIES & set(scenario.tags)) == 1, name
         assert scenario.tags[0] == "upstream", name
         assert set(scenario.tags) <= {"upstream", NOBODY_COULD, *FAMILIES}, name
         assert scenario.source in {claim.issue.url for claim in scenario.claims}, name
         sides = [side for claim in scenario.claims for side in (claim.worse, claim.better) if side]
-        assert {side.environment.partition("+")[0] for side in sides} <= set(known), name
+        assert {side.environment.partition("+")[0] for side in sides} <= set(environments), name
     assert {tag for scenario in UPSTREAM_HEADERS.values() for tag in scenario.tags} >= FAMILIES
 
 

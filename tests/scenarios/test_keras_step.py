@@ -99,12 +99,12 @@ class Network(SimpleNamespace):
         return 162_049
 
 
-def reported(own, builtin, counter, predict):
+def reported(own_value, builtin, counter, predict):
     """What `report` says of a model whose counter the two libraries, and the counter itself, read or refuse to."""
     bench = Seen()
     network = Network(optimizer=SimpleNamespace(iterations=counter), weights=[])
     tf = SimpleNamespace(keras=library(builtin), __version__="2.0.0")
-    keras_step.report(bench, tf, library(own), network, steps=7, predict=predict)
+    keras_step.report(bench, tf, library(own_value), network, steps=7, predict=predict)
     return bench
 
 

@@ -14,12 +14,12 @@ def module(monkeypatch):
     """A function that puts a module of the stand-in's engine in its place."""
 
     def make(name, **contents):
-        made = ModuleType(f"{ENGINE}.{name}")
-        vars(made).update(contents)
+        engine_module = ModuleType(f"{ENGINE}.{name}")
+        vars(engine_module).update(contents)
         for content in contents.values():
-            content.__module__ = made.__name__
-        monkeypatch.setitem(sys.modules, made.__name__, made)
-        return made
+            content.__module__ = engine_module.__name__
+        monkeypatch.setitem(sys.modules, engine_module.__name__, engine_module)
+        return engine_module
 
     return make
 
@@ -36,13 +36,13 @@ def compiled(name, package):
 def model_of(module, **methods):
     """A model of a class `Model` in the engine's `training`."""
     plain = {"train_on_batch": lambda self: None, "train_function": None}
-    made = type("Model", (), {**plain, **methods})
-    module("training", Model=made)
-    return made()
+    model_class = type("Model", (), {**plain, **methods})
+    module("training", Model=model_class)
+    return model_class()
 
 
 def test_what_is_reached_is_named_by_module_and_function_in_the_order_of_entry(module):
-    arrays = module("training_arrays", fit_loop=lambda *given: eager.train_on_batch(*given, None))
+    arrays = module("training_arrays", fit_loop=lambda *arguments: eager.train_on_batch(*arguments, None))
     eager = module("training_eager", train_on_batch=lambda model, batch: None)
     model = model_of(module)
     assert (

@@ -11,11 +11,11 @@ from kit import marks
 from kit.steps import Steps
 
 
-def steps_of(source, functions=(), **known):
+def steps_of(source, functions=(), **variables):
     """How many steps a script takes, and its names afterwards."""
     tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
     steps = Steps(lambda result: None)
-    names = {marks.CLOCK: steps, **known}
+    names = {marks.CLOCK: steps, **variables}
     exec(compile(tree, "script.py", "exec"), names)
     assert has_steps == (bool(functions) or "harness: step" in source)
     return len(steps.samples), names
@@ -168,5 +168,5 @@ def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(stat
     tree, has_steps = marks.instrument(marked, "script.py")
     assert has_steps
     compile(tree, "script.py", "exec")
-    kept = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
-    assert kept == {node.lineno for node in ast.walk(ast.parse(marked)) if isinstance(node, ast.stmt)}
+    lines_of_statements = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+    assert lines_of_statements == {node.lineno for node in ast.walk(ast.parse(marked)) if isinstance(node, ast.stmt)}

@@ -57,10 +57,10 @@ def stage(monkeypatch):
 
         monkeypatch.setattr(on_device, "profiler", lambda tf: session)
         events = []
-        emit = lambda event, **told: events.append((event, told))  # noqa: E731
+        emit = lambda event, **fields: events.append((event, fields))  # noqa: E731
         calls = on_device.look(TF, step or clock.step, steps, emit)
-        values = [told["value"] for event, told in events if event == "observation"]
-        numbers = [told for event, told in events if event == "resources"]
+        values = [fields["value"] for event, fields in events if event == "observation"]
+        numbers = [fields for event, fields in events if event == "resources"]
         return Thing(calls=calls, profiled=profiled, values=values, numbers=numbers[0] if numbers else {})
 
     return look
@@ -78,8 +78,8 @@ BUSY = trace(
 
 
 def test_what_ran_in_how_many_steps_is_told(stage):
-    seen = stage(seconds=0.05, data=BUSY, steps=4, slower=1.5)
-    assert seen.numbers == {
+    result = stage(seconds=0.05, data=BUSY, steps=4, slower=1.5)
+    assert result.numbers == {
         "profiled_steps": 40,
         "profiled_seconds": pytest.approx(0.75),
         "profiled_plain_seconds": pytest.approx(0.5),
@@ -88,14 +88,14 @@ def test_what_ran_in_how_many_steps_is_told(stage):
         "profiled_kernels": 2,
         "profiled_copies": 1,
     }
-    assert seen.values == ["under way", "kernels ran in 6.67 % of a step, 0.05 of them; copies alone in 1.33 %"]
+    assert result.values == ["under way", "kernels ran in 6.67 % of a step, 0.05 of them; copies alone in 1.33 %"]
 
 
 def test_a_pass_takes_about_a_second_and_ten_calls_at_most(stage):
     for seconds, calls in {0.0001: 10, 0.1: 10, 0.3: 3, 0.9: 1, 4.9: 1}.items():
-        seen = stage(seconds=seconds, data=BUSY)
-        assert seen.profiled == [1, calls], "first a session of its own for what a first one does"
-        assert seen.calls == 1 + calls + 1 + calls, "every call of the step counts"
+        result = stage(seconds=seconds, data=BUSY)
+        assert result.profiled == [1, calls], "first a session of its own for what a first one does"
+        assert result.calls == 1 + calls + 1 + calls, "every call of the step counts"
 
 
 def test_what_is_not_profiled_or_not_read_is_told_and_no_zero(stage, monkeypatch, snapshot):
@@ -155,8 +155,10 @@ def test_a_session_is_stopped_although_the_step_raises():
 def test_a_pass_that_is_stuck_ends_the_process_even_in_a_library():
     hang = "import ctypes; ctypes.PyDLL(None).sleep(60)"  # which keeps Python itself from running
     code = f"from kit import on_device; on_device.STUCK_SECONDS = 0.1\nwith on_device.end_if_stuck():\n    {hang}"
-    done = subprocess.run([sys.executable, "-c", code], cwd=on_device.__file__[: -len("kit/on_device.py")], check=False)
-    assert done.returncode == -signal.SIGALRM
+    completed = subprocess.run(
+        [sys.executable, "-c", code], cwd=on_device.__file__[: -len("kit/on_device.py")], check=False
+    )
+    assert completed.returncode == -signal.SIGALRM
 
 
 PLACES = st.lists(st.tuples(st.integers(0, 50 * MS), st.integers(0, 10 * MS)).map(lambda pair: (pair[0], sum(pair))))
@@ -164,8 +166,8 @@ PLACES = st.lists(st.tuples(st.integers(0, 50 * MS), st.integers(0, 10 * MS)).ma
 
 @given(PLACES, PLACES, st.floats(0.001, 1.0), st.integers(1, 10), st.integers(1, 50))
 def test_the_parts_never_exceed_the_whole(kernels, copies, seconds, calls, steps):
-    made = on_device.Pass(calls, seconds, seconds, Seen(kernels, copies, None))
-    numbers = on_device.resources(made, steps)
+    profiled = on_device.Pass(calls, seconds, seconds, Seen(kernels, copies, None))
+    numbers = on_device.resources(profiled, steps)
     assert bool(numbers) == bool(kernels)
     if numbers:
         assert all(value >= 0 for value in numbers.values())

@@ -44,7 +44,7 @@ class Placeholder:
 
 def graph_mode(*devices, placed=None):
     """A TensorFlow in graph mode with these devices; `placed`: the device of each operation by name."""
-    ran = []
+    fetched = []
 
     class Session:
         def __init__(self, graph=None, config=None):
@@ -60,7 +60,7 @@ def graph_mode(*devices, placed=None):
             return [Thing(name=name) for name in devices]
 
         def run(self, fetches, fed, options, run_metadata):
-            ran.append(fetches)
+            fetched.append(fetches)
             nodes = [Thing(name=name, device=device) for name, device in (placed or {}).items()]
             run_metadata.partition_graphs = [Thing(node=nodes[:1]), Thing(node=nodes[1:])]
 
@@ -75,7 +75,7 @@ def graph_mode(*devices, placed=None):
         Graph=lambda: Thing(as_default=default),
         float32="float32",
         matmul=lambda *_, **__: None,
-        ran=ran,
+        fetched=fetched,
         compat=Thing(
             v1=Thing(
                 Session=Session,
@@ -180,12 +180,12 @@ def test_tensorflow_counts_gpus_as_the_driver_does(monkeypatch):
 
 
 def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
-    told = [
+    devices = [
         Thing(physical_device_desc=""),
         Thing(physical_device_desc="device: XLA_GPU device"),
         Thing(physical_device_desc="device: 1, name: NVIDIA A100, pci bus id: 0000:3b:00.0, compute capability: 8.0"),
     ]
-    client = Thing(device_lib=Thing(list_local_devices=lambda: told))
+    client = Thing(device_lib=Thing(list_local_devices=lambda: devices))
     monkeypatch.setitem(sys.modules, "tensorflow.python.client", client)
     monkeypatch.setattr(placement.driver, "gpus", lambda: [T4, A100])
     assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == [A100]
@@ -203,7 +203,7 @@ def test_a_graphs_variables_are_where_the_placer_puts_them_and_nothing_else_is_r
     training = Thing(op=Operation("train", graph, "NoOp"), device="")
     library = graph_mode(placed={"kernel": GPU, "bias": CPU, "train": CPU})
     assert placement.devices(library, [*variables, training]) == {"GPU:0", "CPU:0"}
-    assert library.ran == [[variable.op for variable in variables]]
+    assert library.fetched == [[variable.op for variable in variables]]
 
 
 @pytest.fixture
@@ -214,7 +214,7 @@ def bench(monkeypatch):
     def make(library, device="gpu", folder=None):
         monkeypatch.setitem(sys.modules, "tensorflow", library)
         events = []
-        made = Bench(
+        new_bench = Bench(
             lambda event, **fields: events.append((event, fields)),
             Document(),
             Telemetry(),
@@ -223,7 +223,7 @@ def bench(monkeypatch):
             compiled=CompiledCode(folder, driver="/nowhere"),
             thorough=False,
         )
-        return made, events
+        return new_bench, events
 
     return make
 
@@ -242,9 +242,9 @@ def test_a_gpu_that_is_new_to_the_image_is_filled_once_as_a_phase_of_its_own(ben
 
 
 def test_no_work_begins_where_no_gpu_is(bench):
-    made, events = bench(eager(CPU))
+    bench_, events = bench(eager(CPU))
     with pytest.raises(CpuFallback):
-        made.device()
+        bench_.device()
     assert names(events) == ["device"]
 
 
@@ -256,24 +256,24 @@ def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_wa
         (EagerTensor(GPU), [], False),
         (1.5, [], False),
     ]:
-        made, events = bench(eager(CPU, GPU))
-        made.measure(lambda result=result: result)
-        made.placed(values)
+        bench_, events = bench(eager(CPU, GPU))
+        bench_.measure(lambda result=result: result)
+        bench_.placed(values)
         if is_elsewhere:
             with pytest.raises(CpuFallback, match="has a GPU, and the work was on CPU:0"):
-                made.prove_gpu()
+                bench_.prove_gpu()
         else:
-            made.prove_gpu()
+            bench_.prove_gpu()
             observed = ["placed on"] if isinstance(result, EagerTensor) or values else []
             assert [name for name in names(events, "observation") if name != "settings"] == observed
             assert [fields for event, fields in events if event == "gpus"] == [{"gpus": [T4]}]
 
 
 def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
-    made, _ = bench(eager(CPU, GPU, put=CPU))
-    made.measure(lambda: 1.5)
+    bench_, _ = bench(eager(CPU, GPU, put=CPU))
+    bench_.measure(lambda: 1.5)
     with pytest.raises(CpuFallback, match="the work was on CPU:0"):
-        made.prove_gpu()
+        bench_.prove_gpu()
 
 
 def test_a_scenario_without_tensorflow_used_no_gpu(bench):
@@ -282,11 +282,11 @@ def test_a_scenario_without_tensorflow_used_no_gpu(bench):
 
 
 def test_on_a_cpu_nothing_is_asked(bench):
-    made, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
-    made.device()
-    made.measure(lambda: EagerTensor(CPU))
-    made.placed([EagerTensor(CPU)])
-    made.prove_gpu()
+    bench_, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
+    bench_.device()
+    bench_.measure(lambda: EagerTensor(CPU))
+    bench_.placed([EagerTensor(CPU)])
+    bench_.prove_gpu()
     assert names(events) == ["device", "steady state"]
     assert names(events, "observation") == []
     assert "gpus" not in [event for event, _ in events]
@@ -303,9 +303,9 @@ def test_the_most_memory_that_tensors_took_is_told_where_the_release_tells_it(be
         library = eager(CPU, GPU)
         if question:
             library.config.experimental.get_memory_info = question
-        made, events = bench(library)
-        made.measure(lambda: EagerTensor(GPU))
-        made.prove_gpu()
+        bench_, events = bench(library)
+        bench_.measure(lambda: EagerTensor(GPU))
+        bench_.prove_gpu()
         assert [fields["gpu_peak_bytes"] for _, fields in events if "gpu_peak_bytes" in fields] == peaks
 
 
@@ -316,10 +316,10 @@ def test_tensorflow_1_tells_the_memory_by_an_operation_of_contribs(monkeypatch):
         sysconfig=Thing(get_lib=lambda: "/tensorflow_core"),
         Graph=lambda: Thing(as_default=nullcontext),
         device=lambda name: nullcontext(places.append(name)),
-        load_op_library=lambda path: opened.append(path) or Thing(max_bytes_in_use=lambda: "most"),
+        load_op_library=lambda path: libraries.append(path) or Thing(max_bytes_in_use=lambda: "most"),
         compat=Thing(v1=Thing(Session=lambda graph: nullcontext(Thing(run={"most": 11}.get)))),
     )
-    places, opened = [], []
+    places, libraries = [], []
     assert device.peak_memory(library, ["GPU:0", "GPU:1"]) == 22
     assert places == ["/GPU:0", "/GPU:1"]
-    assert opened[0].startswith("/tensorflow_core/contrib/memory_stats/")
+    assert libraries[0].startswith("/tensorflow_core/contrib/memory_stats/")

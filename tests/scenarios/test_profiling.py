@@ -94,8 +94,8 @@ def test_the_raw_profiles_are_left_as_pstats_has_them(profiled):
     }
     raw = marshal.loads((folder / "steady.pstats").read_bytes())  # of our own
     mine = next(key for key in raw if key[2] == "slow")
-    kept = next(function for function in documents["steady"]["functions"] if function[2] == "slow")
-    assert (raw[mine][1], raw[mine][2]) == (kept[3], kept[5])
+    stored = next(function for function in documents["steady"]["functions"] if function[2] == "slow")
+    assert (raw[mine][1], raw[mine][2]) == (stored[3], stored[5])
 
 
 def test_callers_and_stacks_name_functions_by_their_place(profiled):
@@ -141,8 +141,8 @@ def test_all_the_time_of_a_block_is_some_stack_s():
     started = time.perf_counter()
     with Stacks() as stacks:
         inner(started + 0.05)
-    taken = time.perf_counter() - started
-    assert 0 < sum(stacks.seconds.values()) <= taken
+    seconds = time.perf_counter() - started
+    assert 0 < sum(stacks.seconds.values()) <= seconds
     names = {tuple(stacks.codes[place].co_name for place in stack)[:1] for stack in stacks.seconds}
     assert ("inner",) in names
 

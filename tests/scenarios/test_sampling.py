@@ -176,8 +176,8 @@ def test_a_turn_is_a_sample_that_is_told_before_the_next_word():
     measurement = work.run(TURNS)
     begun, *turns = work.told
     assert begun == (work.phases["warm up"], [])
-    each = pytest.approx(0.005 * measurement.calls)
-    assert [samples for _, samples in turns] == [[each]] * 7 + [[each] * 3, [each]]
+    seconds = pytest.approx(0.005 * measurement.calls)
+    assert [samples for _, samples in turns] == [[seconds]] * 7 + [[seconds] * 3, [seconds]]
     assert lengths(measurement) == []
     assert measurement.made == work.calls
     in_samples = measurement.calls * (7 + 4)
@@ -242,7 +242,7 @@ def test_memory_is_read_at_points_that_lie_evenly_over_the_calls_after_the_warm_
         steps = [after - before for (before, _), (after, _) in pairwise(points)]
         assert max(steps) - min(steps) <= 1
         assert lengths(measurement) == pytest.approx([0.005 * step for step in steps])
-        assert [held for _, held in points] == [7 * (warm + made) for made, _ in points]
+        assert [held for _, held in points] == [7 * (warm + at) for at, _ in points]
 
 
 def test_before_each_point_of_memory_garbage_is_collected_and_nothing_is_watched(monkeypatch):
@@ -250,7 +250,7 @@ def test_before_each_point_of_memory_garbage_is_collected_and_nothing_is_watched
     monkeypatch.setattr(kit_sampling.gc, "collect", lambda: collected.append((work.calls, len(work.watched) % 2)))
     work = Work(0.005)
     _, points = remembered(work, 40)
-    assert collected == [(0, 0), *((4 + made, 0) for made, _ in points)]
+    assert collected == [(0, 0), *((4 + at, 0) for at, _ in points)]
 
 
 class Frames(Work):

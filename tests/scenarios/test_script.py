@@ -144,10 +144,10 @@ COMPARE = [["half/single", "half", "single"]]
 
 
 def test_numbers_that_it_prints_are_taken_and_their_ratios():
-    found = observe(STEPS, GREP)
-    assert (found["step"], found["took"]) == (1.0, 1.2015)
-    assert found["printed"] == {"step": [0, 1, 2], "took": [1.2005, 1.2015, 1.2025]}
-    assert found["printed units"] == {"step": "", "took": "s"}
+    observed = observe(STEPS, GREP)
+    assert (observed["step"], observed["took"]) == (1.0, 1.2015)
+    assert observed["printed"] == {"step": [0, 1, 2], "took": [1.2005, 1.2015, 1.2025]}
+    assert observed["printed units"] == {"step": "", "took": "s"}
     logged = observe("load 3", [[r"took (\S+)", ["took"]], [r"load (\S+)", ["load"]]], errors="INFO took 2 ms")
     assert logged["printed"] == {"took": [0.002], "load": [3.0]}
     assert observe("half 6 ms\nsingle 2 ms", HALVES, COMPARE)["half/single"] == pytest.approx(3.0)

@@ -99,9 +99,9 @@ def test_memory_that_is_kept_is_taken_again_without_page_faults():
 def test_malloc_that_keeps_memory_is_observed(monkeypatch, active):
     active(**ACTIVE)
     monkeypatch.setattr(settings, "keep_freed_memory", lambda: True)
-    kept = Settings({"malloc": "keep"})
-    kept.prepare(thorough=False)
-    assert kept.observe(None, "cpu") == {**ACTIVE, "malloc": "keep"}
+    setting = Settings({"malloc": "keep"})
+    setting.prepare(thorough=False)
+    assert setting.observe(None, "cpu") == {**ACTIVE, "malloc": "keep"}
 
 
 def test_when_cuda_loads_code_is_observed_where_it_is_asked_for(monkeypatch, active):
@@ -187,11 +187,11 @@ def test_xla_that_finds_nothing_to_compile_is_no_cell(environ, active):
 
 def tensorflow(*definitions, eager=True, jit=False):
     """A TensorFlow that knows functions by name and whether each asks for XLA."""
-    known = [
+    functions = [
         SimpleNamespace(signature=SimpleNamespace(name=name), attr={"_XlaMustCompile": SimpleNamespace(b=asks)})
         for name, asks in definitions
     ]
-    graph = SimpleNamespace(as_graph_def=lambda: SimpleNamespace(library=SimpleNamespace(function=known)))
+    graph = SimpleNamespace(as_graph_def=lambda: SimpleNamespace(library=SimpleNamespace(function=functions)))
     return SimpleNamespace(
         executing_eagerly=lambda: eager,
         config=SimpleNamespace(optimizer=SimpleNamespace(get_jit=lambda: jit)),

@@ -53,15 +53,15 @@ def test_busy_is_all_but_idle_and_waiting_and_guests_are_counted_once():
 
 
 def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
-    found = watched(BEFORE, AFTER)
-    assert found["steady_own_cpus"] == 1
-    assert found["steady_own_cpus_busy_seconds"] == pytest.approx((60 + 10 + 30 + 1 + 2) / TICK)
-    assert found["steady_own_cpus_steal_seconds"] == pytest.approx(5 / TICK)
-    assert found["steady_all_cpus"] == 2
-    assert found["steady_all_cpus_busy_seconds"] == pytest.approx((103 + 50) / TICK)
-    assert found["steady_seconds"] > 0
-    assert found["steady_cpu_seconds"] >= 0
-    assert found["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
+    resources = watched(BEFORE, AFTER)
+    assert resources["steady_own_cpus"] == 1
+    assert resources["steady_own_cpus_busy_seconds"] == pytest.approx((60 + 10 + 30 + 1 + 2) / TICK)
+    assert resources["steady_own_cpus_steal_seconds"] == pytest.approx(5 / TICK)
+    assert resources["steady_all_cpus"] == 2
+    assert resources["steady_all_cpus_busy_seconds"] == pytest.approx((103 + 50) / TICK)
+    assert resources["steady_seconds"] > 0
+    assert resources["steady_cpu_seconds"] >= 0
+    assert resources["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
 
 
 def test_of_a_process_that_is_moved_before_its_steps_the_new_cpu_counts(tmp_path, monkeypatch):
@@ -129,12 +129,12 @@ def test_this_machine_s_own_books_are_kept():
         until = process_time() + 0.05
         while process_time() < until:
             pass
-    found = here.resources()
-    assert set(found) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
-    assert 0.05 <= found["steady_cpu_seconds"] < 1.0
-    assert found["steady_started"] < found["steady_ended"] <= time()
-    assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
-    assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]
+    resources = here.resources()
+    assert set(resources) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
+    assert 0.05 <= resources["steady_cpu_seconds"] < 1.0
+    assert resources["steady_started"] < resources["steady_ended"] <= time()
+    assert 1 <= resources["steady_own_cpus"] <= resources["steady_all_cpus"]
+    assert resources["steady_own_cpus_busy_seconds"] <= resources["steady_all_cpus_busy_seconds"]
 
 
 def test_memory_that_is_touched_for_the_first_time_faults():
@@ -144,11 +144,11 @@ def test_memory_that_is_touched_for_the_first_time_faults():
         with Telemetry() as first:
             for page in range(pages):
                 memory[page * mmap.PAGESIZE] = 1
-        with Telemetry() as again:
+        with Telemetry() as second:
             for page in range(pages):
                 memory[page * mmap.PAGESIZE] = 2
     assert pages <= first.resources()["steady_minor_faults"] < 2 * pages
-    assert again.resources()["steady_minor_faults"] < pages / 2
+    assert second.resources()["steady_minor_faults"] < pages / 2
 
 
 @pytest.fixture
@@ -192,13 +192,13 @@ def test_pieces_are_summed_and_what_lies_between_them_is_told_apart(tmp_path, cl
             clocks["cpu"] += 0.25
             clocks["time"] += 0.5
             path.write_text(texts[1])
-    found = telemetry.resources()
-    assert found["steady_pieces"] == 3
-    assert (found["steady_seconds"], found["steady_cpu_seconds"]) == (1.5, 0.75)
-    assert (found["steady_started"], found["steady_ended"]) == (1e9 + 1.0, 1e9 + 4.5)
-    assert (found["between_seconds"], found["between_cpu_seconds"]) == (15.0, 0.1875)
-    assert found["steady_all_cpus"] == 2
-    assert found["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
+    resources = telemetry.resources()
+    assert resources["steady_pieces"] == 3
+    assert (resources["steady_seconds"], resources["steady_cpu_seconds"]) == (1.5, 0.75)
+    assert (resources["steady_started"], resources["steady_ended"]) == (1e9 + 1.0, 1e9 + 4.5)
+    assert (resources["between_seconds"], resources["between_cpu_seconds"]) == (15.0, 0.1875)
+    assert resources["steady_all_cpus"] == 2
+    assert resources["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
 
 
 def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
@@ -252,8 +252,8 @@ def test_the_work_of_a_child_that_runs_is_its_own():
             before, until = process_time(), process_time() + 5.0
             while kit_telemetry.child_cpu(pid) < 0.1 and process_time() < until:
                 pass
-            own = process_time() - before
+            own_seconds = process_time() - before
         child.kill()
     # the child's clock ticks before the block are not in it
-    assert here.resources()["steady_cpu_seconds"] >= own + 0.02
+    assert here.resources()["steady_cpu_seconds"] >= own_seconds + 0.02
     assert kit_telemetry.child_cpu(pid) == 0

@@ -25,13 +25,13 @@ def test_kernels_and_copies_of_a_gpu_are_told_apart():
         ("volta_sgemm_128x64_nn", 200, 60, KERNEL),
         ("Memset", 300, 2, {"correlation_id": "14", "Memset_details": "kind:device num_bytes:4 async:1"}),
     ]
-    seen = read(trace({THREADS: [("FunctionRun", 0, 900, FUNCTION)], GPU: events}))
-    assert seen == Seen(at((100, 50), (200, 60)), at((10, 5), (300, 2)), None)
+    activity = read(trace({THREADS: [("FunctionRun", 0, 900, FUNCTION)], GPU: events}))
+    assert activity == Seen(at((100, 50), (200, 60)), at((10, 5), (300, 2)), None)
 
 
 def test_all_gpus_of_a_launch_count():
-    seen = read(trace({GPU: [("k", 1, 2, KERNEL)], "/device:GPU:1": [("k", 5, 2, KERNEL)]}))
-    assert seen.kernels == at((1, 2), (5, 2))
+    activity = read(trace({GPU: [("k", 1, 2, KERNEL)], "/device:GPU:1": [("k", 5, 2, KERNEL)]}))
+    assert activity.kernels == at((1, 2), (5, 2))
 
 
 def test_what_cupti_does_itself_is_no_kernel_although_it_stands_with_the_gpu():
@@ -110,10 +110,10 @@ def test_nothing_but_that_comes_of_any_bytes(data):
 
 @given(cut=st.integers(min_value=1, max_value=150))
 def test_what_is_cut_off_never_tells_more_than_the_whole(cut):
-    whole = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
+    complete = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
     with suppress(ValueError):
-        seen = read(whole[:-cut])
-        assert len(seen.kernels) + len(seen.copies) < 2
+        activity = read(complete[:-cut])
+        assert len(activity.kernels) + len(activity.copies) < 2
 
 
 INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], sum(pair))))

@@ -235,8 +235,8 @@ def test_where_the_system_does_not_tell_what_is_held_memory_is_not_available(per
 def test_a_worker_without_a_standard_input_measures_as_well(tmp_path, scenarios):
     job = write_job(tmp_path, MEASURES)
     command = f"exec {sys.executable} -m kit {job} <&-"
-    done = subprocess.run(["sh", "-c", command], cwd=scenarios, capture_output=True, timeout=60, check=False)
-    assert done.returncode == 0
+    completed = subprocess.run(["sh", "-c", command], cwd=scenarios, capture_output=True, timeout=60, check=False)
+    assert completed.returncode == 0
 
 
 def test_what_was_not_measured_has_no_resources_of_its_own(perform):

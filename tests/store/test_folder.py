@@ -27,8 +27,8 @@ def test_files_that_a_killed_harness_did_not_finish_are_removed(folder: RunFolde
         (folder.path / name).touch()
     folder.repair()
     assert not [name for name in left if (folder.path / name).exists()]
-    kept = ("report.md", "charts/a.svg", "artifacts/launch/data.part")
-    assert all((folder.path / name).exists() for name in kept)
+    others = ("report.md", "charts/a.svg", "artifacts/launch/data.part")
+    assert all((folder.path / name).exists() for name in others)
 
 
 RUN_NAME = "2026-11-21T00-00-00Z-dead"
@@ -115,13 +115,13 @@ def test_launches_share_equal_values_and_only_those(folder: RunFolder) -> None:
 def test_a_torn_last_line_is_passed_over_and_cut_off_before_the_next(folder: RunFolder) -> None:
     folder.append(launch(round=1))
     path = folder.path / "launches.jsonl"
-    whole = path.read_bytes()
+    line = path.read_bytes()
     assert not folder.is_torn
-    path.write_bytes(whole + whole[: len(whole) // 2])
+    path.write_bytes(line + line[: len(line) // 2])
     assert folder.is_torn
     assert len(folder.read_launches()) == 1
     assert folder.repair()
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == line
     assert not folder.repair()
     folder.append(launch(round=2))
     assert [entry.round for entry in folder.read_launches()] == [1, 2]
@@ -227,13 +227,13 @@ def test_a_disk_that_fills_up_leaves_no_part_of_a_line(folder: RunFolder, snapsh
 
 
 def test_artifacts_never_leave_their_folder(folder: RunFolder) -> None:
-    kept = folder.write_artifacts("g-round1", {"../../evil": b"x", "profile.pstats": b"y"})
-    assert kept == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
+    paths = folder.write_artifacts("g-round1", {"../../evil": b"x", "profile.pstats": b"y"})
+    assert paths == ["artifacts/g-round1/evil", "artifacts/g-round1/profile.pstats"]
 
 
 def test_one_name_in_two_folders_stays_two_files(folder):
-    kept = folder.write_artifacts("g", {"x/data.txt": b"1", "y/data.txt": b"2"})
-    assert [(folder.path / entry).read_bytes() for entry in kept] == [b"1", b"2"]
+    paths = folder.write_artifacts("g", {"x/data.txt": b"1", "y/data.txt": b"2"})
+    assert [(folder.path / entry).read_bytes() for entry in paths] == [b"1", b"2"]
 
 
 def test_a_report_takes_the_place_of_an_older_one(folder: RunFolder) -> None:

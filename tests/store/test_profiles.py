@@ -30,8 +30,8 @@ DOCUMENT: dict[str, Any] = {
 def read(folder: Path, text: str) -> Any:
     (folder / "artifacts" / "a").mkdir(parents=True, exist_ok=True)
     (folder / "artifacts" / "a" / "steady.json").write_text(text)
-    kept = ["artifacts/a/steady.json", "artifacts/a/steady.pstats"]
-    return RunFolder(folder).read_profiles(launch(artifacts=kept))
+    artifacts = ["artifacts/a/steady.json", "artifacts/a/steady.pstats"]
+    return RunFolder(folder).read_profiles(launch(artifacts=artifacts))
 
 
 def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path) -> None:
