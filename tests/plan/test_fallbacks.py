@@ -1,4 +1,4 @@
-"""What stands in for environments that a card cannot run, in the project's own suites and in made-up ones."""
+"""Fallbacks for environments that a GPU cannot run, in suites of the project and in invented ones."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +20,7 @@ from harness.model.run import StandIn, describe_fallbacks
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
-from harness.plan.gpus import CAPABILITIES, Support, fit
+from harness.plan.gpus import CAPABILITIES, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import add_setting_axes
 from tests.cards import A100, H100, RTX3090, RTX4090, RTX5090, T4, V100
@@ -83,7 +83,7 @@ HOSTS = {
 
 
 def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAssertion) -> None:
-    """Of the suite, one that is in it, too, is marked by `=`."""
+    """The sign `=` marks a fallback that the suite also measures as itself."""
     fallbacks = {
         name: {
             suite: ", ".join(
@@ -97,13 +97,6 @@ def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAsserti
     assert fallbacks == snapshot
 
 
-def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today() -> None:
-    for card in (RTX3090, RTX4090, H100):
-        for suite in ("quick", "headline", "training", "once"):
-            _, environments = selected(suite)
-            assert len(replace_environments(environments, taken(suite, host(card)))) == len(environments), suite
-
-
 def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice() -> None:
     for card in (RTX3090, H100):
         cells, environments = selected("releases")
@@ -112,14 +105,6 @@ def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice
         measured = able("releases", replace_cells(cells, fallbacks), host(card))
         assert len(measured) == len({cell.environment for cell in measured})
         assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
-
-
-def test_what_the_driver_compiles_comes_last() -> None:
-    machine = host(H100, "520.61.05", (11, 8))
-    (name,) = set(places("quick", machine).values())
-    assert fit(KNOWN[name], machine.cards, machine).support is Support.COMPILED
-    machine = host(H100)
-    assert all(fit(KNOWN[name], machine.cards, machine).is_native for name in places("quick", machine).values())
 
 
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
@@ -214,7 +199,7 @@ def find(
     needs: Sequence[Need] = (),
     absent: Mapping[str, str] | None = None,
 ) -> list[StandIn]:
-    """What stands in, of two cells in each environment of the lists."""
+    """Return the fallbacks for two cells in each environment of the lists."""
     catalog = {environment.name: environment for environment in environments}
 
     def lock(name: str) -> Requirement:
@@ -227,7 +212,7 @@ def find(
 
 
 def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
-    """What stands in for `gone` where the list is this."""
+    """Return the name of the fallback for `gone` from this list."""
     fallbacks = find({"gone": listed}, GONE, *others, needs=needs)
     return fallbacks[0].environment if fallbacks else None
 

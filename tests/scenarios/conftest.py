@@ -1,4 +1,4 @@
-"""What the tests of the scenarios share: where they lie, a worker to start, and the oldest interpreters."""
+"""Fixtures for the tests of the scenarios: their folder, workers, and interpreters."""
 
 import gc
 import json
@@ -33,7 +33,7 @@ TIME = {
 
 @pytest.fixture(autouse=True)
 def _freeze():
-    """A collection before a measurement takes no longer than in a small process."""
+    """Keep the objects of other tests out of the garbage collections before measurements."""
     gc.freeze()
     yield
     gc.unfreeze()
@@ -52,7 +52,7 @@ def interpreter():
 
 
 class Launch:
-    """What a finished worker left: its exit status, its events, its standard error."""
+    """The results of a worker: its exit status, its events, and its standard error."""
 
     def __init__(self, status, events, stderr=""):
         self.status, self.events, self.stderr = status, events, stderr
@@ -90,7 +90,7 @@ def write_job(folder, source, axes=None, sampling=TIME, **changes):
 
 
 def run_worker(folder, source, python=sys.executable, words="", **changes):
-    """Have a worker do a job in a process of its own. `words`: what its standard input holds."""
+    """Run a job in a worker process, with the text `words` on its standard input."""
     job = write_job(folder, source, **{"limits": {"die_with_parent": True}, **changes})
     completed = subprocess.run(
         [python, "-m", "kit", job], cwd=SCENARIOS, input=words.encode(), capture_output=True, timeout=60, check=False
@@ -101,13 +101,13 @@ def run_worker(folder, source, python=sys.executable, words="", **changes):
 
 @pytest.fixture
 def launch(tmp_path):
-    """A function that has a worker do a job in a process of its own."""
+    """Return a function that runs a job in a worker process."""
     return partial(run_worker, tmp_path)
 
 
 @pytest.fixture
 def perform(tmp_path, monkeypatch):
-    """A function that does a job in this process, which is much cheaper than in one of its own."""
+    """Return a function that runs a job in this process, because starting a process takes long."""
     monkeypatch.setattr(process, "installed_packages", dict)
     monkeypatch.setattr(sys, "path", list(sys.path))
 

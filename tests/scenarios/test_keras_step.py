@@ -6,14 +6,6 @@ from types import SimpleNamespace
 import keras_step
 import pytest
 from kit import NotAvailable
-from kit.byhand import read_header
-
-
-def test_there_are_eight_pairs_of_model_and_data(scenarios):
-    header = read_header(scenarios / "keras_step.py")
-    axes, (excluded,) = header["axes"], header["exclude"]
-    pairs = [{"model": model, "data": data} for model in axes["model"] for data in axes["data"]]
-    assert len([pair for pair in pairs if pair != excluded]) == 8
 
 
 def make_library(version, **attributes):

@@ -276,11 +276,6 @@ def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
         bench_.prove_gpu()
 
 
-def test_a_scenario_without_tensorflow_used_no_gpu(bench):
-    with pytest.raises(CpuFallback, match="never imported"):
-        bench(None)[0].prove_gpu()
-
-
 def test_on_a_cpu_nothing_is_asked(bench):
     bench_, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
     bench_.device()

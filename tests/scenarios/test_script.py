@@ -21,13 +21,13 @@ def scenario(bench):
 
 @pytest.fixture
 def script(launch, tmp_path):
-    """A function that has a worker run a plain script in a folder of the test's own."""
+    """Return a function that runs a plain script in a worker process."""
     return lambda source, **options: launch(GIVEN.format(folder=str(tmp_path), source=source, options=options))
 
 
 @pytest.fixture
 def failing(perform, tmp_path, monkeypatch, capfd):
-    """A function that runs a script that fails in this process, which is much cheaper."""
+    """Return a function that runs a failing script in this process."""
 
     def run(source, **options):
         error = io.StringIO()

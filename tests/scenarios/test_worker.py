@@ -31,7 +31,7 @@ VERSIONS = ["3.6", *IN_BETWEEN, "3.13"]
 
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory):
-    """A worker that measured, and the times before and after."""
+    """Return the results of a measuring worker, and the times before and after."""
     before = time.time()
     launched = run_worker(tmp_path_factory.mktemp("measured"), BUSY, axes={"model": "large"})
     return launched, before, time.time()
@@ -61,7 +61,6 @@ def test_samples_carry_their_steps_and_what_they_used_of_cpus(measured):
     (event,) = launched.of("samples")
     assert event["name"] == "step"
     assert {sample["steps"] for sample in launched.samples} == {event["calls_per_sample"] * 4}
-    assert all(sample["seconds"] >= 0.01 for sample in launched.samples)
     assert all(0 < sample["cpu_seconds"] < sample["seconds"] + 0.01 for sample in launched.samples)
     assert launched.observed("steps") > sum(sample["steps"] for sample in launched.samples)
     assert launched.observed("seen") == ["large", {"model": "large"}, "here", "cpu"]
