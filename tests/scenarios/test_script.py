@@ -1,5 +1,6 @@
 """A plain script in a launch: what is told of it."""
 
+import gc
 import io
 import sys
 import types
@@ -118,6 +119,7 @@ def test_a_script_that_fails_is_told_by_its_own_error_and_what_to_do(failing, sn
         reasons[case] = launched.end["reason"]
     assert reasons == snapshot
     assert "before" in failing(FAILURES["error"]).stderr
+    gc.collect()
 
 
 @pytest.mark.slow

@@ -115,7 +115,7 @@ def test_a_launch_that_takes_turns_says_when_it_waits_and_what_it_measured(launc
         assert event["calls_per_sample"] == begun["calls_per_sample"]
         for sample in event["samples"]:
             assert sample["steps"] == begun["calls_per_sample"] * 4
-            assert sample["seconds"] >= 0.01
+            assert sample["seconds"] >= 0.001 * begun["calls_per_sample"]
             assert sample["cpu_seconds"] >= 0
     assert [len(event["samples"]) for event in turns] == [1, 1, 3, 1]
     assert (launched.status, launched.end["status"]) == (0, "ok")
