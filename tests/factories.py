@@ -97,10 +97,10 @@ def cells(
 
 def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",), *, controlled: bool = False) -> list[Group]:
     """The cells in groups that differ in environment and the compared axes only; the first of each is its control."""
-    found: dict[str, list[Cell]] = {}
+    members_by_name: dict[str, list[Cell]] = {}
     for member in members:
         shared = [f"{axis}={value}" for axis, value in member.axes.items() if axis not in compared]
-        found.setdefault(" ".join([member.scenario, member.device.value, *shared]), []).append(member)
+        members_by_name.setdefault(" ".join([member.scenario, member.device.value, *shared]), []).append(member)
     return [
         Group(
             name=name,
@@ -110,7 +110,7 @@ def groups(members: Iterable[Cell], compared: Sequence[str] = ("mode",), *, cont
             cells=part,
             control=part[0] if controlled else None,
         )
-        for name, part in found.items()
+        for name, part in members_by_name.items()
     ]
 
 
@@ -234,15 +234,15 @@ def in_blocks(
     half = len(others) // 2
     first = [(control, Role.MEASURE), (control, Role.CONTROL), *((other, Role.MEASURE) for other in others[:half])]
     second = [(control, Role.CONTROL), *((other, Role.MEASURE) for other in others[half:])]
-    made = []
+    launches = []
     for number in range(1, count + 1):
         for block, slots in enumerate([first, second]):
             slower = draw.gauss(0.0, met)
-            made += [
+            launches += [
                 launch(of, seconds[of] * math.exp(slower + draw.gauss(0.0, spread)), number, role=role, block=block)
                 for of, role in slots
             ]
-    return made
+    return launches
 
 
 def in_turns(
@@ -263,7 +263,7 @@ def in_turns(
     """
     draw = random.Random(seed)
     slots = [(of, Role.MEASURE) for of in seconds] + [(next(iter(seconds)), Role.CONTROL)]
-    made = []
+    launches = []
     for number in range(1, count + 1):
         rates = [seconds[of] * math.exp(draw.gauss(0.0, between)) for of, _ in slots]
         samples: list[list[float]] = [[] for _ in slots]
@@ -277,5 +277,5 @@ def in_turns(
         for (of, role), rate, mine, at in zip(slots, rates, samples, places, strict=True):
             by_itself = rate * (alone or {}).get(of, 1.0) * math.exp(draw.gauss(0.0, within / 4.0))
             stretch = [Sample(by_itself * 100, 100)]
-            made.append(launch(of, mine, number, role=role, places=at, alone=stretch, **changes))
-    return made
+            launches.append(launch(of, mine, number, role=role, places=at, alone=stretch, **changes))
+    return launches

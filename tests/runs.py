@@ -19,12 +19,12 @@ def launch(**changes: Any) -> Launch:
 
 def plan(rounds: int = 2, groups: int = 1) -> Plan:
     """Groups of two cells: one mode of a step in two environments."""
-    made = [
+    pairs = [
         Group(f"step {i}", "step", "cpu", {}, [replace(cell, axes={"mode": str(i)}) for cell in CELLS])
         for i in range(groups)
     ]
     sampling = Sampling(warmup_seconds=0.5, measure_seconds=1.0)
-    return Plan(groups=made, rounds=rounds, seed=7, sampling=sampling, limits=Limits())
+    return Plan(groups=pairs, rounds=rounds, seed=7, sampling=sampling, limits=Limits())
 
 
 def run() -> Run:

@@ -1,26 +1,23 @@
 """GPUs: what is the same card, and how it is set."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.model.gpu import find_differing, format_pci_address
 
+ADDRESSES = {
+    "00000000:3B:00.0": "0000:3b:00.0",  # NVML
+    "0000:3b:00.0": "0000:3b:00.0",  # CUDA
+    "0001A2B3:00:00.0": "1a2b3:00:00.0",
+    " 0000:01:00.1\n": "0000:01:00.1",
+    "01:00.0": "",
+    "0000:01:00.0 and more": "",
+    "": "",
+}
 
-@pytest.mark.parametrize(
-    ("text", "address"),
-    [
-        ("00000000:3B:00.0", "0000:3b:00.0"),  # NVML
-        ("0000:3b:00.0", "0000:3b:00.0"),  # CUDA
-        ("0001A2B3:00:00.0", "1a2b3:00:00.0"),
-        (" 0000:01:00.1\n", "0000:01:00.1"),
-        ("01:00.0", ""),
-        ("0000:01:00.0 and more", ""),
-        ("", ""),
-    ],
-)
-def test_an_address_has_one_spelling(text, address):
-    assert format_pci_address(text) == address
+
+def test_an_address_has_one_spelling() -> None:
+    assert {text: format_pci_address(text) for text in ADDRESSES} == ADDRESSES
 
 
 @given(st.integers(0, 2**16 - 1), st.integers(0, 255), st.integers(0, 31), st.integers(0, 7))

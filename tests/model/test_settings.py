@@ -9,27 +9,31 @@ from tests.factories import cell, scenario
 
 
 def test_what_was_asked_for_becomes_the_last_axis_and_is_compared_in_the_settings_order() -> None:
-    made = with_settings(scenario(), {"xla": ["off", "on"]})
-    assert list(made.axes) == ["call", "dtype", "mode", "xla"]
-    assert (made.axes["xla"], made.settings) == (["on", "off"], ["xla"])
-    assert (made.compare[-1].along, made.compare[-1].plus, made.compare[-1].against) == ("xla", "on", "")
-    assert made.compared_axes == ("mode", "xla")
+    extended = with_settings(scenario(), {"xla": ["off", "on"]})
+    assert list(extended.axes) == ["call", "dtype", "mode", "xla"]
+    assert (extended.axes["xla"], extended.settings) == (["on", "off"], ["xla"])
+    assert (extended.compare[-1].along, extended.compare[-1].plus, extended.compare[-1].against) == ("xla", "on", "")
+    assert extended.compared_axes == ("mode", "xla")
 
 
 def test_one_value_is_compared_with_nothing() -> None:
-    made = with_settings(scenario(), {"precision": ["mixed_float16"]})
-    assert list(made.compare) == list(scenario().compare)
-    assert "precision" in made.row_axes
+    extended = with_settings(scenario(), {"precision": ["mixed_float16"]})
+    assert list(extended.compare) == list(scenario().compare)
+    assert "precision" in extended.row_axes
 
 
 def test_nothing_asked_for_changes_nothing() -> None:
-    made = with_settings(scenario(), {})
-    assert (made.axes, list(made.compare), list(made.settings)) == (scenario().axes, list(scenario().compare), [])
+    extended = with_settings(scenario(), {})
+    assert (extended.axes, list(extended.compare), list(extended.settings)) == (
+        scenario().axes,
+        list(scenario().compare),
+        [],
+    )
 
 
 def test_an_axis_of_the_scenarios_own_keeps_its_name_to_itself() -> None:
-    own = scenario(axes={"xla": ["fast", "slow"]})
-    assert open_to(own) == [name for name in SETTINGS if name != "xla"]
+    declared = scenario(axes={"xla": ["fast", "slow"]})
+    assert open_to(declared) == [name for name in SETTINGS if name != "xla"]
     assert open_to(scenario(axes={"xla": ["on", "off"]}, settings=["xla"])) == list(SETTINGS)
 
 
@@ -42,25 +46,25 @@ def test_a_cell_tells_bare_values_with_their_axis() -> None:
 
 
 def test_numbers_of_cores_are_compared_with_the_fewest() -> None:
-    made = with_settings(scenario(), {CPUS: ["4", "1", "2", "1"]})
-    assert (made.axes[CPUS], made.settings) == (["1", "2", "4"], [CPUS])
-    added = made.compare[len(scenario().compare) :]
+    extended = with_settings(scenario(), {CPUS: ["4", "1", "2", "1"]})
+    assert (extended.axes[CPUS], extended.settings) == (["1", "2", "4"], [CPUS])
+    added = extended.compare[len(scenario().compare) :]
     assert [(entry.along, entry.plus, entry.against) for entry in added] == [(CPUS, "2", "1"), (CPUS, "4", "1")]
     assert str(cell(cpus="2")).endswith(" cpus=2")
 
 
 def test_every_quantity_of_a_scenario_is_compared_over_cores() -> None:
-    made = with_settings(scenario(compare=[Comparison("import", "environment", of="import")]), {CPUS: ["1", "2"]})
-    assert [entry.of for entry in made.compare] == ["import", STEP, "import"]
+    extended = with_settings(scenario(compare=[Comparison("import", "environment", of="import")]), {CPUS: ["1", "2"]})
+    assert [entry.of for entry in extended.compare] == ["import", STEP, "import"]
 
 
 def test_a_process_variable_has_the_values_that_are_typed_in_their_order() -> None:
-    made = with_settings(scenario(), {"KERAS_BACKEND": ["tensorflow", "jax"]})
-    assert (made.environ, made.settings) == (["KERAS_BACKEND"], [])
-    assert (made.compare[-1].plus, made.compare[-1].against) == ("jax", "tensorflow")
+    extended = with_settings(scenario(), {"KERAS_BACKEND": ["tensorflow", "jax"]})
+    assert (extended.environ, extended.settings) == (["KERAS_BACKEND"], [])
+    assert (extended.compare[-1].plus, extended.compare[-1].against) == ("jax", "tensorflow")
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "1.5", "two", "1-2", ""])
-def test_what_is_no_number_of_cores_gets_a_sentence(text: str) -> None:
-    with pytest.raises(UsageError, match=f"Invalid -a cpus={text}: expected a number of cores"):
-        free_values(CPUS, ["1", text])
+def test_what_is_no_number_of_cores_is_refused() -> None:
+    for text in ("0", "-1", "1.5", "two", "1-2", ""):
+        with pytest.raises(UsageError, match=f"Invalid -a cpus={text}: "):
+            free_values(CPUS, ["1", text])

@@ -26,25 +26,19 @@ from harness.model.texts import (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "cpus"), [("0-3,8", {0, 1, 2, 3, 8}), ("5", {5}), ("1,", {1}), (" 1 , 2 ", {1, 2}), ("", set())]
-)
-def test_a_list_is_numbers_and_ranges(text: str, cpus: set[int]) -> None:
-    assert parse_cpus(text) == cpus
+def test_a_list_of_cpus_is_numbers_and_ranges() -> None:
+    lists = {"0-3,8": {0, 1, 2, 3, 8}, "5": {5}, "1,": {1}, " 1 , 2 ": {1, 2}, "": set[int]()}
+    assert {text: parse_cpus(text) for text in lists} == lists
+    assert format_cpu_list([8, 2, 0, 1, 10]) == "0-2, 8, 10"
+    for text in ("x", "1-", "-1", "0-x", "0-99999999", "1.5"):
+        with pytest.raises(ValueError, match="CPU"):
+            parse_cpus(text)
 
 
-@pytest.mark.parametrize("text", ["x", "1-", "-1", "0-x", "0-99999999", "1.5"])
-def test_what_is_no_list_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="CPU"):
-        parse_cpus(text)
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (112, "112th"), (1203, "1,203rd")],
-)
-def test_the_place_of_a_number(number: int, text: str) -> None:
-    assert format_ordinal(number) == text
+def test_the_place_of_a_number() -> None:
+    places = {1: "1st", 2: "2nd", 3: "3rd", 4: "4th", 11: "11th", 12: "12th", 13: "13th", 21: "21st", 112: "112th"}
+    places[1203] = "1,203rd"
+    assert {number: format_ordinal(number) for number in places} == places
 
 
 def test_of_near_names_the_one_with_the_same_letters_is_meant() -> None:
@@ -55,19 +49,15 @@ def test_of_near_names_the_one_with_the_same_letters_is_meant() -> None:
 def test_of_many_names_only_the_nearest_are_listed() -> None:
     few = [f"name_{number}" for number in range(LISTED)]
     assert list_valid_names("name_3", few, "harness list") == f"Valid names: {', '.join(few)}."
-    told = list_valid_names("nmae_12", [*few, "name_12"], "harness list")
-    assert told.startswith(f"There are {LISTED + 1} valid names, such as name_12, ")
-    assert told.endswith(" To see all: harness list")
-    assert told.count("name_") == NEAREST
+    choices = list_valid_names("nmae_12", [*few, "name_12"], "harness list")
+    assert choices.startswith(f"There are {LISTED + 1} valid names, such as name_12, ")
+    assert choices.endswith(" To see all: harness list")
+    assert choices.count("name_") == NEAREST
 
 
 @given(st.sets(st.integers(0, 300)))
 def test_what_is_written_is_read_again(cpus: set[int]) -> None:
     assert parse_cpus(format_cpu_list(cpus)) == cpus
-
-
-def test_numbers_that_follow_one_another_are_joined() -> None:
-    assert format_cpu_list([8, 2, 0, 1, 10]) == "0-2, 8, 10"
 
 
 @given(st.recursive(st.text(st.characters()), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
@@ -81,9 +71,9 @@ def test_what_acts_on_a_terminal_is_escaped_in_json() -> None:
     assert escape_json('["\x9b2J \u202e \x7f \U000e0041 ü €"]') == r'["\u009b2J \u202e \u007f \udb40\udc41 ü €"]'
 
 
-@pytest.mark.parametrize("password", ["", "me@", "me:secret@", "me:se@cret@"])
-def test_a_password_is_not_shown(password: str) -> None:
-    assert remove_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"
+def test_a_password_is_not_shown() -> None:
+    for password in ("", "me@", "me:secret@", "me:se@cret@"):
+        assert remove_password(f"-e x@https://{password}example.org/x@main") == "-e x@https://example.org/x@main"
 
 
 @given(st.floats(-1e300, 1e300), st.sampled_from([format_number, format_exact, format_plain]))
@@ -95,19 +85,16 @@ def test_a_number_has_no_exponent_and_its_value(number, write) -> None:
     assert read == pytest.approx(number, rel=5e-3, abs=1e-300)
 
 
-@pytest.mark.parametrize(
-    ("number", "number_text", "exact", "plain"),
-    [
-        (1172.0, "1,170", "1,172", "1172"),
-        (1234567.0, "1,230,000", "1,234,567", "1234567"),
-        (-0.5, "-0.500", "-0.5", "-0.5"),
-        (0.00001234, "0.0000123", "0.00001234", "0.00001234"),
-        (0.0, "0.00", "0", "0"),
-        (1.5e13, "1.50·10¹³", "1.50·10¹³", "15000000000000"),
-    ],
-)
-def test_numbers_for_readers_and_for_commands(number: float, number_text: str, exact: str, plain: str) -> None:
-    assert (format_number(number), format_exact(number), format_plain(number)) == (number_text, exact, plain)
+def test_numbers_for_readers_and_for_commands() -> None:
+    texts = {
+        1172.0: ("1,170", "1,172", "1172"),
+        1234567.0: ("1,230,000", "1,234,567", "1234567"),
+        -0.5: ("-0.500", "-0.5", "-0.5"),
+        0.00001234: ("0.0000123", "0.00001234", "0.00001234"),
+        0.0: ("0.00", "0", "0"),
+        1.5e13: ("1.50·10¹³", "1.50·10¹³", "15000000000000"),
+    }
+    assert {number: (format_number(number), format_exact(number), format_plain(number)) for number in texts} == texts
 
 
 def test_no_text_of_harness_has_a_format_with_an_exponent() -> None:

@@ -1,12 +1,13 @@
-"""What stands in for environments that a card cannot run, in the project's own suites and in made-up ones."""
+"""Fallbacks for environments that a GPU cannot run, in suites of the project and in invented ones."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.environments import load_environments
 from harness.catalog.locks import load_lock
@@ -19,7 +20,7 @@ from harness.model.run import StandIn, describe_fallbacks
 from harness.model.scenario import Cell, Need, Scenario
 from harness.plan.availability import split
 from harness.plan.fallbacks import find_fallbacks, replace_cells, replace_environments
-from harness.plan.gpus import CAPABILITIES, Support, fit
+from harness.plan.gpus import CAPABILITIES, fit
 from harness.plan.selection import Catalog, Selection, resolve, select
 from harness.plan.settings import add_setting_axes
 from tests.cards import A100, H100, RTX3090, RTX4090, RTX5090, T4, V100
@@ -29,7 +30,7 @@ PROJECT = Project(ROOT)
 KNOWN = load_environments(PROJECT)
 SCENARIOS = find_scenarios(PROJECT).scenarios
 SUITES = load_suites(PROJECT)
-ASKED = [name for name, suite in SUITES.items() if suite.instead]
+REPLACED = [name for name, suite in SUITES.items() if suite.instead]
 
 
 @cache
@@ -51,100 +52,59 @@ def host(card: Gpu, driver: str = "550.54.15", cuda: tuple[int, int] = (12, 4)) 
     return GpuHost([card], driver, cuda)
 
 
-def taken(suite: str, known: GpuHost) -> list[StandIn]:
+def taken(suite: str, machine: GpuHost) -> list[StandIn]:
     (cells, _), scenarios = selected(suite), catalog(suite).scenarios
-    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=known.cards, host=known)
+    return find_fallbacks(SUITES[suite].instead, cells, scenarios, KNOWN, locked, cards=machine.cards, host=machine)
 
 
-def places(suite: str, known: GpuHost) -> dict[str, str]:
-    return {entry.role: entry.environment for entry in taken(suite, known)}
+def places(suite: str, machine: GpuHost) -> dict[str, str]:
+    return {entry.role: entry.environment for entry in taken(suite, machine)}
 
 
-def able(suite: str, cells: Sequence[Cell], known: GpuHost) -> list[Cell]:
+def able(suite: str, cells: Sequence[Cell], machine: GpuHost) -> list[Cell]:
     requirements = {name: locked(name) for name in {cell.environment for cell in cells}}
-    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=known.cards, host=known)[0]
+    return split(cells, catalog(suite).scenarios, requirements, KNOWN, cards=machine.cards, host=machine)[0]
 
 
-@pytest.mark.parametrize("suite", ["quick", "headline", "training", "seed", "once"])
-@pytest.mark.parametrize(
-    ("card", "graph", "eager"),
-    [
-        (T4, None, None),
-        (V100, None, None),
-        (RTX3090, "tf1.15-ngc", "tf2.5"),
-        (RTX4090, "tf1.15-ngc", "tf2.5"),
-        (H100, "tf1.15-ngc", "tf2.16"),
-        (RTX5090, None, "tf2.17-ngc"),
-    ],
-)
-def test_the_question_is_asked_of_what_each_card_runs(
-    suite: str, card: Gpu, graph: str | None, eager: str | None
-) -> None:
-    found = places(suite, host(card))
-    if suite == "seed" and eager == "tf2.16":
-        # the suite has tf2.5 itself, and no older release runs there
-        eager = "tf2.5"
-    assert (found.get("tf1.14"), found.get("tf2.0")) == (graph, eager)
+#: Machines: a card, and its driver.
+HOSTS = {
+    "T4": host(T4),
+    "V100": host(V100),
+    "A100": host(A100),
+    "RTX 3090": host(RTX3090),
+    "RTX 3090 with a driver that is too old for TensorFlow 1": host(RTX3090, "470.223.02", (11, 4)),
+    "RTX 4090": host(RTX4090),
+    "H100": host(H100),
+    "H100 with CUDA 12.2": host(H100, "535.104.05", (12, 2)),
+    "H100 with CUDA 11.8": host(H100, "520.61.05", (11, 8)),
+    "H100 with CUDA 11.4": host(H100, "470.82.01", (11, 4)),
+    "RTX 5090": host(RTX5090),
+}
 
 
-def test_a_release_of_the_suite_is_used_rather_than_one_whose_cuda_is_older_than_the_gpu() -> None:
-    found = taken("seed", host(RTX3090))
-    assert [(entry.environment, entry.is_itself_too) for entry in found] == [("tf1.15-ngc", False), ("tf2.5", True)]
-    assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
-    # CUDA 11.0 has code for this GPU
-    assert places("seed", host(A100)) == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.4"}
+def test_what_stands_in_for_environments_of_each_suite(snapshot: SnapshotAssertion) -> None:
+    """The sign `=` marks a fallback that the suite also measures as itself."""
+    fallbacks = {
+        name: {
+            suite: ", ".join(
+                f"{entry.role}: {entry.environment}{'=' if entry.is_itself_too else ''}"
+                for entry in taken(suite, machine)
+            )
+            for suite in ("quick", "headline", "training", "once", "seed", "gpu", "releases")
+        }
+        for name, machine in HOSTS.items()
+    }
+    assert fallbacks == snapshot
 
 
-@pytest.mark.parametrize("card", [RTX3090, RTX4090, H100])
-def test_no_two_environments_of_a_suite_become_one_with_a_driver_of_today(card: Gpu) -> None:
-    for suite in ("quick", "headline", "training", "once"):
-        _, environments = selected(suite)
-        assert len(replace_environments(environments, taken(suite, host(card)))) == len(environments), suite
-
-
-def test_on_gpus_a_later_major_version_does_not_answer_for_tensorflow_1() -> None:
-    """The driver is too old for NVIDIA's TensorFlow 1."""
-    assert places("quick", host(RTX3090, "470.223.02", (11, 4))) == {"tf2.0": "tf2.5"}
-
-
-def test_releases_keep_their_order_and_what_is_native_comes_first() -> None:
-    # the suite prefers 2.15 and 2.14, which have no code for this GPU; this driver can't compile the PTX of 2.18
-    assert places("gpu", host(H100, "535.104.05", (12, 2))) == {"tf2.18": "tf2.16", "tf2.21": "tf2.17-ngc"}
-    assert places("gpu", host(H100, "470.82.01", (11, 4))) == {"tf2.18": "tf2.10", "tf2.21": "tf2.11"}
-
-
-def test_what_no_older_release_runs_is_measured_in_the_next_one_and_said() -> None:
-    found = taken("seed", host(H100))
-    places_taken = {entry.role: entry.environment for entry in found}
-    assert places_taken == {"tf1.14": "tf1.15-ngc", "tf2.0": "tf2.5", "tf2.21": "tf2.18"}
-    assert "So this run does not compare tf2.5 and tf2.0." in describe_fallbacks(found)
-
-
-@pytest.mark.parametrize("card", [RTX3090, H100])
-def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice(card: Gpu) -> None:
-    cells, environments = selected("releases")
-    found = taken("releases", host(card))
-    assert replace_environments(environments, found)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
-    measured = able("releases", replace_cells(cells, found), host(card))
-    assert len(measured) == len({cell.environment for cell in measured})
-    assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
-
-
-def test_a_stand_in_is_selected_in_the_place_of_what_it_stands_in_for() -> None:
-    cells, _ = selected("quick")
+def test_in_all_releases_nvidias_tensorflow_1_is_there_once_and_no_release_twice() -> None:
     for card in (RTX3090, H100):
-        known = host(card)
-        found = places("quick", known)
-        moved = {(cell.environment, cell.axes["mode"]) for cell in replace_cells(cells, taken("quick", known))}
-        assert moved == {(found["tf1.14"], "graph"), (found["tf2.0"], "eager")}
-
-
-def test_what_the_driver_compiles_comes_last() -> None:
-    known = host(H100, "520.61.05", (11, 8))
-    (name,) = set(places("quick", known).values())
-    assert fit(KNOWN[name], known.cards, known).support is Support.COMPILED
-    known = host(H100)
-    assert all(fit(KNOWN[name], known.cards, known).is_native for name in places("quick", known).values())
+        cells, environments = selected("releases")
+        fallbacks = taken("releases", host(card))
+        assert replace_environments(environments, fallbacks)[:3] == ["tf1.14", "tf1.15-ngc", "tf2.0"]
+        measured = able("releases", replace_cells(cells, fallbacks), host(card))
+        assert len(measured) == len({cell.environment for cell in measured})
+        assert {cell.axes["mode"] for cell in measured if cell.environment == "tf1.15-ngc"} == {"graph"}
 
 
 def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
@@ -159,45 +119,35 @@ def in_python(*here: str, downloads: Sequence[str] = ()) -> list[StandIn]:
     return find_fallbacks(SUITES["quick"].instead, cells, catalog("quick").scenarios, KNOWN, on_cpu, supply=supply)
 
 
-@pytest.mark.parametrize(
-    ("here", "downloads", "environment"),
-    [
+def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself() -> None:
+    for here, downloads, environment in [
         (["3.7"], [], None),
         (["3.11"], [], "tf2.13-py3.11"),
         (["3.11"], ["3.8"], "tf2.13-py3.11"),
         (["3.8", "3.11"], [], "tf2.2"),
         ([], ["3.8", "3.11"], "tf2.2"),
         ([], [], None),
-    ],
-)
-def test_without_an_interpreter_the_oldest_release_whose_interpreter_is_here_is_compared_with_itself(
-    here: list[str], downloads: list[str], environment: str | None
-) -> None:
-    found = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
-    assert found == ({"tf1.14": environment, "tf2.0": environment} if environment else {})
-
-
-def test_a_missing_interpreter_is_told() -> None:
-    told = describe_fallbacks(in_python("3.11"))
-    assert "which this machine cannot run (Python 3.7 is missing, and" in told
-    assert "So this run does not compare tf1.14 and tf2.0." in told
+    ]:
+        fallbacks = {entry.role: entry.environment for entry in in_python(*here, downloads=downloads)}
+        assert fallbacks == ({"tf1.14": environment, "tf2.0": environment} if environment else {}), (here, downloads)
 
 
 def test_where_nothing_is_known_of_the_cards_nothing_stands_in() -> None:
     cells, _ = selected("quick")
-    for known in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
-        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=known)
+    for machine in (GpuHost(absent="the engine is on another machine", is_here=False), GpuHost(driver="550.54.15")):
+        assert not find_fallbacks(SUITES["quick"].instead, cells, SCENARIOS, KNOWN, locked, cards=(), host=machine)
 
 
-def test_it_is_said_what_stands_in_for_what_and_why() -> None:
+def test_it_is_said_what_stands_in_for_what_and_why(snapshot: SnapshotAssertion) -> None:
     assert describe_fallbacks(()) == ""
-    assert describe_fallbacks(taken("quick", host(RTX3090))) == (
-        "tf1.15-ngc replaces tf1.14, and tf2.5 replaces tf2.0, which the NVIDIA GeForce RTX 3090 cannot run (CUDA "
-        "10.0 is older than GPUs of compute capability 8.6. On such GPUs, releases took half an hour to start, "
-        "stopped responding, or computed "
-        "wrong results). Keras's training loop changed in TensorFlow 2.2, so this run doesn't show how fast tf2.0 "
-        "trains. To see this, use the CPU (without --gpu), or a GPU up to compute capability 7.5, such as T4 or V100."
-    )
+    fallbacks = {
+        "a card": taken("quick", host(RTX3090)),
+        "a release of the suite": taken("seed", host(RTX3090)),
+        "no older release": taken("seed", host(H100)),
+        "an interpreter": in_python("3.11"),
+        "no GPU code": [without_gpu_code()],
+    }
+    assert {case: describe_fallbacks(entries) for case, entries in fallbacks.items()} == snapshot
 
 
 hosts = st.builds(
@@ -209,20 +159,20 @@ hosts = st.builds(
 )
 
 
-@given(st.sampled_from(ASKED), hosts)
-def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, known: GpuHost) -> None:
+@given(st.sampled_from(REPLACED), hosts)
+def test_a_stand_in_runs_what_it_replaces_does_not_and_no_cell_that_runs_is_lost(suite: str, machine: GpuHost) -> None:
     cells, environments = selected(suite)
-    found = taken(suite, known)
-    for entry in found:
-        assert fit(KNOWN[entry.role], known.cards, known).is_impossible
-        assert not fit(KNOWN[entry.environment], known.cards, known).is_impossible
+    fallbacks = taken(suite, machine)
+    for entry in fallbacks:
+        assert fit(KNOWN[entry.role], machine.cards, machine).is_impossible
+        assert not fit(KNOWN[entry.environment], machine.cards, machine).is_impossible
         assert entry.environment in resolve(SUITES[suite].instead[entry.role], list(KNOWN), "environment")
-    moved = replace_cells(cells, found)
-    assert set(able(suite, cells, known)) <= set(able(suite, moved, known))
-    for item in found:
-        its = [cell for cell in moved if cell.environment == item.environment]
-        assert able(suite, its, known), "one that measures nothing is no stand-in"
-    assert set(replace_environments(environments, found)) >= {cell.environment for cell in moved}
+    moved = replace_cells(cells, fallbacks)
+    assert set(able(suite, cells, machine)) <= set(able(suite, moved, machine))
+    for entry in fallbacks:
+        its = [cell for cell in moved if cell.environment == entry.environment]
+        assert able(suite, its, machine), "one that measures nothing is no stand-in"
+    assert set(replace_environments(environments, fallbacks)) >= {cell.environment for cell in moved}
 
 
 def bare(name: str, tensorflow: str, gpu_code: str = "sm_70") -> Environment:
@@ -240,25 +190,31 @@ GONE, NATIVE, OLDER, LATER = (
 COMPILED = bare("compiled", "2.0", "compute_70")
 
 
-def first(
-    listed: Sequence[str], *others: Environment, needs: Sequence[Need] = (), modes: Sequence[str] = ("graph", "eager")
-) -> str | None:
-    """What stands in for `gone`, of two cells, where the list is this."""
-    catalog = {other.name: other for other in (GONE, *others)}
-    step = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", (), needs=needs)
-    cells = [Cell("step", "gone", Device.GPU, {"mode": mode}) for mode in modes]
-    found = find_fallbacks(
-        {"gone": listed},
-        cells,
-        {"step": step},
-        catalog,
-        lambda name: Requirement(
-            catalog[name], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": catalog[name].tensorflow})
-        ),
-        cards=[CARD],
-        host=GpuHost([CARD], "550.54.15", (12, 4)),
-    )
-    return found[0].environment if found else None
+STEP = Scenario("step", Path("step.py"), "step", "", [], {"mode": ["graph", "eager"]}, "", ())
+
+
+def find(
+    instead: Mapping[str, Sequence[str]],
+    *environments: Environment,
+    needs: Sequence[Need] = (),
+    absent: Mapping[str, str] | None = None,
+) -> list[StandIn]:
+    """Return the fallbacks for two cells in each environment of the lists."""
+    catalog = {environment.name: environment for environment in environments}
+
+    def lock(name: str) -> Requirement:
+        return Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {"tensorflow": catalog[name].tensorflow}))
+
+    cells = [Cell("step", name, Device.GPU, {"mode": mode}) for name in instead for mode in ("graph", "eager")]
+    scenarios = {"step": replace(STEP, needs=needs)}
+    machine = GpuHost([CARD], "550.54.15", (12, 4))
+    return find_fallbacks(instead, cells, scenarios, catalog, lock, cards=[CARD], host=machine, absent=absent)
+
+
+def first(listed: Sequence[str], *others: Environment, needs: Sequence[Need] = ()) -> str | None:
+    """Return the name of the fallback for `gone` from this list."""
+    fallbacks = find({"gone": listed}, GONE, *others, needs=needs)
+    return fallbacks[0].environment if fallbacks else None
 
 
 def need(requires: str, when: Mapping[str, str] | None = None) -> Need:
@@ -278,45 +234,34 @@ def test_what_the_scenarios_need_decides_before_age() -> None:
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "b"
     assert first(["*"], NATIVE, OLDER, needs=[need("tensorflow>=2.9", {"mode": "graph"})]) == "a"
     assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8", {"mode": "graph"})]) == "a"
-
-
-def test_one_that_can_run_none_of_the_cells_is_passed_over() -> None:
+    # one that can run none of the cells is passed over
     assert first(["a", "b"], NATIVE, OLDER, needs=[need("tensorflow!=2.8")]) == "b"
     assert first(["a"], OLDER, needs=[need("tensorflow!=2.8")]) is None
+
+
+def test_one_that_this_machine_cannot_get_is_passed_over_and_named() -> None:
+    absent = {"a": "no network", "b": "no disk"}
+    (fallback,) = find({"gone": ["b", "a", "*"]}, GONE, OLDER, NATIVE, COMPILED, absent=absent)
+    assert (fallback.environment, fallback.passed_over) == ("compiled", {"b": "no disk", "a": "no network"})
+    (fallback,) = find({"gone": ["b", "a"]}, GONE, OLDER, NATIVE, absent={"a": "no network"})
+    assert (fallback.environment, fallback.passed_over) == ("b", {})
 
 
 def test_many_environments_are_replaced_in_the_order_of_their_releases() -> None:
     """All combinations of 8 environments and 20 fallbacks would take years."""
     old = [bare(f"old{number}", f"2.{number}") for number in range(8)]
     able = [bare(f"b{number}", f"2.{number}", "sm_80") for number in range(8, 28)]
-    catalog = {value.name: value for value in (*old, *able)}
-    step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
-    found = find_fallbacks(
-        {entry.name: ["b*"] for entry in reversed(old)},
-        [Cell("step", entry.name, Device.GPU, {}) for entry in old],
-        {"step": step},
-        catalog,
-        lambda name: Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {})),
-        cards=[CARD],
-        host=GpuHost([CARD], "550.54.15", (12, 4)),
-    )
-    assert {entry.role: entry.environment for entry in found} == {
+    fallbacks = find({entry.name: ["b*"] for entry in reversed(old)}, *old, *able)
+    assert {entry.role: entry.environment for entry in fallbacks} == {
         f"old{number}": f"b{number + 8}" for number in range(8)
     }
 
 
+def without_gpu_code() -> StandIn:
+    (fallback,) = find({"gone": ["a"]}, bare("gone", "2.0.0", ""), OLDER)
+    return fallback
+
+
 def test_an_environment_without_a_gpu_has_a_stand_in_too() -> None:
-    known, cpu = GpuHost([CARD], "550.54.15", (12, 4)), bare("gone", "2.0.0", "")
-    step = Scenario("step", Path("step.py"), "step", "", [], {}, "", ())
-    catalog = {"gone": cpu, "a": OLDER}
-    (found,) = find_fallbacks(
-        {"gone": ["a"]},
-        [Cell("step", "gone", Device.GPU, {})],
-        {"step": step},
-        catalog,
-        lambda name: Requirement(catalog[name], Device.GPU, Lock(Path("lock"), "0", {})),
-        cards=[CARD],
-        host=known,
-    )
-    assert (found.environment, found.pins) == ("a", {"tensorflow": "2.0.0"})
-    assert "(the catalog lists no GPU code for it)." in describe_fallbacks([found])
+    fallback = without_gpu_code()
+    assert (fallback.environment, fallback.pins) == ("a", {"tensorflow": "2.0.0"})

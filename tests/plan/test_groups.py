@@ -1,7 +1,6 @@
 import itertools
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +13,8 @@ CELLS = cells(calls=("fit", "batch"))
 
 def test_cells_that_are_compared_are_one_group() -> None:
     groups = group(CELLS, {"step": scenario()}, "tf1.14")
-    assert [found.name for found in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
-    assert [len(found.cells) for found in groups] == [4, 4]
+    assert [entry.name for entry in groups] == ["step cpu call=fit dtype=float32", "step cpu call=batch dtype=float32"]
+    assert [len(entry.cells) for entry in groups] == [4, 4]
     assert groups[0].axes == {"call": "fit", "dtype": "float32"}
 
 
@@ -25,11 +24,11 @@ def test_a_group_has_what_its_scenario_compares_of_launches_that_time_no_step() 
 
 
 def test_the_smallest_group_alone_has_the_control() -> None:
-    found = {"step": scenario()}
-    groups = group(CELLS[:-1], found, "tf1.14")
+    scenarios = {"step": scenario()}
+    groups = group(CELLS[:-1], scenarios, "tf1.14")
     assert [len(entry.cells) for entry in groups] == [4, 3]
-    assert [entry.controlled for entry in keep_one_control(groups, found)] == [False, True]
-    assert [entry.controlled for entry in keep_one_control(groups[::-1], found)] == [True, False]
+    assert [entry.controlled for entry in keep_one_control(groups, scenarios)] == [False, True]
+    assert [entry.controlled for entry in keep_one_control(groups[::-1], scenarios)] == [True, False]
 
 
 @given(st.integers(0, 2**32), st.integers(0, 20))
@@ -63,16 +62,13 @@ def test_as_many_turns_as_are_asked_for_are_drawn_from_the_seed(seed: int, membe
     assert turns == order_turn(seed, "g", 1, members, count if members else 0)
 
 
-@pytest.mark.parametrize(
-    ("sizes", "parts"),
-    [
+def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length() -> None:
+    for sizes, parts in [
         ([], [[]]),
         ([9.0], [[0]]),
         ([1.0, 1.0, 1.0, 1.0], [[0, 1, 2, 3]]),
         ([1.0, 1.0, 1.0, 1.0, 1.0], [[0, 1], [2, 3, 4]]),
         ([3.0, 3.0], [[0], [1]]),
         ([9.0, 1.0, 9.0], [[0], [1], [2]]),
-    ],
-)
-def test_what_does_not_fit_together_is_split_in_parts_of_about_equal_length(sizes, parts):
-    assert split(range(len(sizes)), sizes, 4.0) == parts
+    ]:
+        assert split(range(len(sizes)), sizes, 4.0) == parts

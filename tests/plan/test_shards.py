@@ -39,7 +39,7 @@ def test_balanced_shards_take_no_more_than_a_third_longer_than_the_best(
     assert places.keys() == seconds.keys()
     assert places == balance_shards(dict(reversed(seconds.items())), of)
     if all(second is not None for second in seconds.values()):
-        lengths = {name: each or 0.0 for name, each in seconds.items()}
+        lengths = {name: length or 0.0 for name, length in seconds.items()}
         loads = [sum(lengths[name] for name, at in places.items() if at == number) for number in range(1, of + 1)]
         assert max(loads) <= sum(lengths.values()) / of + max(lengths.values(), default=0.0) + 1e-9
 
@@ -68,10 +68,10 @@ def test_a_group_of_unknown_length_takes_as_long_as_the_others() -> None:
 
 
 def digest(plan: Plan, seed_counts: bool = True, harness: str = "1") -> str:
-    found = list_aspects(
+    aspects = list_aspects(
         plan, harness=harness, reference="tf1.14", sources={"step": "ab"}, packages={"tf1.14": {"a": "1"}}
     )
-    return plan_digest(found, cells_of(plan.groups), without="" if seed_counts else "the seed")
+    return plan_digest(aspects, cells_of(plan.groups), without="" if seed_counts else "the seed")
 
 
 def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else_is_asked() -> None:
@@ -94,5 +94,5 @@ def test_a_plan_has_one_digest_on_every_machine_and_another_where_something_else
 def test_a_shard_says_where_the_other_groups_are() -> None:
     plan = replace(run().plan, groups=group(cells(calls=("fit", "batch")), {"step": scenario()}, "tf1.14"))
     first, second = (entry.name for entry in plan.groups)
-    made = shard(plan, 1, 2, {first: 1, second: 2}, "abc")
-    assert (str(made), made.plan, made.elsewhere) == ("1/2", "abc", {second: 2})
+    part = shard(plan, 1, 2, {first: 1, second: 2}, "abc")
+    assert (str(part), part.plan, part.elsewhere) == ("1/2", "abc", {second: 2})

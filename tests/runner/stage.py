@@ -1,6 +1,6 @@
 """What stands around a walk in tests: a backend that answers at once, a listener, jobs."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -103,6 +103,22 @@ def interrupted_at(number: int) -> Backstage:
     return Backstage(answer)
 
 
+class Shelf:
+    """Keeps launches in memory, as a run's folder does in files."""
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+
+    def write_artifacts(self, launch: str, artifacts: Mapping[str, bytes]) -> list[str]:
+        return [f"artifacts/{launch}/{name}" for name in artifacts]
+
+    def append(self, launch: Launch) -> None:
+        self.launches.append(launch)
+
+    def read_launches(self) -> list[Launch]:
+        return list(self.launches)
+
+
 class Silent:
     def __init__(self) -> None:
         self.skipped = 0
@@ -132,7 +148,7 @@ def job(cell: Cell, sampling: Sampling) -> Job:
 
 
 def staged(
-    folder: RunFolder,
+    folder: RunFolder | Shelf,
     backend: Backend | Backstage,
     planned: Plan,
     listener: Silent | None = None,
@@ -148,13 +164,13 @@ def staged(
 
 
 def walk(
-    folder: RunFolder, backend: Backend | Backstage, planned: Plan, finished: Sequence[Launch] = ()
+    folder: RunFolder | Shelf, backend: Backend | Backstage, planned: Plan, finished: Sequence[Launch] = ()
 ) -> list[Launch]:
     """All launches of a run that goes on from those that are finished: each that it plans is made, or skipped."""
     silent = Silent()
-    made = staged(folder, backend, planned, silent).run(list(finished))
-    assert len(made) - len(finished) + silent.skipped >= planned.all_launches
-    return made
+    launches = staged(folder, backend, planned, silent).run(list(finished))
+    assert len(launches) - len(finished) + silent.skipped >= planned.all_launches
+    return launches
 
 
 def last_attempt(launches: Iterable[Launch], group: Group, number: int) -> list[Launch]:

@@ -5,15 +5,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.model.launch import Job, Launch, Outcome, Role, Sample, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.budget import GroupBudget, RoundRequest
 from harness.runner.rounds import RoundLog
 from harness.runner.stop_rules import find_stops
-from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import Backstage, Silent, interrupted_at, staged
+from tests.runner.stage import Backstage, Shelf, Silent, interrupted_at, staged
 
 KNOWN = 0.5
 
@@ -49,8 +50,8 @@ class Bench:
 
     def do(self, errand: RoundRequest) -> None:
         group, ledger = errand.group, self.spending.ledgers[errand.group.name]
-        made = ledger.rounds(group)
-        for number in range(made + 1, errand.rounds + 1):
+        rounds = ledger.rounds(group)
+        for number in range(rounds + 1, errand.rounds + 1):
             cost = len(group.cells) * self.seconds[group.name]
             if number > 1 and ledger.seconds() + cost > errand.seconds:
                 break
@@ -60,7 +61,7 @@ class Bench:
                         group=group.name, cell=cell, round=number, role=Role.MEASURE, seconds=self.seconds[group.name]
                     )
                 )
-        assert ledger.rounds(group) > made
+        assert ledger.rounds(group) > rounds
 
 
 ALIKE = {"step 0": 1.0, "step 1": 1.0, "step 2": 1.0}
@@ -97,51 +98,70 @@ def test_what_is_left_goes_to_the_group_whose_next_look_is_the_soonest() -> None
     assert bench.errands[-4:] == [("step 0", 16), ("step 2", 16), ("step 0", 30), ("step 1", 8)]
 
 
-@pytest.mark.parametrize(("budget", "rounds"), [(8.0, 4), (10.0, 4), (12.0, 6), (15.0, 7), (16.0, 8)])
-def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again(budget: float, rounds: int) -> None:
+def test_a_group_goes_on_if_the_budget_holds_half_as_many_rounds_again() -> None:
     # a round takes 2 s. With five rounds, the intervals would be wider than at the look after four
-    bench = Bench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
-    assert bench.run() == {"step 0": rounds}
+    for budget, rounds in {8.0: 4, 10.0: 4, 12.0: 6, 15.0: 7, 16.0: 8}.items():
+        bench = Bench(plan(budget, groups=1), {"step 0": 1.0}, {"step 0": 8})
+        assert bench.run() == {"step 0": rounds}
 
 
-@pytest.mark.parametrize(("budget", "rounds"), [(100.0, [2, 0]), (140.0, [2, 2]), (60.0, [0, 0])])
-def test_a_budget_that_holds_one_claim_leaves_a_whole_one(budget: float, rounds: list[int]) -> None:
+def test_a_budget_that_holds_one_claim_leaves_a_whole_one() -> None:
     # a round takes 32 s, and both are known after two: it does not end with one round of each
-    bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
-    whole = [count if count > 1 else 0 for count in bench.run().values()]
-    assert whole == rounds
+    for budget, rounds in {100.0: [2, 0], 140.0: [2, 2], 60.0: [0, 0]}.items():
+        bench = Bench(plan(budget, groups=2), {"step 0": 16.0, "step 1": 16.0}, {"step 0": 2, "step 1": 2})
+        assert [count if count > 1 else 0 for count in bench.run().values()] == rounds
 
 
-@pytest.mark.parametrize(("budget", "needed"), [(1000.0, None), (30.0, 36.0)])
-def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups_take(
-    folder: RunFolder, budget: float, needed: float | None
+SECONDS, NEEDS = st.sampled_from([0.5, 1.0, 2.3, 9.0]), st.sampled_from([2, 3, 4, 8, 30])
+
+
+@given(st.floats(5.0, 500.0), st.lists(st.tuples(SECONDS, NEEDS), min_size=1, max_size=4))
+def test_a_budget_is_kept_and_what_is_left_of_it_is_too_short_for_what_is_open(
+    budget: float, groups: list[tuple[float, int]]
 ) -> None:
+    names = [f"step {number}" for number in range(len(groups))]
+    seconds = {name: length for name, (length, _) in zip(names, groups, strict=True)}
+    bench = Bench(
+        plan(budget, groups=len(groups)), seconds, {name: need for name, (_, need) in zip(names, groups, strict=True)}
+    )
+    rounds = bench.run()
+    spent = sum(ledger.seconds() for ledger in bench.spending.ledgers.values())
+    # the cost of a group's first round is only known after it
+    assert spent <= budget + max(seconds[name] * 2 for name in names)
+    for name, count in rounds.items():
+        is_known = count > 1 and math.sqrt(bench.needs[name] / count) <= 1.0
+        if count > 2 and not is_known:
+            assert count == 30 or budget - spent < max(1, math.ceil(count / 2)) * 2 * seconds[name]
+
+
+def test_after_the_first_group_the_run_tells_what_the_first_rounds_of_all_groups_take() -> None:
     # three groups of two cells with three rounds each: 18 launches of 2 s
-    planned, silent = plan(budget), Silent()
-    staged(folder, Backstage(cost=lambda _: 2.0), planned, silent, widths=narrow_after_three).run([])
-    first = silent.estimates[0]
-    assert (first.round_seconds, first.rounds) == (pytest.approx(12.0), 3)
-    assert (first.seconds, first.needed) == (min(36.0, budget), needed)
+    for budget, needed in {1000.0: None, 30.0: 36.0}.items():
+        planned, silent = plan(budget), Silent()
+        staged(Shelf(), Backstage(cost=lambda _: 2.0), planned, silent, widths=narrow_after_three).run([])
+        first = silent.estimates[0]
+        assert (first.round_seconds, first.rounds) == (pytest.approx(12.0), 3)
+        assert (first.seconds, first.needed) == (min(36.0, budget), needed)
 
 
-def walked(folder: RunFolder, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:
-    return staged(folder, backstage, planned, widths=narrow_after_three).run(list(finished))
+def walked(shelf: Shelf, planned: Plan, backstage: Backstage, finished: Sequence[Launch] = ()) -> list[Launch]:
+    return staged(shelf, backstage, planned, widths=narrow_after_three).run(list(finished))
 
 
 def narrow_after_three(launches: Sequence[Launch]) -> dict[str, float]:
     (name,) = {launch.group for launch in launches}
-    made = max(launch.round for launch in launches if launch.status is not Status.INTERRUPTED)
-    return {name: KNOWN if made > 2 else math.inf}
+    rounds = max(launch.round for launch in launches if launch.status is not Status.INTERRUPTED)
+    return {name: KNOWN if rounds > 2 else math.inf}
 
 
-def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other(folder: RunFolder) -> None:
+def test_a_run_of_claims_with_a_budget_measures_one_group_after_the_other() -> None:
     planned = plan(1000.0)
-    launches = walked(folder, planned, Backstage())
+    launches = walked(Shelf(), planned, Backstage())
     assert [(launch.group, launch.round) for launch in launches] == [
         (group.name, number) for group in planned.groups for number in (1, 2, 3) for _ in group.cells
     ]
-    ended = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
-    assert set(ended.values()) == {Stop(StopReason.PRECISION, 3)}
+    stops = find_stops(planned, RoundLog(planned, launches), narrow_after_three, interrupted=False)
+    assert set(stops.values()) == {Stop(StopReason.PRECISION, 3)}
 
 
 def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
@@ -151,34 +171,42 @@ def test_a_group_that_the_budget_did_not_reach_says_so() -> None:
         for number in (1, 2, 3)
         for cell in planned.groups[0].cells
     ]
-    found = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
-    assert found == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
+    stops = find_stops(planned, RoundLog(planned, first), narrow_after_three, interrupted=False)
+    assert stops == {"step 0": Stop(StopReason.PRECISION, 3), "step 1": Stop(StopReason.BUDGET, 0)}
 
 
-def test_every_launch_is_made_or_skipped(folder: RunFolder) -> None:
+def test_every_launch_is_made_or_skipped() -> None:
     planned, silent = plan(1000.0), Silent()
-    made = staged(folder, Backstage(), planned, silent, widths=narrow_after_three).run([])
-    assert len(made) + silent.skipped == planned.all_launches
+    launches = staged(Shelf(), Backstage(), planned, silent, widths=narrow_after_three).run([])
+    assert len(launches) + silent.skipped == planned.all_launches
 
 
-@pytest.mark.parametrize("killed_at", [1, 2, 7, 11])
-def test_an_interrupted_run_goes_on_where_it_was(folder: RunFolder, killed_at: int) -> None:
+def test_an_interrupted_run_goes_on_where_it_was() -> None:
     planned = plan(1000.0)
-    with pytest.raises(KeyboardInterrupt):
-        walked(folder, planned, interrupted_at(killed_at))
-    walked(folder, planned, Backstage(), before := folder.read_launches())
-    after = folder.read_launches()
-    assert after[: len(before)] == before
-    ledger = RoundLog(planned, after)
-    assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
-    assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
+    for killed_at in (1, 2, 7, 11):
+        shelf = Shelf()
+        with pytest.raises(KeyboardInterrupt):
+            walked(shelf, planned, interrupted_at(killed_at))
+        walked(shelf, planned, Backstage(), before := shelf.read_launches())
+        after = shelf.read_launches()
+        assert after[: len(before)] == before
+        ledger = RoundLog(planned, after)
+        assert [ledger.rounds(group) for group in planned.groups] == [3, 3, 3]
+        assert sum(launch.status is Status.OK for launch in after) <= 3 * 3 * 2 + 1
 
 
-def test_a_cell_that_fails_ends_and_the_other_groups_go_on(folder: RunFolder) -> None:
-    def answer(_: int, given: Job) -> Outcome:
-        return Outcome(Status.FAILED if given.cell.axes == {"model": "0"} else Status.OK, samples=[Sample(1.0, 1)])
+def test_no_round_begins_that_the_budget_does_not_hold() -> None:
+    # a round takes 4 s
+    for budget, rounds in {9.0: 2, 11.9: 2, 13.0: 3}.items():
+        launches = walked(Shelf(), plan(budget, groups=1), Backstage(cost=lambda _: 2.0))
+        assert max(launch.round for launch in launches) == rounds
+
+
+def test_a_cell_that_fails_ends_and_the_other_groups_go_on() -> None:
+    def answer(_: int, job: Job) -> Outcome:
+        return Outcome(Status.FAILED if job.cell.axes == {"model": "0"} else Status.OK, samples=[Sample(1.0, 1)])
 
     planned = plan(1000.0)
-    launches = walked(folder, planned, Backstage(answer))
+    launches = walked(Shelf(), planned, Backstage(answer))
     ledger = RoundLog(planned, launches)
     assert [ledger.rounds(group) for group in planned.groups][1:] == [3, 3]

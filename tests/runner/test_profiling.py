@@ -50,14 +50,14 @@ def test_times_are_measured_without_a_profiler_and_the_pilot_looks_closer(folder
 def test_a_cell_that_ends_under_tensorflow_s_profiler_is_launched_again_without_it(folder, sampling):
     """A library may crash or hang in it, and the cell would run well."""
     planned = replace(plan(rounds=3), sampling=sampling)
-    ended = Outcome(Status.FAILED, observations={ON_DEVICE: UNDER_WAY}, samples=[Sample(1, 1)])
+    crashed = Outcome(Status.FAILED, observations={ON_DEVICE: UNDER_WAY}, samples=[Sample(1, 1)])
     well = Outcome(Status.OK, samples=[Sample(1, 1)], calls_per_sample=7)
-    backend = Backstage(lambda _, job: ended if job.thorough else well)
+    backend = Backstage(lambda _, job: crashed if job.thorough else well)
     launches = walk(folder, backend, planned)
     assert [job.thorough for job in backend.jobs] == [launch.ended_under_profiler for launch in launches]
     assert sum(launch.ended_under_profiler for launch in launches) == len(planned.cells)
-    found = lookup(replace(run(), plan=planned), launches)
-    assert {cell: len(found.numbers[cell]) for cell in planned.cells} == dict.fromkeys(planned.cells, 3)
+    index = lookup(replace(run(), plan=planned), launches)
+    assert {cell: len(index.numbers[cell]) for cell in planned.cells} == dict.fromkeys(planned.cells, 3)
     assert walk(folder, backend, planned, launches) == launches
 
 

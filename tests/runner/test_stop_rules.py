@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from harness.model.launch import Launch, Role, Status
 from harness.model.run import Plan, Stop, StopReason
 from harness.runner.rounds import RoundLog
@@ -30,22 +28,19 @@ def rounds(planned: Plan, count: int, **changes: Any) -> RoundLog:
     )
 
 
-@pytest.mark.parametrize(
-    ("changes", "width", "done", "interrupted", "reason"),
-    [
-        ({}, 1.0, 5, False, StopReason.ROUNDS),
-        ({"precision": 0.02}, 0.01, 9, False, StopReason.PRECISION),
-        ({"precision": 0.02}, 0.5, 5, False, StopReason.ROUNDS),
-        ({"budget_seconds": 10.0}, 1.0, 3, False, StopReason.BUDGET),
-        ({"budget_seconds": 10.0}, 1.0, 3, True, StopReason.INTERRUPTED),
-    ],
-)
-def test_the_reason_is_stored_with_the_rounds(changes, width, done, interrupted, reason) -> None:  # type: ignore[no-untyped-def]
-    planned = replace(plan(rounds=done if reason is StopReason.PRECISION else 5), **changes)
-    if reason is StopReason.PRECISION:
-        planned = replace(planned, rounds=100)
-    found = find_stops(planned, rounds(planned, done), lambda _: {"step 0": width}, interrupted=interrupted)
-    assert found == {"step 0": Stop(reason, done)}
+def test_the_reason_is_stored_with_the_rounds() -> None:
+    for reason, changes, width, count in [
+        (StopReason.ROUNDS, {}, 1.0, 5),
+        (StopReason.PRECISION, {"precision": 0.02, "rounds": 100}, 0.01, 9),
+        (StopReason.ROUNDS, {"precision": 0.02}, 0.5, 5),
+        (StopReason.BUDGET, {"budget_seconds": 10.0}, 1.0, 3),
+        (StopReason.INTERRUPTED, {"budget_seconds": 10.0}, 1.0, 3),
+    ]:
+        planned = replace(plan(rounds=5), **changes)  # type: ignore[arg-type]
+        is_interrupted = reason is StopReason.INTERRUPTED
+        widths = dict.fromkeys(["step 0"], width)
+        stops = find_stops(planned, rounds(planned, count), lambda _, widths=widths: widths, interrupted=is_interrupted)
+        assert stops == {"step 0": Stop(reason, count)}
 
 
 def test_a_group_whose_cells_all_failed_has_no_numbers() -> None:
@@ -62,18 +57,16 @@ def test_widths_are_asked_for_only_where_there_is_a_precision() -> None:
     assert open_groups(plan(), rounds(plan(), 1), 2, never) == {"step 0"}
 
 
-@pytest.mark.parametrize(("width", "open_"), [(0.0198, False), (math.log(1.021), True)])
-def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent(width: float, open_: bool) -> None:
+def test_a_precision_of_two_percent_is_a_ratio_known_to_two_percent() -> None:
     planned = replace(plan(rounds=100), precision=0.02)
-    assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _: {"step 0": width})) is open_
+    for width, is_open in {0.0198: False, math.log1p(0.02): False, math.log(1.021): True}.items():
+        assert bool(open_groups(planned, rounds(planned, 9), 10, lambda _, width=width: {"step 0": width})) is is_open
 
 
-@pytest.mark.parametrize(("changes", "open_"), [({}, False), ({"precision": 0.02}, True)])
-def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked(
-    changes: Mapping[str, Any], open_: bool
-) -> None:
-    planned = replace(plan(rounds=100), claims=["T#1"], **changes)
-    assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _: {"step 0": 1.0})) is open_
+def test_a_group_of_claims_ends_when_it_tells_what_it_can_unless_a_precision_is_asked() -> None:
+    for precision, width, is_open in [(None, 1.0, False), (None, 1.01, True), (0.02, 1.0, True)]:
+        planned = replace(plan(rounds=100), claims=["T#1"], precision=precision)
+        assert bool(open_groups(planned, rounds(planned, 3), 4, lambda _, width=width: {"step 0": width})) is is_open
 
 
 def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
@@ -85,55 +78,52 @@ def test_a_group_whose_cells_only_observe_ends_after_its_pilot() -> None:
 
 def test_a_group_that_ended_stays_so_though_what_others_measure_widens_its_intervals() -> None:
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
-    ended, going = planned.groups
-    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
-    ledger = RoundLog(planned, made)
+    finished, going = planned.groups
+    launches_of_both = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[going]), 9).launches]
+    ledger = RoundLog(planned, launches_of_both)
 
     def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
-        return {ended.name: 0.01 if max(entry.round for entry in launches) == 7 else 1.0, going.name: 1.0}
+        return {finished.name: 0.01 if max(entry.round for entry in launches) == 7 else 1.0, going.name: 1.0}
 
     assert open_groups(planned, ledger, 10, widths) == {going.name}
     # ... and where a run that goes on walks through its rounds again
     assert open_groups(planned, ledger, 8, widths) == {going.name}
-    assert find_stops(planned, ledger, widths, interrupted=False)[ended.name] == Stop(StopReason.PRECISION, 7)
+    assert find_stops(planned, ledger, widths, interrupted=False)[finished.name] == Stop(StopReason.PRECISION, 7)
 
 
 def test_a_group_that_the_budget_ended_goes_on_where_others_are_ahead() -> None:
     planned = replace(plan(rounds=100, groups=2), precision=0.02)
     behind, ahead = planned.groups
-    made = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
+    launches = [*rounds(planned, 7).launches, *rounds(replace(planned, groups=[ahead]), 9).launches]
     wide = dict.fromkeys((behind.name, ahead.name), 1.0)
-    assert open_groups(planned, RoundLog(planned, made), 8, lambda _: wide) == {behind.name, ahead.name}
+    assert open_groups(planned, RoundLog(planned, launches), 8, lambda _: wide) == {behind.name, ahead.name}
 
 
 def test_widths_after_a_round_are_asked_for_once() -> None:
     planned = replace(plan(rounds=100), precision=0.02)
-    ledger, asked = rounds(planned, 7), []
+    ledger, counts = rounds(planned, 7), []
 
     def widths(launches: Sequence[Launch]) -> Mapping[str, float]:
-        asked.append(len(launches))
+        counts.append(len(launches))
         return WIDE
 
     for number in (8, 8):
         assert open_groups(planned, ledger, number, widths) == {"step 0"}
-    assert len(asked) == 1
+    assert len(counts) == 1
 
 
-@pytest.mark.parametrize(
-    ("made", "width", "needed"),
-    [
-        pytest.param(1, math.inf, 3, id="before verdicts are looked at"),
-        pytest.param(3, math.inf, 6, id="before widths are"),
-        pytest.param(7, math.inf, 8, id="one that has no interval"),
-        pytest.param(4, 0.0399, 16, id="twice as wide"),
-        pytest.param(4, 0.4, 100, id="at most those planned"),
-        pytest.param(4, 0.01, 5, id="one more at least"),
-    ],
-)
-def test_a_group_is_expected_to_end_when_its_interval_is_narrow(made: int, width: float, needed: int) -> None:
+def test_a_group_is_expected_to_end_when_its_interval_is_narrow() -> None:
     planned = replace(plan(rounds=100), precision=math.expm1(0.02))
-    ledger = rounds(planned, made)
     (group,) = planned.groups
-    open_groups(planned, ledger, made + 1, lambda _: {group.name: width})
-    assert rounds_needed(planned, group, ledger) == needed
-    assert rounds_needed(replace(planned, precision=None), group, ledger) == 100
+    for count, width, needed in [
+        (1, math.inf, 3),  # before verdicts are looked at
+        (3, math.inf, 6),  # before widths are
+        (7, math.inf, 8),  # one that has no interval
+        (4, 0.0399, 16),  # twice as wide
+        (4, 0.4, 100),  # at most those planned
+        (4, 0.01, 5),  # one more at least
+    ]:
+        ledger = rounds(planned, count)
+        open_groups(planned, ledger, count + 1, lambda _, width=width: {group.name: width})
+        assert rounds_needed(planned, group, ledger) == needed
+        assert rounds_needed(replace(planned, precision=None), group, ledger) == 100

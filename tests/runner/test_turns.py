@@ -23,19 +23,18 @@ from harness.model.launch import (
 )
 from harness.model.run import Plan
 from harness.runner.executor import RunExecutor
-from harness.store.folder import RunFolder
 from tests import runs
-from tests.runner.stage import Answered, Backstage, job, last_attempt, staged, walk
+from tests.runner.stage import Answered, Backstage, Shelf, interrupted_at, job, last_attempt, staged, walk
 
 TURNS = 8
 
 
 def plan(rounds: int = 2, groups: int = 1, turns: int = TURNS) -> Plan:
     """Groups of two cells and a control, whose launches take turns."""
-    made = runs.plan(rounds, groups)
+    planned = runs.plan(rounds, groups)
     return replace(
-        made,
-        groups=[replace(group, control=group.cells[0]) for group in made.groups],
+        planned,
+        groups=[replace(group, control=group.cells[0]) for group in planned.groups],
         sampling=Sampling(warmup_seconds=0.5, measure_seconds=0.4, turns=turns),
         interleave=Interleave.TURNS,
     )
@@ -45,9 +44,9 @@ def of_round(launches: list[Launch], number: int) -> list[Launch]:
     return [launch for launch in launches if launch.round == number]
 
 
-def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone(folder: RunFolder) -> None:
+def test_all_launches_of_a_round_begin_then_take_turns_then_measure_alone() -> None:
     stage = Backstage()
-    walk(folder, stage, plan(rounds=1))
+    walk(Shelf(), stage, plan(rounds=1))
     # the pilots come first, each by itself
     pilots, words = stage.words[:1], [word for _, word in stage.words[1:]]
     assert [word for _, word in pilots] == [""]
@@ -65,9 +64,9 @@ def beside(walk_: RunExecutor, *starts: int) -> RunExecutor:
     )
 
 
-def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up(folder: RunFolder) -> None:
+def test_launches_start_at_the_same_time_and_are_moved_before_they_warm_up() -> None:
     stage = Backstage()
-    launches = beside(staged(folder, stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
+    launches = beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2).run([])
     words = [word for _, word in stage.words]
     start = ["start on 3", "start on 2", "", "move to 3", "start on 2", "", "move to 3", ""]
     assert words == [*start, *["move to 3", "measure"] * 3, *["turn"] * 3 * TURNS, *["alone 2"] * 3, *["end"] * 3]
@@ -84,11 +83,9 @@ def in_two_environments() -> Plan:
     return replace(planned, groups=[replace(group, cells=cells, control=cells[0])])
 
 
-def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one_after_the_other(
-    folder: RunFolder,
-) -> None:
+def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one_after_the_other() -> None:
     stage = Backstage()
-    launches = of_round(beside(staged(folder, stage, in_two_environments()), 3, 2).run([]), 0)
+    launches = of_round(beside(staged(Shelf(), stage, in_two_environments()), 3, 2).run([]), 0)
     assert sorted(launch.cell.environment for launch in launches) == ["new", "old"]
     words = [word for _, word in stage.words]
     start = ["start on 3", "start on 2", "", "move to 3", ""]
@@ -97,47 +94,42 @@ def test_the_first_pilots_of_environments_start_at_the_same_time_and_measure_one
     assert all(launch.block == 0 for launch in launches)
 
 
-def test_a_second_pilot_of_an_environment_starts_alone(folder: RunFolder) -> None:
+def test_a_second_pilot_of_an_environment_starts_alone() -> None:
     stage = Backstage()
     planned = replace(in_two_environments(), rounds=0, sampling=Sampling())
-    launches = beside(staged(folder, stage, planned), 3, 2).run([])
+    launches = beside(staged(Shelf(), stage, planned), 3, 2).run([])
     assert len(launches) == 4
     assert [job.waits for job in stage.jobs] == [True, True, False, False]
 
 
-@pytest.mark.parametrize(("starts", "memory"), [((3,), math.inf), ((3, 2), 1.5 * 2.0**30)])
-def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one(
-    folder: RunFolder, starts: tuple[int, ...], memory: float
-) -> None:
-    stage = Backstage()
-    walk_ = beside(staged(folder, stage, in_two_environments()), *starts)
-    launches = of_round(replace(walk_, memory=memory).run([]), 0)
-    assert len(launches) == 2
-    assert not any(job.waits for job in stage.jobs[:2])
+def test_pilots_start_one_after_the_other_with_one_cpu_or_memory_for_one() -> None:
+    for starts, memory in [((3,), math.inf), ((3, 2), 1.5 * 2.0**30)]:
+        stage = Backstage()
+        walk_ = beside(staged(Shelf(), stage, in_two_environments()), *starts)
+        assert len(of_round(replace(walk_, memory=memory).run([]), 0)) == 2
+        assert not any(job.waits for job in stage.jobs[:2])
 
 
-def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu(
-    folder: RunFolder,
-) -> None:
+def test_launches_start_one_after_the_other_where_a_phase_is_compared_or_there_is_no_other_cpu() -> None:
     planned = plan(rounds=1)
     compared = replace(planned, groups=[replace(planned.groups[0], of=["import"])])
-    for each, starts in ((planned, (3,)), (planned, ()), (compared, (3, 2, 1))):
+    for entry, starts in ((planned, (3,)), (planned, ()), (compared, (3, 2, 1))):
         stage = Backstage()
-        made = beside(staged(folder, stage, each), *(starts or (3,)))
-        launches = of_round(replace(made, starts=starts).run([]), 1)
+        walk_ = beside(staged(Shelf(), stage, entry), *(starts or (3,)))
+        launches = of_round(replace(walk_, starts=starts).run([]), 1)
         assert not any(job.waits or job.limits.cpus != (3,) for job in stage.jobs)
         assert not any("move" in word or word == "measure" for _, word in stage.words)
         assert not any(BESIDE_STARTS in launch.resources for launch in launches)
 
 
-def test_a_launch_that_breaks_off_while_others_start_loses_only_itself(folder: RunFolder) -> None:
+def test_a_launch_that_breaks_off_while_others_start_loses_only_itself() -> None:
     stage = Backstage(breaking(Status.FAILED, 0))
-    launches = of_round(beside(staged(folder, stage, replace(plan(rounds=1), piloted=False)), 3, 2, 1).run([]), 1)
+    launches = of_round(beside(staged(Shelf(), stage, replace(plan(rounds=1), piloted=False)), 3, 2, 1).run([]), 1)
     assert Counter(launch.status for launch in launches) == {Status.FAILED: 1, Status.OK: 2}
     assert Counter(word for _, word in stage.words)["measure"] == 2
 
 
-def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same(folder: RunFolder) -> None:
+def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same() -> None:
     planned = plan(rounds=1)
     fixed = planned.groups[0].cells[1]
 
@@ -146,7 +138,7 @@ def test_a_launch_that_takes_no_turns_is_measured_alone_all_the_same(folder: Run
         return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
 
     stage = Backstage(answer)
-    beside(staged(folder, stage, planned), 3, 2, 1).run([])
+    beside(staged(Shelf(), stage, planned), 3, 2, 1).run([])
     at = max(at for at, word in enumerate(stage.words) if word == (fixed, "measure"))
     assert stage.words[at - 1] == (fixed, "move to 3")
     assert all(word != "" and not word.startswith("start") for _, word in stage.words[at:])
@@ -174,39 +166,37 @@ class SlowStart(Backstage):
             yield Starting(held.job, held.answer, held.words)
 
 
-@pytest.mark.parametrize(("cpus", "seconds"), [(1, 10.0), (2, 6.0), (4, 4.0), (8, 2.0)])
-def test_with_more_cores_a_round_starts_sooner_and_its_launches_seconds_add_up_to_its_own(
-    folder: RunFolder, cpus: int, seconds: float
-) -> None:
-    stage = SlowStart()
+def test_with_more_cores_a_round_starts_sooner_and_its_launches_seconds_add_up_to_its_own() -> None:
     planned = plan(rounds=1)
     (group,) = planned.groups
     more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(3)]
     planned = replace(planned, piloted=False, groups=[replace(group, cells=[group.cells[0], *more])])
-    launches = beside(staged(folder, stage, planned), *range(cpus)).run([])
-    assert len(launches) == 5
-    assert sum(launch.seconds for launch in launches) == pytest.approx(stage.clock.now) == seconds
-    assert [launch.seconds for launch in launches] == pytest.approx([seconds / 5] * 5)
+    for cpus, seconds in {1: 10.0, 2: 6.0, 4: 4.0, 8: 2.0}.items():
+        stage = SlowStart()
+        launches = beside(staged(Shelf(), stage, planned), *range(cpus)).run([])
+        assert len(launches) == 5
+        assert sum(launch.seconds for launch in launches) == pytest.approx(stage.clock.now) == seconds
+        assert [launch.seconds for launch in launches] == pytest.approx([seconds / 5] * 5)
 
 
-def test_each_sample_has_its_place_in_its_turn(folder: RunFolder) -> None:
-    launches = of_round(walk(folder, Backstage(), plan(rounds=1, turns=6)), 1)
+def test_each_sample_has_its_place_in_its_turn() -> None:
+    launches = of_round(walk(Shelf(), Backstage(), plan(rounds=1, turns=6)), 1)
     assert [len(launch.samples) for launch in launches] == [6] * 3
     for places in zip(*(launch.places for launch in launches), strict=True):
         assert sorted(places) == [0, 1, 2]
     assert Counter(launches[0].places) == {0: 2, 1: 2, 2: 2}
 
 
-def test_only_the_rounds_take_turns(folder: RunFolder) -> None:
+def test_only_the_rounds_take_turns() -> None:
     stage = Backstage()
-    walk(folder, stage, plan())
+    walk(Shelf(), stage, plan())
     assert [bool(job.sampling.turns) for job in stage.jobs] == [False] * (len(stage.jobs) - 6) + [True] * 6
 
 
-def test_a_group_of_one_cell_has_nobody_to_take_turns_with(folder: RunFolder) -> None:
+def test_a_group_of_one_cell_has_nobody_to_take_turns_with() -> None:
     stage, planned = Backstage(), plan(rounds=1)
-    alone = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
-    launches = walk(folder, stage, replace(planned, groups=[alone]))
+    single = replace(planned.groups[0], cells=planned.groups[0].cells[:1], control=None)
+    launches = walk(Shelf(), stage, replace(planned, groups=[single]))
     assert not any(job.sampling.turns for job in stage.jobs)
     assert not any(launch.places for launch in launches)
 
@@ -222,59 +212,48 @@ def breaking(status: Status, at: int) -> Callable[[int, Job], Outcome]:
     return answer
 
 
-@pytest.mark.parametrize("status", [Status.FAILED, Status.TIMEOUT, Status.OOM])
-def test_a_launch_that_breaks_off_loses_only_itself(folder: RunFolder, status: Status) -> None:
-    launches = of_round(walk(folder, Backstage(breaking(status, 0)), plan(rounds=1)), 1)
-    assert Counter(launch.status for launch in launches) == {status: 1, Status.OK: 2}
-    assert all(len(launch.places) == TURNS for launch in launches if launch.status is Status.OK)
-    assert {place for launch in launches for place in launch.places} == {0, 1}
+def test_a_launch_that_breaks_off_loses_only_itself() -> None:
+    for status in (Status.FAILED, Status.TIMEOUT, Status.OOM):
+        launches = of_round(walk(Shelf(), Backstage(breaking(status, 0)), plan(rounds=1)), 1)
+        assert Counter(launch.status for launch in launches) == {status: 1, Status.OK: 2}
+        assert all(len(launch.places) == TURNS for launch in launches if launch.status is Status.OK)
+        assert {place for launch in launches for place in launch.places} == {0, 1}
 
 
-@pytest.mark.parametrize("killed_at", range(1, 10))
-def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost(
-    folder: RunFolder, killed_at: int
-) -> None:
-    def answer(count: int, _: Job) -> Outcome:
-        if count == killed_at:
-            raise KeyboardInterrupt
-        return Outcome(Status.OK, samples=[Sample(1.0, 100)])
-
+def test_an_interrupted_round_is_done_again_whole_and_no_finished_one_is_lost() -> None:
     planned = plan(rounds=2)
-    stage = Backstage(answer)
-    try:
-        walk(folder, stage, planned)
-    except KeyboardInterrupt:
-        before = folder.read_launches()
+    (group,) = planned.groups
+    for killed_at in range(1, 8):
+        shelf = Shelf()
+        with pytest.raises(KeyboardInterrupt):
+            walk(shelf, interrupted_at(killed_at), planned)
+        before = shelf.read_launches()
         # all that were alive then have a line
-        (group,) = planned.groups
-        number = before[-1].round
-        assert Status.INTERRUPTED in {launch.status for launch in last_attempt(before, group, number)}
-        after = walk(folder, Backstage(), planned, before)
+        assert Status.INTERRUPTED in {launch.status for launch in last_attempt(before, group, before[-1].round)}
+        after = walk(shelf, Backstage(), planned, before)
         assert after[: len(before)] == before
-    for number in (1, 2):
-        whole = last_attempt(folder.read_launches(), planned.groups[0], number)
-        assert Counter(launch.status for launch in whole) == {Status.OK: 3}
+        for number in (1, 2):
+            last = last_attempt(shelf.launches, group, number)
+            assert Counter(launch.status for launch in last) == {Status.OK: 3}
 
 
-@pytest.mark.parametrize(("seconds", "turns"), [(0.05, TURNS), (0.21, 4), (0.3, 3), (3.0, 3)])
-def test_turns_of_slow_calls_end_after_twice_the_planned_time_but_not_before_the_third(
-    folder: RunFolder, seconds: float, turns: int
-) -> None:
-    launches = of_round(walk(folder, Backstage(turn=seconds), plan(rounds=1)), 1)
-    assert [len(launch.places) for launch in launches] == [turns] * 3
+def test_turns_of_slow_calls_end_after_twice_the_planned_time_but_not_before_the_third() -> None:
+    for seconds, turns in {0.05: TURNS, 0.21: 4, 0.3: 3, 3.0: 3}.items():
+        launches = of_round(walk(Shelf(), Backstage(turn=seconds), plan(rounds=1)), 1)
+        assert [len(launch.places) for launch in launches] == [turns] * 3
 
 
 def held(count: int, _: Job) -> Outcome:
     return Outcome(Status.OK, samples=[Sample(1.0, 100)], resources={"max_rss_bytes": 1e9})
 
 
-def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference_in_each(folder: RunFolder) -> None:
+def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference_in_each() -> None:
     planned = plan(rounds=1)
     (group,) = planned.groups
     more = [replace(group.cells[1], axes={"mode": str(number)}) for number in range(5)]
     planned = replace(planned, groups=[replace(group, cells=[group.cells[0], *more])])
-    made = replace(staged(folder, Backstage(held), planned), memory=5e9).run([])
-    launches = of_round(made, 1)
+    finished = replace(staged(Shelf(), Backstage(held), planned), memory=5e9).run([])
+    launches = of_round(finished, 1)
     blocks = [[launch for launch in launches if launch.block == number] for number in (0, 1)]
     assert [len(block) for block in blocks] == [2 + 2, 1 + 3]
     assert [Counter(launch.role for launch in block if launch.cell == group.cells[0]) for block in blocks] == [
@@ -282,35 +261,35 @@ def test_a_group_that_memory_does_not_hold_is_split_in_blocks_with_the_reference
         {Role.CONTROL: 1},
     ]
     assert sorted(launch.order for launch in launches) == list(range(8))
-    assert walk(folder, Backstage(held), planned, made) == made
+    assert walk(Shelf(), Backstage(held), planned, finished) == finished
 
 
-def test_a_disturbed_round_is_not_repeated(folder: RunFolder) -> None:
+def test_a_disturbed_round_is_not_repeated() -> None:
     busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
     busy |= {"steady_own_cpus_busy_seconds": 1.0, "steady_pieces": 8.0}
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 100)], resources=busy))
-    launches = walk(folder, stage, plan(rounds=5))
+    launches = walk(Shelf(), stage, plan(rounds=5))
     assert {launch.attempt for launch in launches} == {0}
 
 
-def test_launches_whose_scenario_fixes_its_calls_follow_one_another(folder: RunFolder) -> None:
+def test_launches_whose_scenario_fixes_its_calls_follow_one_another() -> None:
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources={"max_rss_bytes": 1e9}))
-    launches = replace(staged(folder, stage, plan(rounds=2)), memory=1.5e9).run([])
+    launches = replace(staged(Shelf(), stage, plan(rounds=2)), memory=1.5e9).run([])
     assert {word for _, word in stage.words} == {""}
     assert [len(of_round(launches, number)) for number in (1, 2)] == [3, 3], "one block, however little memory there is"
     assert not any(launch.places for launch in launches)
     assert {launch.block for launch in launches} == {0}, "the control is compared with its like"
 
 
-def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated(folder: RunFolder) -> None:
+def test_of_launches_that_take_no_turns_a_disturbed_round_is_repeated() -> None:
     busy = {"steady_seconds": 1.0, "steady_cpu_seconds": 0.5, "steady_own_cpus": 1.0}
     busy |= {"steady_own_cpus_busy_seconds": 1.0}
     stage = Backstage(lambda _, __: Outcome(Status.OK, samples=[Sample(1.0, 1)], resources=busy))
-    launches = walk(folder, stage, plan(rounds=2))
+    launches = walk(Shelf(), stage, plan(rounds=2))
     assert {launch.attempt for launch in of_round(launches, 1)} == {0, 1}
 
 
-def test_one_launch_may_fix_its_calls_while_the_others_take_turns(folder: RunFolder) -> None:
+def test_one_launch_may_fix_its_calls_while_the_others_take_turns() -> None:
     planned = plan(rounds=1)
     fixed = planned.groups[0].cells[1]
 
@@ -318,14 +297,14 @@ def test_one_launch_may_fix_its_calls_while_the_others_take_turns(folder: RunFol
         one = Sample(1.0, 1 if job.cell == fixed else 100)
         return Outcome(Status.OK, samples=[one], calls_per_sample=None if job.cell == fixed else 7)
 
-    launches = of_round(walk(folder, Backstage(answer), planned), 1)
+    launches = of_round(walk(Shelf(), Backstage(answer), planned), 1)
     assert {launch.cell == fixed: len(launch.places) for launch in launches} == {True: 0, False: TURNS}
 
 
-def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step(folder: RunFolder) -> None:
+def test_for_percentiles_launches_take_no_turns_and_a_sample_is_a_step() -> None:
     planned = plan(rounds=1)
     stage = Backstage()
-    walk(folder, stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))
+    walk(Shelf(), stage, replace(planned, groups=[replace(planned.groups[0], of=["p99"])]))
     assert {word for _, word in stage.words} == {""}
     measured = [job.sampling for job in stage.jobs[-3:]]
     assert {(sampling.calls_per_sample, sampling.turns) for sampling in measured} == {(1, None)}

@@ -8,7 +8,8 @@ import sys
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kit.byhand import choices, show
+from kit.byhand import choices, parser, show
+from kit.worker import load
 
 from harness.catalog.toml import format_number_text
 
@@ -38,6 +39,15 @@ if __name__ == "__main__":
 """
 
 
+WRONG = {
+    "--size big": "unrecognized arguments: --size big",
+    "--length middling": "invalid choice: 'middling'",
+    "--seconds 0": "invalid positive value",
+    "--sampling guess": "invalid choice: 'guess'",
+    "--xla fast": "invalid choice: 'fast' (choose from",
+}
+
+
 @pytest.fixture
 def by_hand(tmp_path, scenarios):
     def run(*options, python=sys.executable):
@@ -55,23 +65,25 @@ def by_hand(tmp_path, scenarios):
 
 
 def test_it_runs_with_no_options(by_hand):
-    done = by_hand("--seconds", "0.1")
-    assert done.returncode == 0, done.stderr
-    labels = [line.split("  ")[0] for line in done.stdout.splitlines()]
+    completed = by_hand("--seconds", "0.1")
+    assert completed.returncode == 0, completed.stderr
+    labels = [line.split("  ")[0] for line in completed.stdout.splitlines()]
     assert labels == ["build", "warm up", "steady state", "step", "colour", "fingerprint"]
-    assert re.search(r"^step +mean [\d.]+ ms, median", done.stdout, re.MULTILINE)
-    assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in total]" in done.stdout
-    assert "cpu" not in done.stdout
+    assert re.search(r"^step +mean [\d.]+ ms, median", completed.stdout, re.MULTILINE)
+    assert "length short, steps 1, outputs [0.5, 0.25, 0.125, ... 4 in total]" in completed.stdout
+    assert "cpu" not in completed.stdout
 
 
 def test_the_document_is_a_choice(by_hand):
-    done = by_hand("--sampling", "document", "--length", "long", "--colour", "blue")
-    assert "(5 samples of 1 steps)" in done.stdout
-    assert "length long" in done.stdout
-    assert "blue" in done.stdout
+    settings = ("--xla", "off", "--precision", "default")
+    completed = by_hand("--sampling", "document", "--length", "long", "--colour", "blue", *settings)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "(5 samples of 1 steps)" in completed.stdout
+    assert "length long" in completed.stdout
+    assert "blue" in completed.stdout
 
 
-@pytest.mark.parametrize("version", [None, "3.7"])
+@pytest.mark.parametrize("version", [None, pytest.param("3.7", marks=pytest.mark.campaign)])
 def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, version):
     """Scenarios of upstream issues lie in a folder of their own."""
     folder = tmp_path / "scenarios"
@@ -81,71 +93,45 @@ def test_the_kit_is_found_a_folder_up_too(tmp_path, scenarios, interpreter, vers
     (folder / "upstream" / "given.py").write_text(SCENARIO)
     python = interpreter(version) if version else sys.executable
     command = [python, str(folder / "upstream" / "given.py"), "--seconds", "0.05"]
-    done = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, timeout=60, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = subprocess.run(command, cwd="/", env={}, capture_output=True, text=True, timeout=60, check=False)
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
-def test_a_single_call_is_told_by_hand(capsys):
+def test_events_are_lines_by_hand(capsys):
     show("samples", name="step", samples=[{"seconds": 5.25, "steps": 1, "cpu_seconds": 5.0}])
-    assert capsys.readouterr().out.split(maxsplit=1)[1] == "5250.000 ms, once\n"
-
-
-def test_memory_is_told_by_hand(capsys):
     show("memory", points=[(0, 100 << 20), (500, 150 << 20), (1000, 200 << 20)])
-    assert capsys.readouterr().out.split(maxsplit=1)[1] == (
-        "100.0 MiB before and 200.0 MiB after 1,000 calls: +104,858 bytes per call\n"
-    )
-
-
-def test_a_launch_that_was_ended_is_told_by_hand(capsys):
     show("end", status="failed", reason="it waited", traceback=None)
-    assert capsys.readouterr().out.split() == ["failed", "it", "waited"]
+    show("gpus", gpus=[{"name": "Tesla T4", "capability": "7.5"}, {"name": "H100", "capability": "9.0", "pci": "x"}])
+    show("resources", cpu_seconds=1.0)
+    assert [line.split(maxsplit=1)[1] for line in capsys.readouterr().out.splitlines()] == [
+        "5250.000 ms, once",
+        "100.0 MiB before and 200.0 MiB after 1,000 calls: +104,858 bytes per call",
+        "it waited",
+        "Tesla T4 (7.5), H100 (9.0)",
+    ]
 
 
 def test_not_available_is_one_sentence(by_hand):
-    done = by_hand("--colour", "none")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "not available: there is no such colour\n", "")
-
-
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        (["--size", "big"], "unrecognized arguments: --size big"),
-        (["--length", "middling"], "invalid choice: 'middling'"),
-        (["--seconds", "0"], "invalid positive value"),
-        (["--sampling", "guess"], "invalid choice: 'guess'"),
-        (["--xla", "fast"], "invalid choice: 'fast' (choose from"),
-    ],
-)
-def test_a_wrong_option_is_refused(by_hand, options, complaint):
-    done = by_hand(*options)
-    assert done.returncode == 2
-    assert complaint in done.stderr
-
-
-def test_settings_are_options_too(by_hand):
-    done = by_hand("--seconds", "0.05", "--xla", "off", "--precision", "default")
-    assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_help_names_the_axes_and_the_title(by_hand):
-    text = by_hand("--help").stdout
-    assert "A wait" in text
-    assert "{short,long}" in text
-
-
-def test_a_sweep_s_numbers_are_choices_as_cells_have_them(tmp_path, scenarios):
-    text = SCENARIO.replace('["short", "long"]', "{ sweep = [1, 2.0, 2.5, 1e3] }").replace('"short"', '"2.5"')
-    (tmp_path / "given.py").write_text(text)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "given.py"), "--help"],
-        env={"PYTHONPATH": str(scenarios)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+    completed = by_hand("--colour", "none")
+    assert (completed.returncode, completed.stdout, completed.stderr) == (
+        0,
+        "not available: there is no such colour\n",
+        "",
     )
-    assert "{1,2,2.5,1000}" in done.stdout, done.stderr
+
+
+def test_a_wrong_option_is_refused_and_help_names_the_axes_and_settings(tmp_path, capsys):
+    sweep = SCENARIO.replace('["short", "long"]', "{ sweep = [1, 2.0, 2.5, 1e3] }").replace('"short"', '"2.5"')
+    (tmp_path / "given.py").write_text(SCENARIO)
+    (tmp_path / "swept.py").write_text(sweep)
+    options = parser(load(str(tmp_path / "given.py")))
+    assert "A wait" in options.format_help()
+    for arguments, complaint in WRONG.items():
+        with pytest.raises(SystemExit) as raised:
+            options.parse_args(arguments.split())
+        assert raised.value.code == 2
+        assert complaint in capsys.readouterr().err, arguments
+    assert "{1,2,2.5,1000}" in parser(load(str(tmp_path / "swept.py"))).format_help()
 
 
 @given(st.integers(-(2**53), 2**53) | st.floats(allow_nan=False, allow_infinity=False))
@@ -154,10 +140,5 @@ def test_a_number_is_the_same_text_by_hand_as_in_cells(number):
 
 
 def test_an_interpreter_without_toml_takes_any_value(by_hand, interpreter):
-    done = by_hand("--seconds", "0.1", "--length", "middling", python=interpreter("3.6"))
-    assert "length middling" in done.stdout, done.stderr
-
-
-def test_the_gpus_that_the_work_was_on_are_named(capsys):
-    show("gpus", gpus=[{"name": "Tesla T4", "capability": "7.5"}, {"name": "H100", "capability": "9.0", "pci": "x"}])
-    assert capsys.readouterr().out == "gpus             Tesla T4 (7.5), H100 (9.0)\n"
+    completed = by_hand("--seconds", "0.1", "--length", "middling", python=interpreter("3.6"))
+    assert "length middling" in completed.stdout, completed.stderr

@@ -1,6 +1,5 @@
 """What the driver tells of GPUs, by a library with its functions' own signatures."""
 
-import pytest
 from kit import driver
 
 NOT_SUPPORTED = 801
@@ -55,29 +54,22 @@ def test_an_address_that_is_not_told_is_left_out():
     assert driver.gpus(cuda) == [{"name": "Tesla T4", "capability": "7.5"}]
 
 
-@pytest.mark.parametrize(
-    "function", ["cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"]
-)
-def test_a_driver_that_does_not_answer_tells_nothing(function):
-    assert driver.gpus(Cuda(T4, broken=[function])) == []
-
-
-def test_a_library_without_the_function_tells_nothing():
+def test_a_driver_that_does_not_answer_tells_nothing(monkeypatch):
+    for function in ("cuInit", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName", "cuDeviceGetAttribute"):
+        assert driver.gpus(Cuda(T4, broken=[function])) == [], function
     assert driver.gpus(object()) == []
-
-
-def test_without_a_driver_nothing_is_told(monkeypatch):
     monkeypatch.setattr(driver, "LIBRARY", "libcuda-that-is-not-there.so.1")
     assert driver.gpus() == []
 
 
-@pytest.mark.parametrize(("mode", "word"), [(1, "eager"), (2, "lazy"), (3, None)])
-def test_when_code_is_loaded_is_asked_of_the_driver(mode, word):
-    def answer(value):
-        value._obj.value = mode
-        return 0
-
+def test_when_code_is_loaded_is_asked_of_the_driver():
     library = Cuda(T4)
     assert driver.loading(library) is None  # a driver before CUDA 11.7 has no such function
-    library.cuModuleGetLoadingMode = answer
-    assert driver.loading(library) == word
+    for mode, word in {1: "eager", 2: "lazy", 3: None}.items():
+
+        def answer(value, mode=mode):
+            value._obj.value = mode
+            return 0
+
+        library.cuModuleGetLoadingMode = answer
+        assert driver.loading(library) == word

@@ -42,12 +42,12 @@ def test_another_model_gives_others():
     assert np.max(np.abs(np.subtract(ours, others))) > 1e-2
 
 
-@pytest.mark.parametrize("length", [140, 14000])
-def test_rows_differ_and_no_output_is_saturated(length):
-    outputs = fixed_outputs(Model(30), (32, length, 30), "float64")
-    assert len(set(outputs)) == 32
-    assert np.std(outputs) > 0.02
-    assert 0.01 < min(outputs) < max(outputs) < 0.99
+def test_rows_differ_and_no_output_is_saturated():
+    for length in (140, 14000):
+        outputs = fixed_outputs(Model(30), (32, length, 30), "float64")
+        assert len(set(outputs)) == 32
+        assert np.std(outputs) > 0.02
+        assert 0.01 < min(outputs) < max(outputs) < 0.99
 
 
 def test_they_carry_the_digits_of_a_float32():

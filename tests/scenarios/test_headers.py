@@ -5,82 +5,112 @@ import importlib
 import inspect
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from kit.byhand import parser
 
+from harness.catalog.environments import load_environments
 from harness.catalog.header import parse
+from harness.catalog.project import Project
+from tests.scenarios.conftest import SCENARIOS
 
-SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 UPSTREAM = SCENARIOS / "upstream"
 sys.path.append(str(UPSTREAM))
 PATHS = [*sorted(SCENARIOS.glob("*.py")), *sorted(UPSTREAM.glob("*.py"))]
+#: Parsed, so every value that a condition, a comparison or an expectation names exists.
+HEADERS = {path: parse(path.read_text(encoding="utf-8"), path) for path in PATHS}
+UPSTREAM_HEADERS = {path.stem: header for path, header in HEADERS.items() if path.parent == UPSTREAM}
+FAMILIES = {
+    *("calls", "training", "functions", "data", "layers", "optimizers"),
+    *("memory", "load", "onednn", "text", "tflite", "conversions", "kernels"),
+}
+NOBODY_COULD = "not reproduced"
 
 
-@pytest.fixture(params=PATHS, ids=lambda path: path.stem)
-def path(request):
-    return request.param
+def get_scenario(path):
+    return importlib.import_module(path.stem).scenario
 
 
-@pytest.fixture
-def header(path):
-    """Parsed, so every value that a condition, a comparison or an expectation names exists."""
-    return parse(path.read_text(encoding="utf-8"), path)
+def get_axes(header):
+    return {axis: values for axis, values in header.axes.items() if axis not in header.environ}
 
 
-@pytest.fixture
-def parameters(path):
-    function = importlib.import_module(path.stem).scenario
-    return list(inspect.signature(function).parameters.values())[1:]
+def test_the_function_takes_the_axes_in_their_order_and_its_defaults_are_values():
+    for path, header in HEADERS.items():
+        _, *parameters = inspect.signature(get_scenario(path)).parameters.values()
+        axes = get_axes(header)
+        assert [parameter.name for parameter in parameters] == list(axes), path
+        assert all(parameter.default in axes[parameter.name] for parameter in parameters), path
 
 
-def test_the_function_takes_the_axes_in_their_order_and_its_defaults_are_values(header, parameters):
-    axes = {axis: values for axis, values in header.axes.items() if axis not in header.environ}
-    assert [parameter.name for parameter in parameters] == list(axes)
-    assert all(parameter.default in axes[parameter.name] for parameter in parameters)
+def test_a_header_says_what_it_is_and_where_it_was_claimed():
+    for path, header in HEADERS.items():
+        assert header.title != header.name, path
+        assert header.source.startswith("https://") or not header.source, path
+        assert header.tags, path
+        assert ("upstream" in header.tags) == (path.parent == UPSTREAM), path
+        assert not [value for values in header.axes.values() for value in values if " " in value], path
 
 
-def test_it_says_what_it_is_and_where_it_was_claimed(header):
-    assert header.title != header.name
-    assert header.source.startswith("https://") or not header.source
-    assert header.tags
-    assert ("upstream" in header.tags) == (header.path.parent == UPSTREAM)
+def test_it_has_an_option_by_hand_for_each_of_its_values():
+    for path, header in HEADERS.items():
+        options = parser(get_scenario(path))
+        assert options.description == header.title, path
+        choices = {action.dest: action.choices for action in options._actions}
+        assert {axis: choices[axis] for axis in get_axes(header)} == get_axes(header), path
 
 
-def test_no_header_value_has_a_space(header):
-    assert not [value for values in header.axes.values() for value in values if " " in value]
-
-
-def test_it_runs_by_hand_on_any_of_its_values(path, header):
-    done = subprocess.run([sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert header.title in " ".join(done.stdout.split())
-    for values in (values for axis, values in header.axes.items() if axis not in header.environ):
-        assert "{" + ",".join(values) + "}" in "".join(done.stdout.split())
+# one beside the kit, and one a folder below; the others in a campaign
+@pytest.mark.parametrize("paths", [[PATHS[0], PATHS[-1]], pytest.param(PATHS[1:-1], marks=pytest.mark.campaign)])
+def test_it_runs_by_hand(paths):
+    for path in paths:
+        completed = subprocess.run(
+            [sys.executable, path, "--help"], capture_output=True, text=True, timeout=60, check=False
+        )
+        assert (completed.returncode, completed.stderr) == (0, "")
 
 
 #: What a call of these gives has arrived on the host: Keras itself fetches what a step of `first` returns.
 WAITING = {"fetch", "numpy", "asarray", "first"}
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.py")), ids=lambda path: path.stem)
-def test_a_first_call_waits_for_the_device(path):
+def test_a_first_call_waits_for_the_device():
     """A GPU's work goes on after the call: its time would be in no phase, or in the next one."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    blocks = [node for node in ast.walk(tree) if isinstance(node, ast.With)]
-    parts = [block for block in blocks if "'first call'" in ast.unparse(block.items[0])]
-    called = {
-        getattr(call.func, "attr", getattr(call.func, "id", ""))
-        for part in parts
-        for call in ast.walk(part)
-        if isinstance(call, ast.Call)
-    }
-    assert len(parts) == ("bench.measure(" in path.read_text(encoding="utf-8"))
-    assert not parts or called & WAITING
+    for path in SCENARIOS.glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        blocks = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.With)]
+        parts = [block for block in blocks if "'first call'" in ast.unparse(block.items[0])]
+        called = {
+            getattr(call.func, "attr", getattr(call.func, "id", ""))
+            for part in parts
+            for call in ast.walk(part)
+            if isinstance(call, ast.Call)
+        }
+        assert len(parts) == ("bench.measure(" in text), path
+        assert not parts or called & WAITING, path
 
 
-@pytest.mark.parametrize("name", ["function_behaviour", "numpy_behaviour"])
-def test_every_experiment_has_its_function(name):
-    path = SCENARIOS / f"{name}.py"
-    header = parse(path.read_text(encoding="utf-8"), path)
-    assert list(importlib.import_module(name).EXPERIMENTS) == header.axes["experiment"]
+def test_every_experiment_has_its_function():
+    for name in ("function_behaviour", "numpy_behaviour"):
+        axes = HEADERS[SCENARIOS / f"{name}.py"].axes
+        assert list(importlib.import_module(name).EXPERIMENTS) == axes["experiment"]
+
+
+def test_a_scenario_of_upstream_is_of_one_family_and_its_source_is_the_issue_of_a_claim():
+    environments = load_environments(Project(SCENARIOS.parent))
+    for name, scenario in UPSTREAM_HEADERS.items():
+        assert len(FAMILIES & set(scenario.tags)) == 1, name
+        assert scenario.tags[0] == "upstream", name
+        assert set(scenario.tags) <= {"upstream", NOBODY_COULD, *FAMILIES}, name
+        assert scenario.source in {claim.issue.url for claim in scenario.claims}, name
+        sides = [side for claim in scenario.claims for side in (claim.worse, claim.better) if side]
+        assert {side.environment.partition("+")[0] for side in sides} <= set(environments), name
+    assert {tag for scenario in UPSTREAM_HEADERS.values() for tag in scenario.tags} >= FAMILIES
+
+
+def test_at_least_45_issues_are_claimed_five_of_leaks_and_five_that_nobody_could_reproduce():
+    claims = [claim for scenario in UPSTREAM_HEADERS.values() for claim in scenario.claims]
+    irreproducible = [scenario for scenario in UPSTREAM_HEADERS.values() if NOBODY_COULD in scenario.tags]
+    assert len({claim.issue for claim in claims}) >= 45
+    assert len({claim.issue for claim in claims if claim.bytes}) >= 5
+    assert len({claim.issue for scenario in irreproducible for claim in scenario.claims}) >= 5

@@ -1,7 +1,5 @@
 """The Keras step without TensorFlow: its header, and what it decides by version, data and protocol."""
 
-import re
-import tomllib
 from contextlib import nullcontext
 from types import SimpleNamespace
 
@@ -10,22 +8,16 @@ import pytest
 from kit import NotAvailable
 
 
-@pytest.fixture(scope="module")
-def header(scenarios):
-    text = (scenarios / "keras_step.py").read_text()
-    block = re.search(r"(?m)^# /// script\s*$\n((?:#(?: .*)?\n)+?)# ///\s*$", text)
-    return tomllib.loads("\n".join(line[2:] for line in block.group(1).splitlines()))["tool"]["harness"]
+def make_library(version, **attributes):
+    return SimpleNamespace(**attributes, **({"__version__": version} if version else {}))
 
 
-def test_there_are_eight_pairs_of_model_and_data(header):
-    axes, (excluded,) = header["axes"], header["exclude"]
-    pairs = [{"model": model, "data": data} for model in axes["model"] for data in axes["data"]]
-    assert len([pair for pair in pairs if pair != excluded]) == 8
+def test_which_adam_and_what_its_rate_is_called():
+    def make_adam(kind):
+        return lambda **options: (kind, *options)
 
-
-@pytest.mark.parametrize(
-    ("tensorflow", "keras", "mode", "expected"),
-    [
+    optimizers = SimpleNamespace(Adam=make_adam("current"), legacy=SimpleNamespace(Adam=make_adam("legacy")))
+    for tensorflow, keras, mode, expected in [
         ("1.14.0", "2.2.5", "graph", ("current", "lr")),
         ("2.0.0", "2.3.1", "graph", ("current", "learning_rate")),
         ("2.10.1", "2.10.0", "graph", ("current", "learning_rate")),
@@ -34,22 +26,13 @@ def test_there_are_eight_pairs_of_model_and_data(header):
         ("2.16.2", "3.4.1", "eager", ("current", "learning_rate")),
         ("2.21.0", "3.15.1", "graph", ("current", "learning_rate")),
         ("2.21.0", "3.15.1", "op_by_op", ("current", "learning_rate")),
-    ],
-)
-def test_which_adam_and_what_its_rate_is_called(tensorflow, keras, mode, expected):
-    def adam(kind):
-        return lambda **options: (kind, *options)
-
-    optimizers = SimpleNamespace(Adam=adam("current"), legacy=SimpleNamespace(Adam=adam("legacy")))
-    module = SimpleNamespace(optimizers=optimizers)
-    if keras:
-        module.__version__ = keras
-    assert keras_step.make_adam(SimpleNamespace(__version__=tensorflow), module, mode) == expected
+    ]:
+        module = make_library(keras, optimizers=optimizers)
+        assert keras_step.make_adam(make_library(tensorflow), module, mode) == expected, (tensorflow, mode)
 
 
-@pytest.mark.parametrize(
-    ("document", "model", "data", "call", "inputs", "batches"),
-    [
+def test_how_many_batches_one_fit_takes():
+    for document, *cell, batches in [
         (False, "small", "small", "train_on_batch", "numpy", 1),
         (True, "small", "small", "fit", "numpy", 1),
         (False, "small", "small", "fit_epoch", "dataset", 20),
@@ -58,27 +41,20 @@ def test_which_adam_and_what_its_rate_is_called(tensorflow, keras, mode, expecte
         (True, "small", "small", "fit_epoch", "numpy", 200),
         (True, "small", "large", "fit_epoch", "numpy", 10),
         (True, "large", "large", "fit_epoch", "dataset", 50),
-    ],
-)
-def test_how_many_batches_one_fit_takes(document, model, data, call, inputs, batches):  # noqa: PLR0917
-    bench = SimpleNamespace(document=document)
-    assert keras_step.count_batches(bench, model, data, call, inputs) == batches
+    ]:
+        assert keras_step.count_batches(SimpleNamespace(document=document), *cell) == batches, (document, cell)
 
 
-@pytest.mark.parametrize(
-    ("tensorflow", "keras", "mode", "refused"),
-    [
+def test_where_keras_itself_says_that_it_trains_nothing_the_cell_is_not_available():
+    for tensorflow, keras, mode, is_refused in [
         ("2.15.1", None, "graph", False),
         ("2.16.2", "3.4.1", "graph", True),
         ("2.16.2", "3.4.1", "eager", False),
         ("2.20.0", "3.13.2", "graph", True),
         ("2.21.0", "3.14.0", "graph", False),
-    ],
-)
-def test_where_keras_itself_says_that_it_trains_nothing_the_cell_is_not_available(tensorflow, keras, mode, refused):
-    tf, module = SimpleNamespace(__version__=tensorflow), SimpleNamespace(**{"__version__": keras} if keras else {})
-    with pytest.raises(NotAvailable, match=f"Keras {keras} cannot") if refused else nullcontext():
-        keras_step.refuse_symbols(tf, module, mode)
+    ]:
+        with pytest.raises(NotAvailable, match=f"Keras {keras} cannot") if is_refused else nullcontext():
+            keras_step.refuse_symbols(make_library(tensorflow), make_library(keras), mode)
 
 
 class Seen:
@@ -115,12 +91,12 @@ class Network(SimpleNamespace):
         return 162_049
 
 
-def reported(own, builtin, counter, predict):
+def reported(own_value, builtin, counter, predict):
     """What `report` says of a model whose counter the two libraries, and the counter itself, read or refuse to."""
     bench = Seen()
     network = Network(optimizer=SimpleNamespace(iterations=counter), weights=[])
     tf = SimpleNamespace(keras=library(builtin), __version__="2.0.0")
-    keras_step.report(bench, tf, library(own), network, steps=7, predict=predict)
+    keras_step.report(bench, tf, library(own_value), network, steps=7, predict=predict)
     return bench
 
 
@@ -130,13 +106,11 @@ def test_the_fingerprint_is_the_model_its_outputs_and_both_counts_of_the_steps()
     assert set(bench.observations) == {"tensorflow", "keras", "optimizer", "parameters"}
 
 
-@pytest.mark.parametrize(
-    ("own", "builtin", "counter"),
-    [(eager_only, int, "6"), (eager_only, eager_only, SimpleNamespace(numpy=lambda: 6.0)), (int, eager_only, "6")],
-)
-def test_the_counter_is_read_by_whichever_reader_works(own, builtin, counter):
-    counted = reported(own, builtin, counter, lambda: [0.5]).values["steps_counted"]
-    assert (counted, type(counted)) == (6, int)
+def test_the_counter_is_read_by_whichever_reader_works():
+    readers = [(eager_only, int, "6"), (eager_only, eager_only, SimpleNamespace(numpy=lambda: 6.0))]
+    for own, builtin, counter in [*readers, (int, eager_only, "6")]:
+        counted = reported(own, builtin, counter, lambda: [0.5]).values["steps_counted"]
+        assert (counted, type(counted)) == (6, int)
 
 
 def test_the_counter_is_read_before_the_weights_are_set():

@@ -18,15 +18,15 @@ def test_a_script_that_waits_without_cpu_time_is_ended_with_the_frame_in_which_i
     monkeypatch: pytest.MonkeyPatch,
 ):
     monkeypatch.setattr(watch, "is_waiting", lambda: True)
-    ended, frames = threading.Event(), []
+    end_event, frames = threading.Event(), []
 
     def end(seconds, frame):
         frames.append(watch.stack_text(frame, __file__))
-        ended.set()
+        end_event.set()
 
     with LaunchWatch(end, look=0.005):
-        assert ended.wait(30)
-    assert "assert ended.wait(30)" in frames[0]
+        assert end_event.wait(30)
+    assert "assert end_event.wait(30)" in frames[0]
 
 
 def test_the_memory_is_reported_once_before_the_time_limit():
@@ -47,18 +47,16 @@ def test_a_script_that_ends_is_not_watched_any_more():
         pass
 
 
-@pytest.mark.parametrize(
-    ("call", "waits"),
-    [
-        ("202 0x1 0x189 0x0 0x0 0x0 0x0 0x1 0x2", True),
-        ("202 0x1 0x189 0x0 0x7ffd 0x0 0x0 0x1 0x2", False),
-        ("230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x1 0x2", False),
-        ("", False),
-    ],
-)
-def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch: pytest.MonkeyPatch, call: str, waits: bool):
+def test_a_timed_sleep_is_no_endless_wait(tmp_path, monkeypatch: pytest.MonkeyPatch):
     thread = tmp_path / str(os.getpid())
     thread.mkdir()
-    (thread / "syscall").write_text(call)
     monkeypatch.setattr(watch, "is_active", lambda process: False)
-    assert watch.is_waiting(str(tmp_path)) is waits
+    calls = {
+        "202 0x1 0x189 0x0 0x0 0x0 0x0 0x1 0x2": True,
+        "202 0x1 0x189 0x0 0x7ffd 0x0 0x0 0x1 0x2": False,
+        "230 0x0 0x0 0x7ffd 0x0 0x0 0x0 0x1 0x2": False,
+        "": False,
+    }
+    for call, waits in calls.items():
+        (thread / "syscall").write_text(call)
+        assert watch.is_waiting(str(tmp_path)) is waits, call

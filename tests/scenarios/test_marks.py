@@ -2,6 +2,7 @@
 
 import ast
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -10,11 +11,11 @@ from kit import marks
 from kit.steps import Steps
 
 
-def steps_of(source, functions=(), **known):
+def steps_of(source, functions=(), **variables):
     """How many steps a script takes, and its names afterwards."""
     tree, has_steps = marks.instrument(textwrap.dedent(source), "script.py", functions)
     steps = Steps(lambda result: None)
-    names = {marks.CLOCK: steps, **known}
+    names = {marks.CLOCK: steps, **variables}
     exec(compile(tree, "script.py", "exec"), names)
     assert has_steps == (bool(functions) or "harness: step" in source)
     return len(steps.samples), names
@@ -91,63 +92,44 @@ def test_a_step_within_a_step_is_part_of_it():
     assert steps_of("def f():\n    return 1\n# harness: step\nfor i in range(3):\n    f()", ["f"])[0] == 3
 
 
-@pytest.mark.parametrize(
-    ("source", "functions", "count"),
-    [
-        ("def f():\n    return 1\nf(); f()", ["f"], 2),
-        (
-            "class C:\n    def f(self):\n        return self\n    def g(self):\n        pass\nC().f().f()",
-            ["C.f"],
-            2,
-        ),
-        ("class C:\n    @staticmethod\n    def g():\n        return 7\nassert C.g() == C().g() == 7", ["g"], 2),
-        ("class C:\n    @classmethod\n    def g(cls):\n        return cls\nassert C.g() is C", ["C.g"], 1),
-        ("model.predict(1); model.predict(2); model.fit()", ["model.predict"], 2),
-        ("model.predict(1); model.predict(2); model.fit()", ["predict", "fit"], 3),
-        ("def outer():\n    def f():\n        return 1\n    return f()\nouter()", ["f"], 1),
-    ],
-)
-def test_functions_are_timed_by_their_names(source, functions, count):
-    class Model:
-        def predict(self, x):
-            return x
-
-        def fit(self):
-            return None
-
-    assert steps_of(source, functions, model=Model())[0] == count
+#: The names of functions to time, how many steps that makes, and the script.
+TIMED = [
+    (["f"], 2, "def f():\n    return 1\nf(); f()"),
+    (["C.f"], 2, "class C:\n    def f(self):\n        return self\n    def g(self):\n        pass\nC().f().f()"),
+    (["g"], 2, "class C:\n    @staticmethod\n    def g():\n        return 7\nassert C.g() == C().g() == 7"),
+    (["C.g"], 1, "class C:\n    @classmethod\n    def g(cls):\n        return cls\nassert C.g() is C"),
+    (["model.predict"], 2, "model.predict(1); model.predict(2); model.fit()"),
+    (["predict", "fit"], 3, "model.predict(1); model.predict(2); model.fit()"),
+    (["f"], 1, "def outer():\n    def f():\n        return 1\n    return f()\nouter()"),
+]
 
 
-@pytest.mark.parametrize(
-    ("source", "functions", "told"),
-    [
-        ("x = 1\n# harness: step\n", [], "line 2: `# harness: step` needs a statement below it"),
-        (
-            "if x:\n    y = 1\n    # harness: step\nz = 1",
-            [],
-            "line 3: `# harness: step` isn't indented like",
-        ),
-        ("# harness: stop\nx = 1", [], "line 1: Unknown mark `# harness: stop`: write `# harness: step`"),
-        ("x = 1\n# harness: end\n", [], "line 2: `# harness: end` doesn't end a step"),
-        (
-            "# harness: step\nfor i in y:\n    x = 1\n    # harness: end\n",
-            [],
-            "line 4: `# harness: end` isn't indented",
-        ),
-        ("# harness: step\nclass C:\n    pass", [], "line 2: a class isn't a step"),
-        ("# harness: step\nasync def f():\n    pass", [], "line 2: an async function can't be timed"),
-        (
-            "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
-            [],
-            "line 4: `# harness: step` needs a statement that starts in the same line",
-        ),
-        ("def f():\n    g()", ["h"], "it neither defines nor calls a function `h`; there is f, g"),
-    ],
-)
-def test_what_cannot_be_timed_is_told_with_its_line(source, functions, told):
-    with pytest.raises(marks.MarkError) as raised:
-        marks.instrument(source, "script.py", functions)
-    assert str(raised.value).startswith(told)
+def test_functions_are_timed_by_their_names():
+    model = SimpleNamespace(predict=lambda x: x, fit=lambda: None)
+    for functions, count, source in TIMED:
+        assert steps_of(source, functions, model=model)[0] == count, source
+
+
+WRONG = {
+    "at the end": "x = 1\n# harness: step\n",
+    "indented otherwise": "if x:\n    y = 1\n    # harness: step\nz = 1",
+    "unknown": "# harness: stop\nx = 1",
+    "end without a step": "x = 1\n# harness: end\n",
+    "end indented otherwise": "# harness: step\nfor i in y:\n    x = 1\n    # harness: end\n",
+    "class": "# harness: step\nclass C:\n    pass",
+    "async function": "# harness: step\nasync def f():\n    pass",
+    "within a statement": "x = [  # harness: step\n1]\nf(  # fine\n2)  # harness: step",
+    "unknown function": "def f():\n    g()",
+}
+
+
+def test_what_cannot_be_timed_is_told_with_its_line(snapshot):
+    messages = {}
+    for case, source in WRONG.items():
+        with pytest.raises(marks.MarkError) as raised:
+            marks.instrument(source, "script.py", ["h"] if case == "unknown function" else [])
+        messages[case] = str(raised.value)
+    assert messages == snapshot
 
 
 def test_a_text_that_looks_like_a_mark_is_none():
@@ -186,5 +168,5 @@ def test_a_mark_above_any_statement_keeps_every_other_line_and_what_it_says(stat
     tree, has_steps = marks.instrument(marked, "script.py")
     assert has_steps
     compile(tree, "script.py", "exec")
-    kept = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
-    assert kept == {node.lineno for node in ast.walk(ast.parse(marked)) if isinstance(node, ast.stmt)}
+    lines_of_statements = {node.lineno for node in ast.walk(tree) if isinstance(node, ast.stmt)}
+    assert lines_of_statements == {node.lineno for node in ast.walk(ast.parse(marked)) if isinstance(node, ast.stmt)}

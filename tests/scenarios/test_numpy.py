@@ -1,8 +1,5 @@
 """The scenarios on TensorFlow's NumPy API, with NumPy itself in its place."""
 
-import subprocess
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,35 +14,27 @@ from harness.catalog.header import parse
 TF = SimpleNamespace(experimental=SimpleNamespace(numpy=np))
 
 
-class Seen(dict):
+class Bench(dict):
     """A bench that keeps what it is told."""
 
     def observe(self, name, value):
         self[name] = value
 
 
-@pytest.fixture(scope="module")
-def expected(scenarios):
-    """What the header of numpy_behaviour states of an experiment, by observation."""
+def test_what_the_guide_states_of_types_and_shapes_is_true_of_numpy(scenarios):
     path = scenarios / "numpy_behaviour.py"
-    stated = parse(path.read_text(encoding="utf-8"), path).expect
-    return lambda experiment: {
-        entry.observation: entry.value for entry in stated if entry.when["experiment"] == experiment
-    }
-
-
-@pytest.mark.parametrize("experiment", ["promotion", "literals", "broadcasting", "indexing"])
-def test_what_the_guide_states_of_types_and_shapes_is_true_of_numpy(experiment, expected):
-    seen = Seen()
-    numpy_behaviour.EXPERIMENTS[experiment](seen, np, None, np)
-    stated = expected(experiment)
-    assert {name: seen.get(name.replace("tnp.add", "+"), seen.get(name)) for name in stated} == stated
+    expectations = parse(path.read_text(encoding="utf-8"), path).expect
+    for experiment in ("promotion", "literals", "broadcasting", "indexing"):
+        bench = Bench()
+        numpy_behaviour.EXPERIMENTS[experiment](bench, np, None, np)
+        stated = {entry.observation: entry.value for entry in expectations if entry.when["experiment"] == experiment}
+        assert {name: bench.get(name.replace("tnp.add", "+"), bench.get(name)) for name in stated} == stated
 
 
 def test_numpy_can_be_assigned_to():
-    seen = Seen()
-    numpy_behaviour.assignment(seen, np, None, np)
-    assert seen["x[1] = -1"] == "no error"
+    bench = Bench()
+    numpy_behaviour.assignment(bench, np, None, np)
+    assert bench["x[1] = -1"] == "no error"
 
 
 def test_an_index_that_raises_is_told_by_its_error_and_one_of_other_values_as_that():
@@ -59,10 +48,10 @@ def test_an_index_that_raises_is_told_by_its_error_and_one_of_other_values_as_th
         return x.reshape(shape).view(Reversed)
 
     tnp = SimpleNamespace(arange=np.arange, asarray=np.asarray, reshape=reshape)
-    seen = Seen()
-    numpy_behaviour.indexing(seen, np, None, tnp)
-    assert seen["x[0, [0, 2]]"] == "TypeError"
-    assert seen["x[..., 0]"] == "other values than NumPy's"
+    bench = Bench()
+    numpy_behaviour.indexing(bench, np, None, tnp)
+    assert bench["x[0, [0, 2]]"] == "TypeError"
+    assert bench["x[..., 0]"] == "other values than NumPy's"
 
 
 def test_a_device_is_kind_and_number_also_of_an_array_that_only_holds_a_tensor():
@@ -78,12 +67,12 @@ def test_the_sigmoid_is_the_same_by_either_library():
         assert sigmoid(x) == pytest.approx([0.26894142, 0.5, 0.88079708])
 
 
-def test_numpy_s_sigmoid_is_measured_without_tensorflow(scenarios: Path):
-    options = ["--variant", "numpy", "--size", "32", "--seconds", "0.05"]
-    command = [sys.executable, scenarios / "numpy_sigmoid.py", *options]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "dtype float32" in done.stdout
+def test_numpy_s_sigmoid_is_measured_without_tensorflow(perform, scenarios):
+    source = (scenarios / "numpy_sigmoid.py").read_text(encoding="utf-8")
+    launched = perform(source, axes={"variant": "numpy", "size": "32"})
+    assert launched.end["status"] == "ok"
+    (fingerprint,) = launched.of("fingerprint")
+    assert fingerprint["values"]["dtype"] == "float32"
 
 
 def test_the_model_is_a_dense_and_a_linear_layer_and_the_same_each_time():

@@ -2,7 +2,6 @@
 
 import ast
 
-import pytest
 from kit import own_code
 
 BENCHMARK = """
@@ -20,25 +19,24 @@ class Products(tf.test.Benchmark):
 """
 
 
-@pytest.mark.parametrize(
-    ("source", "kind"),
-    [
-        ("import os\nprint(1)", own_code.CODE),
-        ("x = = 1", own_code.CODE),
-        ("import os\nfor i in range(3):\n    pass", own_code.CODE),
-        ("import os\nX = 3", own_code.IMPORTS),
-        ("try:\n    import os\nexcept ImportError:\n    os = None", own_code.IMPORTS),
-        ("def main():\n    print(1)", own_code.DEFINITIONS),
-        ("def main():\n    print(1)\nif __name__ == '__main__':\n    main()", own_code.CODE),
-        ("def test_sum():\n    assert 1", own_code.TESTS),
-        ("class TestSum:\n    def test_sum(self):\n        pass", own_code.DEFINITIONS),
-        (BENCHMARK, own_code.BENCHMARKS),
-        (BENCHMARK + "if __name__ == '__main__':\n    tf.test.main()", own_code.BENCHMARKS),
-        (BENCHMARK + "print(1)", own_code.CODE),
-    ],
-)
-def test_a_file_is_code_or_needs_a_runner(source: str, kind: str):
-    assert own_code.kind(source) == kind
+KINDS = {
+    "import os\nprint(1)": own_code.CODE,
+    "x = = 1": own_code.CODE,
+    "import os\nfor i in range(3):\n    pass": own_code.CODE,
+    "import os\nX = 3": own_code.IMPORTS,
+    "try:\n    import os\nexcept ImportError:\n    os = None": own_code.IMPORTS,
+    "def main():\n    print(1)": own_code.DEFINITIONS,
+    "def main():\n    print(1)\nif __name__ == '__main__':\n    main()": own_code.CODE,
+    "def test_sum():\n    assert 1": own_code.TESTS,
+    "class TestSum:\n    def test_sum(self):\n        pass": own_code.DEFINITIONS,
+    BENCHMARK: own_code.BENCHMARKS,
+    BENCHMARK + "if __name__ == '__main__':\n    tf.test.main()": own_code.BENCHMARKS,
+    BENCHMARK + "print(1)": own_code.CODE,
+}
+
+
+def test_a_file_is_code_or_needs_a_runner():
+    assert {source: own_code.kind(source) for source in KINDS} == KINDS
 
 
 def test_benchmarks_have_the_names_that_tensorflow_reports():

@@ -44,7 +44,7 @@ class Placeholder:
 
 def graph_mode(*devices, placed=None):
     """A TensorFlow in graph mode with these devices; `placed`: the device of each operation by name."""
-    ran = []
+    fetched = []
 
     class Session:
         def __init__(self, graph=None, config=None):
@@ -60,7 +60,7 @@ def graph_mode(*devices, placed=None):
             return [Thing(name=name) for name in devices]
 
         def run(self, fetches, fed, options, run_metadata):
-            ran.append(fetches)
+            fetched.append(fetches)
             nodes = [Thing(name=name, device=device) for name, device in (placed or {}).items()]
             run_metadata.partition_graphs = [Thing(node=nodes[:1]), Thing(node=nodes[1:])]
 
@@ -75,7 +75,7 @@ def graph_mode(*devices, placed=None):
         Graph=lambda: Thing(as_default=default),
         float32="float32",
         matmul=lambda *_, **__: None,
-        ran=ran,
+        fetched=fetched,
         compat=Thing(
             v1=Thing(
                 Session=Session,
@@ -89,61 +89,45 @@ def graph_mode(*devices, placed=None):
     )
 
 
-@pytest.mark.parametrize("at", ["config", "experimental"])
-def test_eager_mode_lists_what_is_initialised(at):
-    assert placement.list_devices(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
-
-
-def test_graph_mode_lists_what_a_session_has():
+def test_devices_are_those_that_are_initialised_or_that_a_session_has():
+    for at in ("config", "experimental"):
+        assert placement.list_devices(eager("/device:CPU:0", "/device:GPU:0", at=at)) == ["CPU:0", "GPU:0"]
     assert placement.list_devices(graph_mode(CPU, GPU)) == ["CPU:0", "GPU:0"]
+    names = {GPU: "GPU:0", "/device:GPU:1": "GPU:1", "/gpu:0": "GPU:0", "elsewhere": "elsewhere"}
+    assert {name: placement.short(name) for name in names} == names
 
 
-@pytest.mark.parametrize("library", [eager(CPU, GPU), graph_mode(CPU, GPU), graph_mode(CPU, XLA_GPU, GPU)])
-def test_a_gpu_that_is_listed_is_enough_to_go_on(library):
-    placement.require_gpu(library)
-
-
-@pytest.mark.parametrize("library", [eager(CPU), graph_mode(CPU), eager(CPU, XLA_GPU), graph_mode(CPU, XLA_GPU)])
-def test_a_gpu_of_xlas_own_is_none(library):
-    with pytest.raises(CpuFallback, match=r"lists no GPU, only CPU:0.*: it is built without CUDA"):
+def test_a_gpu_that_is_listed_is_enough_to_go_on_and_one_of_xlas_own_is_none():
+    for library in (eager(CPU, GPU), graph_mode(CPU, GPU), graph_mode(CPU, XLA_GPU, GPU)):
         placement.require_gpu(library)
+    for library in (eager(CPU), graph_mode(CPU), eager(CPU, XLA_GPU), graph_mode(CPU, XLA_GPU)):
+        with pytest.raises(CpuFallback, match=r"lists no GPU, only CPU:0.*: it is built without CUDA"):
+            placement.require_gpu(library)
 
 
-@pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (
-            "I dso_loader.cc:53] Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file\\nW more",
-            "Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file",
-        ),
-        (
-            "W Could not load dynamic library 'libnvinfer.so.7';\\nE failed call to cuInit: CUDA_ERROR_NO_DEVICE",
-            "failed call to cuInit: CUDA_ERROR_NO_DEVICE",
-        ),
-        (
-            "I gpu_device.cc:1] Ignoring visible gpu device (device: 0, name: K80)",
-            "Ignoring visible gpu device (device",
-        ),
-    ],
-)
-def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypatch, capsys, words, why):
-    monkeypatch.setattr(placement, "ASK", f"""print("{words}")""")
+#: What TensorFlow prints, and what of it is the reason.
+COMPLAINTS = {
+    "I dso_loader.cc:53] Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file\\nW more": (
+        "Could not dlopen library 'libcudart.so.10.0'; dlerror: no such file"
+    ),
+    "W Could not load dynamic library 'libnvinfer.so.7';\\nE failed call to cuInit: CUDA_ERROR_NO_DEVICE": (
+        "failed call to cuInit: CUDA_ERROR_NO_DEVICE"
+    ),
+    "I gpu_device.cc:1] Ignoring visible gpu device (device: 0, name: K80)": "Ignoring visible gpu device (device",
+}
+
+
+def test_the_reason_is_in_tensorflows_own_words_and_stderr_has_them_too(monkeypatch, capsys):
     library = Thing(test=Thing(is_built_with_cuda=lambda: True))
-    assert placement.find_complaint(library).startswith(why)
-    assert capsys.readouterr().err.startswith(why)
-
-
-def test_where_it_does_not_say_why_its_last_words_are_kept(monkeypatch, capsys):
+    for words, reason in COMPLAINTS.items():
+        monkeypatch.setattr(placement, "ASK", f"""print("{words}")""")
+        assert placement.find_complaint(library).startswith(reason)
+        assert capsys.readouterr().err.startswith(reason)
     monkeypatch.setattr(placement, "ASK", "raise ImportError('no module named tensorflow')")
-    library = Thing(test=Thing(is_built_with_cuda=lambda: True))
     assert placement.find_complaint(library) == "it gave no reason"
     assert "ImportError: no module named tensorflow" in capsys.readouterr().err
-
-
-def test_a_question_without_an_answer_is_given_up(monkeypatch):
     monkeypatch.setattr(placement, "ASK", "import time; time.sleep(60)")
     monkeypatch.setattr(placement, "ASK_SECONDS", 0.1)
-    library = Thing(test=Thing(is_built_with_cuda=lambda: True))
     assert "gave no reason within 0.1 s" in placement.find_complaint(library)
 
 
@@ -178,10 +162,7 @@ def test_the_devices_of_tensors_and_variables_however_nested():
     assert placement.devices(library, Thing(data=EagerTensor(GPU))) == {"GPU:0"}  # an array of 2.4's NumPy API
     assert placement.devices(library, [1.5, NumPyArray(), "text", None]) == set()
 
-
-def test_what_counts_is_the_memory_that_a_tensor_is_in():
-    """A function's int32 products say GPU:0, and are multiplied and kept on the CPU."""
-    library = eager(CPU, GPU)
+    # a function's int32 products say GPU:0, and are multiplied and kept on the CPU
     assert placement.devices(library, EagerTensor(GPU, backing=CPU)) == {"CPU:0"}
     assert placement.devices(library, EagerTensor(GPU, backing=GPU)) == {"GPU:0"}
 
@@ -199,12 +180,12 @@ def test_tensorflow_counts_gpus_as_the_driver_does(monkeypatch):
 
 
 def test_where_tensorflow_leaves_a_gpu_out_it_is_asked_which_one(monkeypatch):
-    told = [
+    devices = [
         Thing(physical_device_desc=""),
         Thing(physical_device_desc="device: XLA_GPU device"),
         Thing(physical_device_desc="device: 1, name: NVIDIA A100, pci bus id: 0000:3b:00.0, compute capability: 8.0"),
     ]
-    client = Thing(device_lib=Thing(list_local_devices=lambda: told))
+    client = Thing(device_lib=Thing(list_local_devices=lambda: devices))
     monkeypatch.setitem(sys.modules, "tensorflow.python.client", client)
     monkeypatch.setattr(placement.driver, "gpus", lambda: [T4, A100])
     assert placement.gpus(eager(CPU, GPU), ["GPU:0"]) == [A100]
@@ -222,14 +203,7 @@ def test_a_graphs_variables_are_where_the_placer_puts_them_and_nothing_else_is_r
     training = Thing(op=Operation("train", graph, "NoOp"), device="")
     library = graph_mode(placed={"kernel": GPU, "bias": CPU, "train": CPU})
     assert placement.devices(library, [*variables, training]) == {"GPU:0", "CPU:0"}
-    assert library.ran == [[variable.op for variable in variables]]
-
-
-@pytest.mark.parametrize(
-    ("full", "text"), [(GPU, "GPU:0"), ("/device:GPU:1", "GPU:1"), ("/gpu:0", "GPU:0"), ("elsewhere", "elsewhere")]
-)
-def test_devices_are_written_short(full, text):
-    assert placement.short(full) == text
+    assert library.fetched == [[variable.op for variable in variables]]
 
 
 @pytest.fixture
@@ -240,7 +214,7 @@ def bench(monkeypatch):
     def make(library, device="gpu", folder=None):
         monkeypatch.setitem(sys.modules, "tensorflow", library)
         events = []
-        made = Bench(
+        new_bench = Bench(
             lambda event, **fields: events.append((event, fields)),
             Document(),
             Telemetry(),
@@ -249,7 +223,7 @@ def bench(monkeypatch):
             compiled=CompiledCode(folder, driver="/nowhere"),
             thorough=False,
         )
-        return made, events
+        return new_bench, events
 
     return make
 
@@ -268,87 +242,66 @@ def test_a_gpu_that_is_new_to_the_image_is_filled_once_as_a_phase_of_its_own(ben
 
 
 def test_no_work_begins_where_no_gpu_is(bench):
-    made, events = bench(eager(CPU))
+    bench_, events = bench(eager(CPU))
     with pytest.raises(CpuFallback):
-        made.device()
+        bench_.device()
     assert names(events) == ["device"]
 
 
-@pytest.mark.parametrize(
-    ("result", "handed", "elsewhere"),
-    [
-        (EagerTensor(CPU), [], "CPU:0"),
-        (1.5, [EagerTensor(CPU)], "CPU:0"),
-        (EagerTensor(CPU), [EagerTensor(GPU)], None),
-        (EagerTensor(GPU), [], None),
-        (1.5, [], None),
-    ],
-)
-def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_was(bench, result, handed, elsewhere):
-    made, events = bench(eager(CPU, GPU))
-    made.measure(lambda: result)
-    made.placed(handed)
-    if elsewhere:
-        with pytest.raises(CpuFallback, match=f"has a GPU, and the work was on {elsewhere}"):
-            made.prove_gpu()
-    else:
-        made.prove_gpu()
-        shown = isinstance(result, EagerTensor) or handed
-        assert [name for name in names(events, "observation") if name != "settings"] == (["placed on"] if shown else [])
-        assert [fields for event, fields in events if event == "gpus"] == [{"gpus": [T4]}]
+def test_what_a_step_returned_and_what_the_scenario_shows_tell_where_the_work_was(bench):
+    for result, values, is_elsewhere in [
+        (EagerTensor(CPU), [], True),
+        (1.5, [EagerTensor(CPU)], True),
+        (EagerTensor(CPU), [EagerTensor(GPU)], False),
+        (EagerTensor(GPU), [], False),
+        (1.5, [], False),
+    ]:
+        bench_, events = bench(eager(CPU, GPU))
+        bench_.measure(lambda result=result: result)
+        bench_.placed(values)
+        if is_elsewhere:
+            with pytest.raises(CpuFallback, match="has a GPU, and the work was on CPU:0"):
+                bench_.prove_gpu()
+        else:
+            bench_.prove_gpu()
+            observed = ["placed on"] if isinstance(result, EagerTensor) or values else []
+            assert [name for name in names(events, "observation") if name != "settings"] == observed
+            assert [fields for event, fields in events if event == "gpus"] == [{"gpus": [T4]}]
 
 
 def test_where_the_work_shows_nothing_an_operation_of_ours_decides(bench):
-    made, _ = bench(eager(CPU, GPU, put=CPU))
-    made.measure(lambda: 1.5)
+    bench_, _ = bench(eager(CPU, GPU, put=CPU))
+    bench_.measure(lambda: 1.5)
     with pytest.raises(CpuFallback, match="the work was on CPU:0"):
-        made.prove_gpu()
-
-
-def test_a_scenario_without_tensorflow_used_no_gpu(bench):
-    with pytest.raises(CpuFallback, match="never imported"):
-        bench(None)[0].prove_gpu()
+        bench_.prove_gpu()
 
 
 def test_on_a_cpu_nothing_is_asked(bench):
-    made, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
-    made.device()
-    made.measure(lambda: EagerTensor(CPU))
-    made.placed([EagerTensor(CPU)])
-    made.prove_gpu()
+    bench_, events = bench(Thing(executing_eagerly=lambda: True, constant=lambda _: Thing(numpy=int)), device="cpu")
+    bench_.device()
+    bench_.measure(lambda: EagerTensor(CPU))
+    bench_.placed([EagerTensor(CPU)])
+    bench_.prove_gpu()
     assert names(events) == ["device", "steady state"]
     assert names(events, "observation") == []
     assert "gpus" not in [event for event, _ in events]
 
 
-def told_memory(events):
-    return [fields["gpu_peak_bytes"] for event, fields in events if "gpu_peak_bytes" in fields]
-
-
 def test_the_most_memory_that_tensors_took_is_told_where_the_release_tells_it(bench):
-    library = eager(CPU, GPU)
-    library.config.experimental.get_memory_info = lambda device: {"GPU:0": {"current": 5, "peak": 7}}[device]
-    made, events = bench(library)
-    made.measure(lambda: EagerTensor(GPU))
-    made.prove_gpu()
-    assert told_memory(events) == [7]
-
-
-def test_an_allocator_without_statistics_leaves_the_memory_out(bench):
     def refuse(device):
         raise ValueError("Allocator stats not available")
 
-    library = eager(CPU, GPU)
-    library.config.experimental.get_memory_info = refuse
-    made, events = bench(library)
-    made.prove_gpu()
-    assert told_memory(events) == []
+    def answer(device):
+        return {"GPU:0": {"current": 5, "peak": 7}}[device]
 
-
-def test_a_release_without_the_question_leaves_the_memory_out(bench):
-    made, events = bench(eager(CPU, GPU))
-    made.prove_gpu()
-    assert told_memory(events) == []
+    for question, peaks in [(answer, [7]), (refuse, []), (None, [])]:
+        library = eager(CPU, GPU)
+        if question:
+            library.config.experimental.get_memory_info = question
+        bench_, events = bench(library)
+        bench_.measure(lambda: EagerTensor(GPU))
+        bench_.prove_gpu()
+        assert [fields["gpu_peak_bytes"] for _, fields in events if "gpu_peak_bytes" in fields] == peaks
 
 
 def test_tensorflow_1_tells_the_memory_by_an_operation_of_contribs(monkeypatch):
@@ -358,10 +311,10 @@ def test_tensorflow_1_tells_the_memory_by_an_operation_of_contribs(monkeypatch):
         sysconfig=Thing(get_lib=lambda: "/tensorflow_core"),
         Graph=lambda: Thing(as_default=nullcontext),
         device=lambda name: nullcontext(places.append(name)),
-        load_op_library=lambda path: opened.append(path) or Thing(max_bytes_in_use=lambda: "most"),
+        load_op_library=lambda path: libraries.append(path) or Thing(max_bytes_in_use=lambda: "most"),
         compat=Thing(v1=Thing(Session=lambda graph: nullcontext(Thing(run={"most": 11}.get)))),
     )
-    places, opened = [], []
+    places, libraries = [], []
     assert device.peak_memory(library, ["GPU:0", "GPU:1"]) == 22
     assert places == ["/GPU:0", "/GPU:1"]
-    assert opened[0].startswith("/tensorflow_core/contrib/memory_stats/")
+    assert libraries[0].startswith("/tensorflow_core/contrib/memory_stats/")

@@ -26,7 +26,7 @@ def test_a_launch_without_a_folder_says_nothing():
     assert code.resources() == {}
 
 
-def test_a_folder_is_new_until_it_was_filled_for_this_driver(folder, driver):
+def test_a_folder_is_new_until_it_was_filled_for_this_driver(folder, driver, tmp_path):
     code = CompiledCode(str(folder), str(driver))
     assert code.is_new
     code.mark()
@@ -34,9 +34,7 @@ def test_a_folder_is_new_until_it_was_filled_for_this_driver(folder, driver):
     assert not CompiledCode(str(folder), str(driver)).is_new
     driver.write_text("NVRM version: 550.54.15")
     assert CompiledCode(str(folder), str(driver)).is_new
-
-
-def test_a_driver_that_does_not_tell_its_version_is_one_and_the_same(folder, tmp_path):
+    # a driver that does not tell its version is one and the same
     nowhere = str(tmp_path / "nowhere")
     assert CompiledCode(str(folder), nowhere).is_new
     CompiledCode(str(folder), nowhere).mark()
@@ -66,18 +64,17 @@ def test_a_new_folder_starts_with_the_code_of_the_first_start(folder, first, dri
     assert (folder / "index").read_bytes() == b"own"
 
 
-def test_code_of_a_first_start_with_another_driver_or_that_failed_is_not_used(folder, first, driver):
+def test_code_of_a_first_start_that_failed_or_with_another_driver_or_that_cannot_be_copied_is_not_used(
+    folder, first, driver, tmp_path
+):
+    (tmp_path / "file").write_text("")
+    assert CompiledCode(str(tmp_path / "file"), str(driver), str(first)).is_new
     (first / "harness-filled").unlink()
     assert CompiledCode(str(folder), str(driver), str(first)).is_new
     CompiledCode(str(first), str(driver)).mark()
     driver.write_text("NVRM version: 550.54.15")
     assert CompiledCode(str(folder), str(driver), str(first)).is_new
     assert list(folder.iterdir()) == []
-
-
-def test_code_that_cannot_be_copied_is_compiled_again(first, driver, tmp_path):
-    (tmp_path / "file").write_text("")
-    assert CompiledCode(str(tmp_path / "file"), str(driver), str(first)).is_new
 
 
 def test_what_came_in_is_told_beside_what_was_there(folder, driver):
@@ -105,13 +102,10 @@ def test_what_came_in_while_steps_were_timed_is_told_apart(folder, driver):
         "ptx_cache_filled_bytes": 1054,
         "steady_ptx_cache_filled_bytes": 50,
     }
-
-
-def test_steps_that_raise_are_not_told_of(folder, driver):
-    code = CompiledCode(str(folder), str(driver))
-    with pytest.raises(ValueError, match="boom"), code.watching(nullcontext()):
-        raise ValueError("boom")
-    assert "steady_ptx_cache_filled_bytes" not in code.resources()
+    raising = CompiledCode(str(folder), str(driver))
+    with pytest.raises(ZeroDivisionError), raising.watching(nullcontext()):
+        _ = 1 / 0
+    assert "steady_ptx_cache_filled_bytes" not in raising.resources()
 
 
 def test_a_folder_that_is_gone_or_cannot_be_written_holds_nothing(tmp_path, driver):

@@ -2,7 +2,6 @@
 
 from types import SimpleNamespace
 
-import pytest
 from kit import catch_error, eager_switch, version
 
 
@@ -11,30 +10,19 @@ def test_versions_compare_as_numbers():
     assert version("2.5.0.dev2021032900") == (2, 5)
 
 
-@pytest.mark.parametrize(
-    ("names", "expected"),
-    [
-        (["experimental_run_functions_eagerly"], "experimental_run_functions_eagerly"),
-        (["experimental_run_functions_eagerly", "run_functions_eagerly"], "run_functions_eagerly"),
-    ],
-)
-def test_the_switch_to_eager_has_the_name_of_the_release(names, expected):
-    tf = SimpleNamespace(config=SimpleNamespace(**{name: name for name in names}))
-    assert eager_switch(tf) == expected
+def test_the_switch_to_eager_has_the_name_of_the_release():
+    old, new = "experimental_run_functions_eagerly", "run_functions_eagerly"
+    for names, expected in [([old], old), ([old, new], new)]:
+        tf = SimpleNamespace(config=SimpleNamespace(**{name: name for name in names}))
+        assert eager_switch(tf) == expected
 
 
 def fail(message):
     raise TypeError(message)
 
 
-@pytest.mark.parametrize(
-    ("call", "expected"),
-    [
-        (lambda: 1, ("no error", "")),
-        (lambda: fail(""), ("TypeError", "")),
-        (lambda: fail("\n Graph execution error:\n\nDetected at node"), ("TypeError", "Graph execution error:")),
-        (lambda: fail("x" * 1000), ("TypeError", "x" * 200)),
-    ],
-)
-def test_what_a_call_raises_is_the_class_and_the_message_s_first_line(call, expected):
-    assert catch_error(call) == expected
+def test_what_a_call_raises_is_the_class_and_the_message_s_first_line():
+    assert catch_error(lambda: 1) == ("no error", "")
+    first = "Graph execution error:"
+    for message, line in {"": "", f"\n {first}\n\nDetected at node": first, "x" * 1000: "x" * 200}.items():
+        assert catch_error(lambda message=message: fail(message)) == ("TypeError", line)

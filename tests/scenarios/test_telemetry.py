@@ -53,15 +53,15 @@ def test_busy_is_all_but_idle_and_waiting_and_guests_are_counted_once():
 
 
 def test_what_happened_in_the_block_on_its_own_cpus_and_on_all(watched):
-    found = watched(BEFORE, AFTER)
-    assert found["steady_own_cpus"] == 1
-    assert found["steady_own_cpus_busy_seconds"] == pytest.approx((60 + 10 + 30 + 1 + 2) / TICK)
-    assert found["steady_own_cpus_steal_seconds"] == pytest.approx(5 / TICK)
-    assert found["steady_all_cpus"] == 2
-    assert found["steady_all_cpus_busy_seconds"] == pytest.approx((103 + 50) / TICK)
-    assert found["steady_seconds"] > 0
-    assert found["steady_cpu_seconds"] >= 0
-    assert found["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
+    resources = watched(BEFORE, AFTER)
+    assert resources["steady_own_cpus"] == 1
+    assert resources["steady_own_cpus_busy_seconds"] == pytest.approx((60 + 10 + 30 + 1 + 2) / TICK)
+    assert resources["steady_own_cpus_steal_seconds"] == pytest.approx(5 / TICK)
+    assert resources["steady_all_cpus"] == 2
+    assert resources["steady_all_cpus_busy_seconds"] == pytest.approx((103 + 50) / TICK)
+    assert resources["steady_seconds"] > 0
+    assert resources["steady_cpu_seconds"] >= 0
+    assert resources["load_before"] == pytest.approx(os.getloadavg()[0], abs=1)
 
 
 def test_of_a_process_that_is_moved_before_its_steps_the_new_cpu_counts(tmp_path, monkeypatch):
@@ -80,26 +80,24 @@ CLOCKS = {"steady_started", "steady_ended", "steady_seconds", "steady_cpu_second
 ALWAYS = {"load_before", "steady_pieces", "steady_minor_faults"} | CLOCKS
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "known"),
-    [
-        (None, None, set()),
-        (BEFORE, None, set()),
-        ("", "", set()),
-        ("no such books\n", AFTER, set()),
-        ("cpu0 1 2 three\n", AFTER, set()),
-        ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
-        ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
-        ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
-        (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
-        (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
-    ],
-)
-def test_what_cannot_be_known_is_left_out(watched, before, after, known):
-    assert set(watched(before, after)) == ALWAYS | known
+#: The counters before and after, and what is known from them.
+COUNTERS = [
+    (None, None, set()),
+    (BEFORE, None, set()),
+    ("", "", set()),
+    ("no such books\n", AFTER, set()),
+    ("cpu0 1 2 three\n", AFTER, set()),
+    ("cpu0 1 2 3 4\n", AFTER, set()),  # no steal: kernels of another age
+    ("cpux 1 2 3 4 5 6 7 8 9 10\n", AFTER, set()),
+    ("cpu0 0 0 0 0 0 0 0 0 0 0\n", "cpu0 0 0 0 0 0 0 0 0 0 0\n", set()),  # kept by nobody
+    (stat((1, 900, 0, 0, 100, 0, 0, 0, 0, 0, 0)), AFTER, ALL),  # its own CPU came later
+    (AFTER, BEFORE, {"steady_own_cpus", "steady_all_cpus"}),  # books that go back
+]
 
 
-def test_without_an_affinity_nothing_is_its_own(watched, monkeypatch):
+def test_what_cannot_be_known_is_left_out(watched, monkeypatch):
+    for before, after, names in COUNTERS:
+        assert set(watched(before, after)) == ALWAYS | names, (before, after)
     assert OWN.isdisjoint(watched(BEFORE, AFTER, own=frozenset()))
     monkeypatch.delattr(os, "sched_getaffinity")
     with Telemetry() as elsewhere:
@@ -131,12 +129,12 @@ def test_this_machine_s_own_books_are_kept():
         until = process_time() + 0.05
         while process_time() < until:
             pass
-    found = here.resources()
-    assert set(found) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
-    assert 0.05 <= found["steady_cpu_seconds"] < 1.0
-    assert found["steady_started"] < found["steady_ended"] <= time()
-    assert 1 <= found["steady_own_cpus"] <= found["steady_all_cpus"]
-    assert found["steady_own_cpus_busy_seconds"] <= found["steady_all_cpus_busy_seconds"]
+    resources = here.resources()
+    assert set(resources) == ALWAYS | OWN | ALL | {"steady_waited_seconds"}
+    assert 0.05 <= resources["steady_cpu_seconds"] < 1.0
+    assert resources["steady_started"] < resources["steady_ended"] <= time()
+    assert 1 <= resources["steady_own_cpus"] <= resources["steady_all_cpus"]
+    assert resources["steady_own_cpus_busy_seconds"] <= resources["steady_all_cpus_busy_seconds"]
 
 
 def test_memory_that_is_touched_for_the_first_time_faults():
@@ -146,11 +144,11 @@ def test_memory_that_is_touched_for_the_first_time_faults():
         with Telemetry() as first:
             for page in range(pages):
                 memory[page * mmap.PAGESIZE] = 1
-        with Telemetry() as again:
+        with Telemetry() as second:
             for page in range(pages):
                 memory[page * mmap.PAGESIZE] = 2
     assert pages <= first.resources()["steady_minor_faults"] < 2 * pages
-    assert again.resources()["steady_minor_faults"] < pages / 2
+    assert second.resources()["steady_minor_faults"] < pages / 2
 
 
 @pytest.fixture
@@ -194,13 +192,13 @@ def test_pieces_are_summed_and_what_lies_between_them_is_told_apart(tmp_path, cl
             clocks["cpu"] += 0.25
             clocks["time"] += 0.5
             path.write_text(texts[1])
-    found = telemetry.resources()
-    assert found["steady_pieces"] == 3
-    assert (found["steady_seconds"], found["steady_cpu_seconds"]) == (1.5, 0.75)
-    assert (found["steady_started"], found["steady_ended"]) == (1e9 + 1.0, 1e9 + 4.5)
-    assert (found["between_seconds"], found["between_cpu_seconds"]) == (15.0, 0.1875)
-    assert found["steady_all_cpus"] == 2
-    assert found["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
+    resources = telemetry.resources()
+    assert resources["steady_pieces"] == 3
+    assert (resources["steady_seconds"], resources["steady_cpu_seconds"]) == (1.5, 0.75)
+    assert (resources["steady_started"], resources["steady_ended"]) == (1e9 + 1.0, 1e9 + 4.5)
+    assert (resources["between_seconds"], resources["between_cpu_seconds"]) == (15.0, 0.1875)
+    assert resources["steady_all_cpus"] == 2
+    assert resources["steady_all_cpus_busy_seconds"] == pytest.approx(2 * (103 + 50) / TICK)
 
 
 def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
@@ -213,38 +211,38 @@ def test_what_one_piece_does_not_know_is_not_known_of_all(tmp_path):
     assert "steady_all_cpus_busy_seconds" not in telemetry.resources()
 
 
-@pytest.mark.parametrize(
-    ("took", "books", "waited"),
-    [
-        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.5}], 0.5),
-        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.125, "8": 1.125}], 0.25),
-        ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.5, "8": 1.5}], 0.75),  # both waited at once, while it did not run
-        ((1.0, 1.0), [{"7": 2.0, "8": 1.0}, {"7": 2.0, "8": 1.5}], 0.0),  # while the other ran
-        ((1.0, 1.5), [{"7": 2.0}, {"7": 2.5}], 0.0),  # on more CPUs than one
-        ((1.0, 0.25), [{"7": 2.0}, {"7": 2.0, "9": 0.25}], 0.25),  # one that is new
-        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125}], 0.125),  # one that is gone
-        ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125, "8": 0.0}], 0.125),  # its number is another's now
-    ],
-)
-def test_time_in_which_the_process_was_ready_and_did_not_run(clocks, threads, took, books, waited):
+#: The seconds and CPU seconds of a piece, how long each thread waited before and after it, and how long the process.
+WAITS = [
+    ((1.0, 0.25), [{"7": 2.0}, {"7": 2.5}], 0.5),
+    ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.125, "8": 1.125}], 0.25),
+    ((1.0, 0.25), [{"7": 2.0, "8": 1.0}, {"7": 2.5, "8": 1.5}], 0.75),  # both waited at once, while it did not run
+    ((1.0, 1.0), [{"7": 2.0, "8": 1.0}, {"7": 2.0, "8": 1.5}], 0.0),  # while the other ran
+    ((1.0, 1.5), [{"7": 2.0}, {"7": 2.5}], 0.0),  # on more CPUs than one
+    ((1.0, 0.25), [{"7": 2.0}, {"7": 2.0, "9": 0.25}], 0.25),  # one that is new
+    ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125}], 0.125),  # one that is gone
+    ((1.0, 0.25), [{"7": 2.0, "8": 9.0}, {"7": 2.125, "8": 0.0}], 0.125),  # its number is another's now
+]
+
+
+def test_time_in_which_the_process_was_ready_and_did_not_run(clocks, threads):
     folder, write_waited = threads
-    write_waited(**books[0])
-    telemetry = Telemetry(threads=folder)
-    with telemetry:
-        clocks["perf_counter"] += took[0]
-        clocks["cpu"] += took[1]
-        write_waited(**books[1])
-    assert telemetry.resources()["steady_waited_seconds"] == pytest.approx(waited)
+    for (seconds, cpu_seconds), (before, after), waited in WAITS:
+        write_waited(**before)
+        telemetry = Telemetry(threads=folder)
+        with telemetry:
+            clocks["perf_counter"] += seconds
+            clocks["cpu"] += cpu_seconds
+            write_waited(**after)
+        assert telemetry.resources()["steady_waited_seconds"] == pytest.approx(waited), (before, after)
 
 
-@pytest.mark.parametrize("books", [None, "0 0 0\n", "", "1 2\n", "1 two 3\n"])
-def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path, books):
+def test_a_kernel_that_does_not_tell_what_threads_wait_says_nothing(tmp_path):
     thread = tmp_path / "7"
     thread.mkdir()
-    if books is not None:
-        (thread / "schedstat").write_text(books)
-    assert waiting(str(tmp_path)) is None
-    assert waiting(str(tmp_path / "nowhere")) is None
+    assert waiting(str(tmp_path)) is waiting(str(tmp_path / "nowhere")) is None
+    for text in ("0 0 0\n", "", "1 2\n", "1 two 3\n"):
+        (thread / "schedstat").write_text(text)
+        assert waiting(str(tmp_path)) is None
 
 
 def test_the_work_of_a_child_that_runs_is_its_own():
@@ -254,8 +252,8 @@ def test_the_work_of_a_child_that_runs_is_its_own():
             before, until = process_time(), process_time() + 5.0
             while kit_telemetry.child_cpu(pid) < 0.1 and process_time() < until:
                 pass
-            own = process_time() - before
+            own_seconds = process_time() - before
         child.kill()
     # the child's clock ticks before the block are not in it
-    assert here.resources()["steady_cpu_seconds"] >= own + 0.02
+    assert here.resources()["steady_cpu_seconds"] >= own_seconds + 0.02
     assert kit_telemetry.child_cpu(pid) == 0

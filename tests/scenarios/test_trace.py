@@ -25,13 +25,13 @@ def test_kernels_and_copies_of_a_gpu_are_told_apart():
         ("volta_sgemm_128x64_nn", 200, 60, KERNEL),
         ("Memset", 300, 2, {"correlation_id": "14", "Memset_details": "kind:device num_bytes:4 async:1"}),
     ]
-    seen = read(trace({THREADS: [("FunctionRun", 0, 900, FUNCTION)], GPU: events}))
-    assert seen == Seen(at((100, 50), (200, 60)), at((10, 5), (300, 2)), None)
+    activity = read(trace({THREADS: [("FunctionRun", 0, 900, FUNCTION)], GPU: events}))
+    assert activity == Seen(at((100, 50), (200, 60)), at((10, 5), (300, 2)), None)
 
 
 def test_all_gpus_of_a_launch_count():
-    seen = read(trace({GPU: [("k", 1, 2, KERNEL)], "/device:GPU:1": [("k", 5, 2, KERNEL)]}))
-    assert seen.kernels == at((1, 2), (5, 2))
+    activity = read(trace({GPU: [("k", 1, 2, KERNEL)], "/device:GPU:1": [("k", 5, 2, KERNEL)]}))
+    assert activity.kernels == at((1, 2), (5, 2))
 
 
 def test_what_cupti_does_itself_is_no_kernel_although_it_stands_with_the_gpu():
@@ -42,8 +42,7 @@ def test_a_graph_of_kernels_that_is_launched_as_one_counts_as_one():
     assert read(trace({GPU: [("CudaGraphExec:3", 0, 500, KERNEL)]})).kernels == at((0, 500))
 
 
-@pytest.mark.parametrize("threads", [THREADS, "/host:CUPTI"])  # the second in 2.2, before what threads did was merged
-def test_launching_is_what_the_driver_is_asked_to_start_not_what_is_waited_for(threads):
+def test_launching_is_what_the_driver_is_asked_to_start_not_what_is_waited_for():
     events = [
         ("volta_sgemm_128x64_nn", 0, 4, CALL),  # a launch has its kernel's name, ...
         ("cuLaunchKernel", 10, 4, CALL),  # ... unless that is not known
@@ -55,7 +54,8 @@ def test_launching_is_what_the_driver_is_asked_to_start_not_what_is_waited_for(t
         ("INSTRUMENTATION", 60, 90),
         ("EagerKernelExecute", 0, 900, FUNCTION),
     ]
-    assert read(trace({threads: events})).launching == at((0, 4), (10, 4), (15, 2), (20, 6), (30, 7))
+    for threads in (THREADS, "/host:CUPTI"):  # the second in 2.2, before what threads did was merged
+        assert read(trace({threads: events})).launching == at((0, 4), (10, 4), (15, 2), (20, 6), (30, 7))
 
 
 def test_in_2_1_a_device_is_a_stream_s_kernels_or_one_kind_of_its_copies():
@@ -83,12 +83,12 @@ def test_without_a_gpu_nothing_is_seen():
     assert read(b"") == Seen([], [], None)
 
 
-@pytest.mark.parametrize("version", ["3.6", "3.13"])
-def test_the_oldest_and_the_newest_interpreter_read_it(interpreter, scenarios, version):
+def test_the_oldest_interpreter_reads_it(interpreter, scenarios):
     data = trace({GPU: [("k", 1, 2, KERNEL)], THREADS: [("k", 0, 1, CALL)]})
     code = f"from kit import on_device, trace; print(trace.read({data!r}))"
-    done = subprocess.run([interpreter(version), "-c", code], cwd=scenarios, capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "Seen(kernels=[(1000, 3000)], copies=[], launching=[(0, 1000)])"
+    command = [interpreter("3.6"), "-c", code]
+    completed = subprocess.run(command, cwd=scenarios, capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "Seen(kernels=[(1000, 3000)], copies=[], launching=[(0, 1000)])"
 
 
 def test_fields_of_a_newer_schema_are_passed_over():
@@ -96,10 +96,10 @@ def test_fields_of_a_newer_schema_are_passed_over():
     assert read(trace({GPU: [("k", 1, 2, KERNEL)]}) + newer).kernels == at((1, 2))
 
 
-@pytest.mark.parametrize("data", [b"\x0a", b"\x0a\x05abc", b"\x0f", b"\x80" * 20, b"\x09abc"])
-def test_what_is_no_protocol_buffer_is_refused_with_a_sentence(data):
-    with pytest.raises(ValueError, match="the profiler's data isn't a complete protocol buffer"):
-        read(data)
+def test_what_is_no_protocol_buffer_is_refused_with_a_sentence():
+    for data in (b"\x0a", b"\x0a\x05abc", b"\x0f", b"\x80" * 20, b"\x09abc"):
+        with pytest.raises(ValueError, match="the profiler's data isn't a complete protocol buffer"):
+            read(data)
 
 
 @given(data=st.binary(max_size=200))
@@ -110,13 +110,13 @@ def test_nothing_but_that_comes_of_any_bytes(data):
 
 @given(cut=st.integers(min_value=1, max_value=150))
 def test_what_is_cut_off_never_tells_more_than_the_whole(cut):
-    whole = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
+    complete = trace({GPU: [("k", 1, 2, KERNEL), ("MemcpyD2H", 7, 2, COPY)]})
     with suppress(ValueError):
-        seen = read(whole[:-cut])
-        assert len(seen.kernels) + len(seen.copies) < 2
+        activity = read(complete[:-cut])
+        assert len(activity.kernels) + len(activity.copies) < 2
 
 
-INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda each: (each[0], sum(each))))
+INTERVALS = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 20)).map(lambda pair: (pair[0], sum(pair))))
 
 
 @given(INTERVALS, INTERVALS)

@@ -9,7 +9,7 @@ from kit.words import END, TURN, WordError, Words
 WORDS = st.one_of(st.sampled_from([TURN, END]), st.integers(0, 10**9 - 1))
 
 
-def reading(text, sizes):
+def make_reader(text, sizes):
     """Words that come in chunks of these sizes, over and over, and then end."""
     rest = [text]
 
@@ -22,22 +22,48 @@ def reading(text, sizes):
     return read
 
 
-@given(st.lists(WORDS, max_size=20), st.lists(st.integers(1, 100), min_size=1))
-def test_words_are_read_as_they_were_told(told, sizes):
-    text = "".join(f"alone {word}\n" if isinstance(word, int) else f"{word}\n" for word in told).encode()
+def write(word):
+    return f"alone {word}\n" if isinstance(word, int) else f"{word}\n"
+
+
+@given(
+    st.lists(WORDS, max_size=20),
+    st.sampled_from(["", "turn", "en", "alo", "alone 2"]),
+    st.lists(st.integers(1, 100), min_size=1),
+)
+def test_words_are_read_as_they_were_sent_and_half_a_word_is_the_end(sent, rest, sizes):
+    text = "".join(map(write, sent)) + rest
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kit_words.os, "read", reading(text, sizes))
+        patch.setattr(kit_words.os, "read", make_reader(text.encode(), sizes))
         words = Words(-1)
-        assert [words.next() for _ in told] == told
+        assert [words.next() for _ in sent] == sent
         with pytest.raises(KeyboardInterrupt):
             words.next()
 
 
 @given(st.binary(max_size=300), st.lists(st.integers(1, 100), min_size=1))
-def test_whatever_is_told_is_a_word_or_none_or_the_end(text, sizes):
+def test_whatever_is_sent_is_a_word_or_none_or_the_end(text, sizes):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(kit_words.os, "read", reading(text, sizes))
+        patch.setattr(kit_words.os, "read", make_reader(text, sizes))
         words = Words(-1)
         with pytest.raises((WordError, KeyboardInterrupt)):  # noqa: PT012, it may hold words before that
             while True:
                 assert words.next() in (TURN, END) or text.startswith(b"alone ") or b"\nalone " in text
+
+
+UNKNOWN = ["", "stop", "turn 2", "end 1", "alone", "alone two", "alone -1", "alone 1 2", "alone 1000000000", "TURN"]
+
+
+def test_a_word_that_is_not_known_is_told(monkeypatch, snapshot):
+    messages = {}
+    for word in [*UNKNOWN, "²", "x" * 500]:
+        monkeypatch.setattr(kit_words.os, "read", make_reader(f"{word}\n".encode(), [64]))
+        with pytest.raises(WordError) as raised:
+            Words(-1).next()
+        messages[word[:20]] = str(raised.value)
+    for word in ("turn", "end", "measure now", ""):
+        monkeypatch.setattr(kit_words.os, "read", make_reader(f"{word}\n".encode(), [64]))
+        with pytest.raises(WordError) as raised:
+            Words(-1).expect("measure")
+        messages[f"{word!r} before it measures"] = str(raised.value)
+    assert messages == snapshot

@@ -33,12 +33,12 @@ def message(*fields):
 
 def trace(devices):
     """A Trace: of each device by its name the events, as (name, start, duration, arguments), in nanoseconds."""
-    made = []
+    fields = []
     for number, (name, events) in enumerate(devices.items(), 1):
         resource = message((1, 14), (2, message((1, "Stream #14(Compute,MemcpyH2D)"), (2, 14))))
-        made.append((1, message((1, number), (2, message((1, name), (2, number), (3, resource))))))
+        fields.append((1, message((1, number), (2, message((1, name), (2, number), (3, resource))))))
         for event, start, duration, *arguments in events:
-            told = [(11, message((1, key), (2, value))) for argument in arguments for key, value in argument.items()]
+            details = [(11, message((1, key), (2, value))) for argument in arguments for key, value in argument.items()]
             place = [(9, start * 1000), (10, duration * 1000)]
-            made.append((4, message((1, number), (2, 14), (3, event), *place, *told)))
-    return message(*made)
+            fields.append((4, message((1, number), (2, 14), (3, event), *place, *details)))
+    return message(*fields)

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.model.errors import UsageError
 from harness.model.profile import Caller, Part
@@ -27,10 +28,10 @@ DOCUMENT: dict[str, Any] = {
 
 
 def read(folder: Path, text: str) -> Any:
-    (folder / "artifacts" / "a").mkdir(parents=True)
+    (folder / "artifacts" / "a").mkdir(parents=True, exist_ok=True)
     (folder / "artifacts" / "a" / "steady.json").write_text(text)
-    kept = ["artifacts/a/steady.json", "artifacts/a/steady.pstats"]
-    return RunFolder(folder).read_profiles(launch(artifacts=kept))
+    artifacts = ["artifacts/a/steady.json", "artifacts/a/steady.pstats"]
+    return RunFolder(folder).read_profiles(launch(artifacts=artifacts))
 
 
 def test_a_profile_is_read_with_its_functions_callers_and_stacks(tmp_path: Path) -> None:
@@ -44,32 +45,37 @@ def test_a_launch_without_profiles_has_none(tmp_path: Path) -> None:
     assert RunFolder(tmp_path).read_profiles(launch()) == {}
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"schema": 9}, "reads only schemas up to 1"),
-        ({"part": "other"}, "damaged"),
-        ({"calls": 0}, "aren't a valid number"),
-        ({"steps": -1}, "aren't a valid number"),
-        ({"seconds": -1.0}, "aren't a valid duration"),
-        ({"functions": [["x.py", 1, "f", 1, 1, 0.1, 0.1, [[4, 1, 0.1, 0.1]]]]}, "caller"),
-        ({"functions": [["x.py", 1, "f", 1, 1, -0.1, 0.1, []]], "stacks": []}, "time"),
-        ({"stacks": [[0.1, [2]]]}, "stack"),
-        ({"stacks": [[0.1, [-1]]]}, "stack"),
-    ],
-)
-def test_what_cannot_be_is_refused_with_the_file_s_name(tmp_path: Path, changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words) as error:
-        read(tmp_path, json.dumps({**DOCUMENT, **changes}))
-    assert "steady.json" in str(error.value)
+WRONG: dict[str, dict[str, Any]] = {
+    "newer schema": {"schema": 9},
+    "unknown part": {"part": "other"},
+    "no calls": {"calls": 0},
+    "no steps": {"steps": 0},
+    "negative seconds": {"seconds": -1.0},
+    "endless plain seconds": {"plain_seconds": 1e999},
+    "missing caller": {"functions": [["x.py", 1, "f", 1, 1, 0.1, 0.1, [[1, 1, 0.1, 0.1]]]], "stacks": []},
+    "negative time": {"functions": [["x.py", 1, "f", 1, 1, -0.1, 0.1, []]], "stacks": []},
+    "negative time of a caller": {"functions": [["x.py", 1, "f", 1, 1, 0.1, 0.1, [[0, 1, 0.1, -0.1]]]], "stacks": []},
+    "missing function of a stack": {"stacks": [[0.1, [2]]]},
+    "negative function of a stack": {"stacks": [[0.1, [-1]]]},
+    "negative time of a stack": {"stacks": [[-0.1, [0]]]},
+}
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"calls": 1e999}', "\x00"])
-def test_what_is_no_profile_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(UsageError, match="damaged"):
-        read(tmp_path, text)
+def test_what_cannot_be_is_refused_with_the_files_name(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    texts = {case: json.dumps({**DOCUMENT, **changes}) for case, changes in WRONG.items()}
+    texts |= {"empty": "", "no fields": "{}", "list": "[]", "endless": '{"calls": 1e999}', "null byte": "\x00"}
+    problems = {}
+    for case, text in texts.items():
+        with pytest.raises(UsageError) as raised:
+            read(tmp_path, text)
+        problems[case] = raised.value.message.replace(str(tmp_path), "FOLDER")
+    with pytest.raises(UsageError) as raised:
+        RunFolder(tmp_path / "empty").read_profiles(launch(artifacts=["artifacts/a/steady.json"]))
+    problems["missing file"] = raised.value.message.replace(str(tmp_path), "FOLDER")
+    assert problems == snapshot
 
 
-def test_a_file_that_is_gone_is_a_sentence(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be read"):
-        RunFolder(tmp_path).read_profiles(launch(artifacts=["artifacts/a/steady.json"]))
+def test_a_profile_may_take_no_time_and_have_one_call(tmp_path: Path) -> None:
+    least = {"calls": 1, "seconds": 0.0, "plain_seconds": None, "stacks": [[0.0, [1]]]}
+    (profile,) = read(tmp_path, json.dumps({**DOCUMENT, **least})).values()
+    assert (profile.calls, profile.seconds, profile.stacks[0][1]) == (1, 0.0, [1])
