@@ -71,7 +71,7 @@ def test_facts_of_the_engine_are_those_that_gpu_access_depends_on(tmp_path: Path
     assert "box17" not in facts.values()
 
 
-class Cuda:
+class FakeCudaLibrary:
     """A driver's library that starts with this result, and has two GPUs."""
 
     def __init__(self, error: int) -> None:
@@ -86,8 +86,8 @@ class Cuda:
 
 
 def test_cuda_is_started_outside_of_containers() -> None:
-    assert access.check_driver(lambda _: Cuda(0)).sentence.endswith("CUDA starts and finds GPUs: 2.")
-    failed = access.check_driver(lambda _: Cuda(802))
+    assert access.check_driver(lambda _: FakeCudaLibrary(0)).sentence.endswith("CUDA starts and finds GPUs: 2.")
+    failed = access.check_driver(lambda _: FakeCudaLibrary(802))
     assert failed.passed is False
     assert "nvidia-fabricmanager" in failed.sentence
     missing = access.check_driver(lambda _: ctypes.CDLL("libmissing.so.1"))

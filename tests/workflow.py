@@ -22,7 +22,7 @@ Context = Mapping[str, Any]
 
 
 @dataclass
-class Ran:
+class JobResult:
     """A job as it went: `result` as GitHub says it, the summary page, what its steps printed, and its outputs."""
 
     result: str
@@ -44,13 +44,13 @@ class Runner:
     environ: Mapping[str, str]
     prepare: Callable[[Path], None]
     called: Path | None = None
-    jobs: dict[str, Ran] = field(default_factory=dict)
+    jobs: dict[str, JobResult] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
         return self.place / "artifacts"
 
-    def run(self, name: str, inputs: Context | None = None, only: str = "") -> dict[str, Ran]:
+    def run(self, name: str, inputs: Context | None = None, only: str = "") -> dict[str, JobResult]:
         """Run a workflow of the project; returns its jobs by name, those of a matrix as `measure: NIGHT MACHINE`.
 
         With `only`, that job alone, as if those that it needs had gone well.
@@ -69,7 +69,7 @@ class Runner:
                 "vars": VARIABLES, "secrets": {},
             }  # fmt: skip
             if not _is_true(asked.get("if", "success()"), context):
-                self.jobs[job], needs[job] = Ran("skipped"), {"result": "skipped", "outputs": {}}
+                self.jobs[job], needs[job] = JobResult("skipped"), {"result": "skipped", "outputs": {}}
                 continue
             if "uses" in asked:
                 before = {*self.jobs}
@@ -78,7 +78,7 @@ class Runner:
                         Path(asked["uses"]).name, {key: _value(text, context) for key, text in asked["with"].items()}
                     )
                 else:  # a workflow that has tests of its own
-                    self.jobs[job] = Ran("success")
+                    self.jobs[job] = JobResult("success")
                 results = [each.result for name, each in self.jobs.items() if name not in before]
                 needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": {}}
                 continue
@@ -93,7 +93,7 @@ class Runner:
             needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": ran[-1].outputs}
         return self.jobs
 
-    def _job(self, name: str, asked: Context, context: Context, environ: Mapping[str, str]) -> Ran:
+    def _job(self, name: str, asked: Context, context: Context, environ: Mapping[str, str]) -> JobResult:
         place = self.place / "jobs" / re.sub(r"\W+", "-", name)
         workspace, temporary = place / "work", place / "temp"
         for folder in (workspace, temporary):
@@ -108,7 +108,7 @@ class Runner:
             **os.environ, **self.environ, **environ, **{key: str(path) for key, path in files.items()},
             "RUNNER_TEMP": str(temporary), "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
         }  # fmt: skip
-        ran = Ran("success")
+        ran = JobResult("success")
         within = {**context, "runner": {"temp": str(temporary)}}
         steps, fine = self._steps(asked["steps"], within, workspace, shared, ran)
         ran.result = "success" if fine else "failure"
@@ -117,7 +117,7 @@ class Runner:
         return ran
 
     def _steps(
-        self, asked: Sequence[Context], context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran
+        self, asked: Sequence[Context], context: Context, workspace: Path, environ: Mapping[str, str], ran: JobResult
     ) -> tuple[dict[str, Any], bool]:
         """Run steps; returns their outcomes and outputs by id, and whether all went well."""
         steps: dict[str, Any] = {}
@@ -137,7 +137,7 @@ class Runner:
                 steps[step["id"]] = {"outcome": outcome, "outputs": outputs}
         return steps, fine
 
-    def _step(self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran) -> bool:
+    def _step(self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], ran: JobResult) -> bool:
         given = {key: _value(value, context) for key, value in step.get("with", {}).items()}
         own = {key: _text(_value(value, context)) for key, value in step.get("env", {}).items()}
         uses = step.get("uses", "")
