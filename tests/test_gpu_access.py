@@ -55,8 +55,8 @@ def test_facts_are_read_or_say_what_is_missing(tmp_path: Path, monkeypatch: pyte
     assert facts["/etc/nvidia-container-runtime/config.toml"] == "[nvidia-container-cli]\nno-cgroups = true"
     assert facts["/proc/driver/nvidia/version"] == "No such file or directory"
     assert facts["device nodes"] == f"/dev/nvidia0: mode 660, owner {os.getuid()}:{os.getgid()}"
-    other, own = facts["CDI specifications"].splitlines()
-    assert own == ("/var/run/cdi/nvidia.yaml: written 2023-11-14 22:13 UTC, driver 535.161.07, devices 0, all")
+    other, nvidia = facts["CDI specifications"].splitlines()
+    assert nvidia == ("/var/run/cdi/nvidia.yaml: written 2023-11-14 22:13 UTC, driver 535.161.07, devices 0, all")
     assert other.endswith("driver not named, devices none of NVIDIA")
     sentence = access.summarize(facts)
     assert sentence.startswith("NVIDIA Container Toolkit 1.18.0. Missing: ")

@@ -197,9 +197,9 @@ def test_the_second_start_finds_the_compiled_code_of_the_first() -> None:
             "one started in 5.0 s.",
         )
     ]
-    (again,) = checks.check_starts([cold, start(2, 50e6, 50e6, 60.0)])
-    assert again.passed is False
-    assert again.sentence.endswith(", but compiled 50.0 MB again.")
+    (finding,) = checks.check_starts([cold, start(2, 50e6, 50e6, 60.0)])
+    assert finding.passed is False
+    assert finding.sentence.endswith(", but compiled 50.0 MB again.")
     # code of an earlier run
     assert verdicts(checks.check_starts([warm, start(3, 50e6, 0, 5.0)])) == [None]
 

@@ -50,16 +50,16 @@ class Installed:
 
     def run(self, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the folder; PYTHONPATH, which pytest's callers may set, would find the checkout."""
-        known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
-            command, cwd=self.here, env={**known, **environ}, capture_output=True, text=True, check=False
+            command, cwd=self.here, env={**environment, **environ}, capture_output=True, text=True, check=False
         )
 
     def printed(self, *arguments: str, **environ: str) -> str:
         """What a command that goes well prints on stdout."""
-        done = self(*arguments, **environ)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = self(*arguments, **environ)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
 
 def in_checkout(*command: str) -> str:
@@ -94,9 +94,9 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
 def stored(tmp_path: Path) -> Path:
     """A run's folder."""
     folder = RunFolder.create(tmp_path, "run")
-    made = run()
-    folder.write_run(made)
-    group = made.plan.groups[0]
+    example = run()
+    folder.write_run(example)
+    group = example.plan.groups[0]
     folder.append(launch(group=group.name, cell=group.cells[0]))
     return folder.path
 
@@ -109,12 +109,12 @@ def test_it_is_the_wheel_that_is_tried_and_it_says_so(installed: Installed) -> N
 
 def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs: Path) -> None:
     (path,) = programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
-    told = email.message_from_string(path.read_text())
-    assert told["Name"] == DISTRIBUTION
-    assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier")
-    assert told["Author"]
-    assert all(">=" in entry for entry in told.get_all("Requires-Dist"))
-    assert not LINK.search(told.get_payload())
+    metadata = email.message_from_string(path.read_text())
+    assert metadata["Name"] == DISTRIBUTION
+    assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier")
+    assert metadata["Author"]
+    assert all(">=" in entry for entry in metadata.get_all("Requires-Dist"))
+    assert not LINK.search(metadata.get_payload())
 
 
 @pytest.mark.parametrize("repository", ["", "https://example.org/me/harness"])
@@ -125,11 +125,11 @@ def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it(repository: str)
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     text = (ROOT / "README.md").read_text()
-    shown = hook.readme(text, repository)
+    readme = hook.readme(text, repository)
     assert LINK.search(text)
-    assert not LINK.search(shown)
+    assert not LINK.search(readme)
     for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
-        assert (f"]({repository}/{path}" in shown) == bool(repository)
+        assert (f"]({repository}/{path}" in readme) == bool(repository)
 
 
 def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> None:
@@ -141,8 +141,8 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> No
             if not path.is_file() or path.suffix == ".pyc":
                 continue
             for words in command.findall(path.read_text(encoding="utf-8")):
-                given = words.split(" harness")[0] if words.startswith(".") else words
-                names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in given.split()}
+                requirements = words.split(" harness")[0] if words.startswith(".") else words
+                names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in requirements.split()}
     assert {"ray", "psycopg", "uv"} <= names
     assert not names & {"harness", DISTRIBUTION}
 
@@ -175,8 +175,8 @@ def test_a_report_is_made_of_a_stored_run(installed: Installed, stored: Path) ->
 
 
 def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
-    told = installed.printed("scenarios", "new", "mine")
-    assert "Created scenarios/mine.py." in told
+    output = installed.printed("scenarios", "new", "mine")
+    assert "Created scenarios/mine.py." in output
     assert (installed.here / "scenarios" / "mine.py").is_file()
     listed = installed.printed("scenarios", "list")
     assert "mine: " in listed
@@ -184,10 +184,10 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     installed.printed("scenarios", "check", "mine")
     plan = ["matrix", "-s", "mine", "-e", "tf2.0", "--backend", "local", "--dry-run"]
     assert "mine" in installed.printed(*plan)
-    refused = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
-    assert refused.returncode == 4, refused.stderr
-    assert "need a container" in refused.stderr
-    (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("run it"))
+    process = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
+    assert process.returncode == 4, process.stderr
+    assert "need a container" in process.stderr
+    (by_hand,) = (line.split(":", 1)[1] for line in output.splitlines() if line.startswith("run it"))
     assert "PYTHONPATH=" in by_hand
 
 
@@ -217,5 +217,5 @@ def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Install
         "project = Project.find()\n"
         "locks.write_lock(project, load_environments(project)['tf2.0'], Device.CPU)\n"
     )
-    done = installed.run(str(installed.programs / "python"), "-I", "-c", change)
-    assert "part of the installed harness" in done.stderr
+    process = installed.run(str(installed.programs / "python"), "-I", "-c", change)
+    assert "part of the installed harness" in process.stderr

@@ -191,10 +191,10 @@ def rows(page: str) -> dict[str, list[str]]:
 def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path: Path) -> None:
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-24", 1), planted=[PLANTED])
     replay = stored(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
-    found = rows(figures.page([replay]))
-    assert found["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
-    assert found["10 % over the last value times"][2] in ("0", "1")
-    assert found["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
+    cells = rows(figures.page([replay]))
+    assert cells["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
+    assert cells["10 % over the last value times"][2] in ("0", "1")
+    assert cells["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
 
 
 def planted_days(nights_in_all: int) -> nights.ReplayPlan:
