@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from tests.conftest import ROOT
@@ -72,6 +74,7 @@ print(name.value.decode())
 """
 
 
+@pytest.mark.slow
 def test_the_fake_driver_has_a_gpu_in_a_process_without_settings(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         lacking("there is no C compiler (gcc): the fake driver is C")

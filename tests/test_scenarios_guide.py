@@ -43,6 +43,7 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
     (suites,) = [text for text in blocks("toml") if "[nightly]" in text]
     (project / "scenarios" / "suites.toml").write_text(suites)
@@ -50,6 +51,7 @@ def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
     assert (process.returncode, process.stdout, process.stderr) == (0, "1 scenario, no problem.\n", "")
 
 
+@pytest.mark.slow
 def test_the_example_runs_by_hand(project: Path) -> None:
     for way, kind in (("loop", "list"), ("array", "ndarray")):
         process = run(project, "scenarios/squares.py", "--way", way, "--size", "10", "--seconds", "0.05")
@@ -59,6 +61,7 @@ def test_the_example_runs_by_hand(project: Path) -> None:
         assert "squares 10, total 2.5" in process.stdout
 
 
+@pytest.mark.slow
 def test_what_check_prints_is_what_the_guide_shows(project: Path) -> None:
     path = project / "scenarios" / "squares.py"
     text = path.read_text().replace("# title ", "# titel ").replace('plus    = "array"', 'plus    = "arrays"')

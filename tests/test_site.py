@@ -69,6 +69,7 @@ def navigation(html: str) -> str:
     return html.partition("sidebar-tree")[2].partition("</aside>")[0]
 
 
+@pytest.mark.slow
 def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
     home = (small / "index.html").read_text()
     page = (small / "docs" / "reference" / "page.html").read_text()
@@ -83,6 +84,7 @@ def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
     assert 'href="docs/reference/page.html">Page</a>' in navigation(home)
 
 
+@pytest.mark.slow
 def test_files_that_are_linked_come_with_the_site(small: Path) -> None:
     addresses = links((small / "index.html").read_text())
     for text, name in {"the code": "step.py", "the data": "data.json"}.items():
@@ -91,6 +93,7 @@ def test_files_that_are_linked_come_with_the_site(small: Path) -> None:
     assert "the folder" not in addresses
 
 
+@pytest.mark.slow
 def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) -> None:
     folder = build(make_project(tmp_path), HARNESS_REPOSITORY="https://host/owner/name")
     addresses = links((folder / "index.html").read_text())
@@ -99,6 +102,7 @@ def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) 
     assert (folder / addresses["the data"]).is_file()
 
 
+@pytest.mark.slow
 def test_broken_links_are_errors(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     broken = ["docs/missing.md", "docs/reference/page.md#no-heading", "#no-anchor", "code/missing.py", "no-folder"]
@@ -110,6 +114,7 @@ def test_broken_links_are_errors(tmp_path: Path) -> None:
         assert re.search(rf"README.md:\d+: WARNING: .*{name}", process.stderr), process.stderr
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_navigation_or_an_example(site: Path) -> None:
     entries = navigation((site / "index.html").read_text())
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
