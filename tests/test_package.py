@@ -101,35 +101,33 @@ def stored(tmp_path: Path) -> Path:
     return folder.path
 
 
-def test_it_is_the_wheel_that_is_tried_and_it_says_so(installed: Installed) -> None:
+@pytest.mark.slow
+def test_the_wheel_has_its_version_and_metadata(installed: Installed) -> None:
     text = installed.printed("--version")
     assert text.startswith(f"harness {__version__} (installed: {installed.programs.parent}")
     assert len(text.splitlines()) == 3
-
-
-def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs: Path) -> None:
-    (path,) = programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
+    (path,) = installed.programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
     metadata = email.message_from_string(path.read_text())
     assert metadata["Name"] == DISTRIBUTION
     assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier")
     assert metadata["Author"]
-    assert all(">=" in entry for entry in metadata.get_all("Requires-Dist"))
+    assert all(">=" in requirement for requirement in metadata.get_all("Requires-Dist"))
     assert not LINK.search(metadata.get_payload())
 
 
-@pytest.mark.parametrize("repository", ["", "https://example.org/me/harness"])
-def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it(repository: str) -> None:
+def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it() -> None:
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     text = (ROOT / "README.md").read_text()
-    readme = hook.readme(text, repository)
     assert LINK.search(text)
-    assert not LINK.search(readme)
-    for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
-        assert (f"]({repository}/{path}" in readme) == bool(repository)
+    for repository in ("", "https://example.org/me/harness"):
+        readme = hook.readme(text, repository)
+        assert not LINK.search(readme)
+        for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
+            assert (f"]({repository}/{path}" in readme) == bool(repository)
 
 
 def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> None:
@@ -147,33 +145,26 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> No
     assert not names & {"harness", DISTRIBUTION}
 
 
-def test_everything_that_there_is_to_measure_is_there(installed: Installed) -> None:
-    assert installed.printed("scenarios", "list") == in_checkout("-m", "harness", "scenarios", "list")
-    check = installed("scenarios", "check")
-    assert check.returncode == 0, check.stderr
-
-
-def test_the_plan_is_the_checkouts(installed: Installed) -> None:
+@pytest.mark.slow
+def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Installed) -> None:
     plan = ["matrix", "--suite", "quick", "--backend", "local", "--dry-run", "--seed", "1"]
-    assert installed.printed(*plan) == in_checkout("-m", "harness", *plan)
+    for arguments in (["scenarios", "list"], plan):
+        assert installed.printed(*arguments) == in_checkout("-m", "harness", *arguments)
+    installed.printed("scenarios", "check")
+    process = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout) == json.loads(in_checkout("-c", MADE_FROM))
 
 
-def test_images_and_environments_are_the_checkouts(installed: Installed) -> None:
-    there = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
-    assert there.returncode == 0, there.stderr
-    assert json.loads(there.stdout) == json.loads(in_checkout("-c", MADE_FROM))
-
-
-def test_the_doctor_looks_at_the_machine(installed: Installed) -> None:
+@pytest.mark.slow
+def test_the_doctor_and_the_report_work(installed: Installed, stored: Path) -> None:
     assert installed.printed("doctor", "--no-listen")
-
-
-def test_a_report_is_made_of_a_stored_run(installed: Installed, stored: Path) -> None:
     installed.printed("report", str(stored))
     assert (stored / "report.md").read_text()
     assert (stored / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
     output = installed.printed("scenarios", "new", "mine")
     assert "Created scenarios/mine.py." in output
@@ -191,6 +182,7 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     assert "PYTHONPATH=" in by_hand
 
 
+@pytest.mark.slow
 def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
     installed: Installed, stored: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +199,7 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
     assert (project / "scenarios" / "mine.py").is_file()
 
 
+@pytest.mark.slow
 def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Installed) -> None:
     change = (
         "from harness.catalog import locks\n"

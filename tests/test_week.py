@@ -10,6 +10,7 @@ from harness.cli import app
 from tests.history.test_page import data
 
 
+@pytest.mark.slow
 def test_the_week_is_what_is_kept_of_it_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path / "history.duckdb"))
     first = min(path.stem for path in (history_demo.WEEK / history_demo.KEPT).glob("*/*.json"))
