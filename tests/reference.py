@@ -84,21 +84,21 @@ def commands(group: Any = None, context: typer.Context | None = None) -> Iterato
 def cli() -> str:
     """Return the text of cli.md."""
     lines = ["| command | description |", "| --- | --- |"]
-    found = list(commands())
-    for command, context in found:
+    listed = list(commands())
+    for command, context in listed:
         path = context.command_path
         lines.append(f"| [`{path}`](#{path.replace(' ', '-')}) | {_prose(_paragraphs(command.help)[0])} |")
-    known: dict[tuple[str, str], str] = {}
-    for command, context in found:
-        lines += _section(command, context, known)
+    explained: dict[tuple[str, str], str] = {}
+    for command, context in listed:
+        lines += _section(command, context, explained)
     return "\n".join([_INTRO, *lines, ""])
 
 
-def _section(command: Any, context: typer.Context, known: dict[tuple[str, str], str]) -> Iterator[str]:
+def _section(command: Any, context: typer.Context, explained: dict[tuple[str, str], str]) -> Iterator[str]:
     """Yield the section of a command.
 
-    An option that another command has too, with the same text, is explained once: `known` has the first command of
-    each name and text.
+    An option that another command has too, with the same text, is explained once: `explained` has the first command
+    of each name and text.
     """
     path = context.command_path
     yield f"\n{'#' * (1 + path.count(' '))} {path}\n"
@@ -112,7 +112,7 @@ def _section(command: Any, context: typer.Context, known: dict[tuple[str, str], 
         rows: list[str] = []
         shared: dict[str, list[str]] = {}
         for name, text in records:
-            first = known.setdefault((name, text), path)
+            first = explained.setdefault((name, text), path)
             if name.endswith("--help"):
                 continue
             if first == path:
@@ -120,7 +120,9 @@ def _section(command: Any, context: typer.Context, known: dict[tuple[str, str], 
             else:
                 short = name if name.startswith("[") else name.split()[0].rstrip(",")
                 shared.setdefault(first, []).append(f"`{short}`")
-        rows += (f"| {', '.join(names)} | see [{of}](#{of.replace(' ', '-')}) |" for of, names in shared.items())
+        rows += (
+            f"| {', '.join(names)} | see [{other}](#{other.replace(' ', '-')}) |" for other, names in shared.items()
+        )
         if rows:
             yield "\n".join([f"\n| {heading} | |", "| --- | --- |", *rows])
     lines = EXAMPLES[path.removeprefix("harness ")].strip().splitlines()
@@ -148,13 +150,13 @@ def _prose(text: str) -> str:
 
 def with_names(page: str) -> str:
     """Return python-api.md with the signatures and docstrings of all public names except INTERNAL."""
-    found = [*(getattr(session, name) for name in session.__all__ if name not in INTERNAL), Results, Pair]
-    found.sort(key=lambda each: each.__name__)
-    functions = [_function(entry) for entry in found if inspect.isfunction(entry)]
-    documented = [entry for entry in found if inspect.isclass(entry)]
-    classes = [_class(entry, documented) for entry in documented]
-    made = "\n\n".join([_BEGIN, "## Functions", *functions, "## Classes", *classes, _END])
-    return re.sub(f"{_BEGIN}.*{_END}", lambda _: made, page, flags=re.DOTALL)
+    public = [*(getattr(session, name) for name in session.__all__ if name not in INTERNAL), Results, Pair]
+    public.sort(key=lambda member: member.__name__)
+    functions = [_function(member) for member in public if inspect.isfunction(member)]
+    documented = [member for member in public if inspect.isclass(member)]
+    classes = [_class(member, documented) for member in documented]
+    text = "\n\n".join([_BEGIN, "## Functions", *functions, "## Classes", *classes, _END])
+    return re.sub(f"{_BEGIN}.*{_END}", lambda _: text, page, flags=re.DOTALL)
 
 
 def _function(function: Any) -> str:
@@ -165,21 +167,23 @@ def _function(function: Any) -> str:
     return f"### {function.__name__}\n\n```python\n{signature}\n```\n\n{inspect.getdoc(function)}"
 
 
-def _class(of: type, documented: Sequence[type]) -> str:
+def _class(kind: type, documented: Sequence[type]) -> str:
     """Return the text of a class, with members that it inherits from a class of harness without a text."""
-    parts = [f"### {of.__name__}", inspect.getdoc(of) or ""]
-    if issubclass(of, LaunchRequest):
-        fields = _fields(of)
-        if of is not Request:
-            shared = {name: each for name, each in _fields(Request).items() if fields.get(name) == each}
+    parts = [f"### {kind.__name__}", inspect.getdoc(kind) or ""]
+    if issubclass(kind, LaunchRequest):
+        fields = _fields(kind)
+        if kind is not Request:
+            shared = {name: field for name, field in _fields(Request).items() if fields.get(name) == field}
             names = ", ".join(f"`{name}`" for name in shared)
             parts.append(f"It has these fields of [Request](#request): {names}. It also has:")
-            fields = {name: each for name, each in fields.items() if name not in shared}
-        parts.append("\n".join(_item(name, kind, flag) for name, (kind, flag) in fields.items()))
-    parents = [entry for entry in of.mro()[1:] if entry.__module__.startswith("harness.") and entry not in documented]
-    attributes = {name: each for parent in [*parents, of] for name, each in vars(parent).items()}
-    internal = INTERNAL_MEMBERS.get(of.__name__, set())
-    members = [_member(name, each) for name, each in attributes.items() if name not in internal and name[0] != "_"]
+            fields = {name: field for name, field in fields.items() if name not in shared}
+        parts.append("\n".join(_item(name, annotation, flag) for name, (annotation, flag) in fields.items()))
+    parents = [
+        parent for parent in kind.mro()[1:] if parent.__module__.startswith("harness.") and parent not in documented
+    ]
+    attributes = {name: member for parent in [*parents, kind] for name, member in vars(parent).items()}
+    internal = INTERNAL_MEMBERS.get(kind.__name__, set())
+    members = [_member(name, member) for name, member in attributes.items() if name not in internal and name[0] != "_"]
     items = "\n".join(member for member in members if member)
     if items and parts[-1].rpartition("\n\n")[2].startswith("- "):  # the list of fields continues
         parts[-1] += f"\n{items}"
@@ -194,15 +198,17 @@ def _item(name: str, kind: str, flag: str) -> str:
     return f"- `{name}`: `{kind}`{other}"
 
 
-def _fields(of: type) -> dict[str, tuple[str, str]]:
+def _fields(kind: type) -> dict[str, tuple[str, str]]:
     """Return the type and the option of each field of a request."""
-    return {name: (_plain(inspect.formatannotation(each.type)), each.flags[-1]) for name, each in options(of).items()}
+    return {
+        name: (_plain(inspect.formatannotation(field.type)), field.flags[-1]) for name, field in options(kind).items()
+    }
 
 
 def _member(name: str, member: Any) -> str:
     """Return the item of a property or a method; an empty text for other attributes."""
     if isinstance(member, property | cached_property):
-        text = re.sub(r"^Return (.)", lambda found: found[1].upper(), _paragraphs(member.__doc__ or "")[0])
+        text = re.sub(r"^Return (.)", lambda match: match[1].upper(), _paragraphs(member.__doc__ or "")[0])
         return f"- `{name}`: {text}"
     if inspect.isfunction(member):
         parameters = [parameter for parameter in inspect.signature(member).parameters if parameter != "self"]
@@ -220,6 +226,11 @@ def _plain(text: str) -> str:
     return re.sub(r"\b(?:[a-z_]+\.)+(?=[A-Za-z])", "", text)
 
 
-if __name__ == "__main__":
+def write() -> None:
+    """Write both pages."""
     API_PAGE.write_text(with_names(API_PAGE.read_text(encoding="utf-8")), encoding="utf-8")
     CLI_PAGE.write_text(cli(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write()

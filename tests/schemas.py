@@ -1,4 +1,4 @@
-"""`make schema`: writes docs/schema from the dataclasses, and the table of defaults in the docs."""
+"""`make schema`: writes docs/schema from the dataclasses, the table of defaults, and the pages of `make reference`."""
 
 import json
 import re
@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 from harness.model import defaults, history, launch, run
 from harness.report.format import duration, level, share
 from harness.report.formats import json_
+from tests import reference
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
 
@@ -18,7 +19,7 @@ _BEGIN, _END = "<!-- the table: make schema -->", "<!-- the end of the table -->
 
 
 def schemas() -> dict[str, dict[str, Any]]:
-    """The JSON Schemas of run.json, of a line of launches.jsonl and of a summary, by file name."""
+    """Return the JSON Schemas of run.json, of a line of launches.jsonl and of a summary, by file name."""
     documents = {
         f"run.v{run.SCHEMA}.schema.json": ("run.json", run.Run),
         f"launch.v{launch.SCHEMA}.schema.json": ("a line of launches.jsonl", launch.Launch),
@@ -31,32 +32,32 @@ def schemas() -> dict[str, dict[str, Any]]:
 
 
 def with_defaults(text: str) -> str:
-    """The page with the table of all defaults."""
-    of = defaults
+    """Return the page with the table of all defaults."""
     rows = {
-        "`--margin`": share(of.MARGIN),
-        "the confidence level of all intervals of a table together": level(of.LEVEL),
-        "`--rounds`": f"{of.ROUNDS}",
-        "maximum of `--rounds`, with `--precision` or `--budget`": f"{of.MOST_ROUNDS}",
-        "maximum of `--rounds`, with `--claim`": f"{of.MOST_CLAIM_ROUNDS}",
-        "the minimum number of rounds for a verdict": f"{of.FEWEST_ROUNDS}",
-        "`--rounds` of `history confirm`": f"{of.CONFIRM_ROUNDS}",
-        "`--precision` of claims": f"{share(of.CLAIM_PRECISION[0])} to {share(of.CLAIM_PRECISION[1])}",
-        "`--budget` of `run`": duration(of.SCRIPT_BUDGET),
-        "`--budget` of `repro`": f"{duration(of.ISSUE_BUDGET)} per issue, at most {duration(of.MOST_ISSUES_BUDGET)}",
-        "`--budget` of `bisect`": duration(of.BISECT_BUDGET),
-        "`--warmup`, by the pilot": f"{of.WARMUP[0]:g} to {of.WARMUP[1]:g} s",
-        "`--measure`, by the pilot": f"{of.MEASURE[0]:g} to {of.MEASURE[1]:g} s",
-        "`--warmup`, `--measure` of `repro`": f"{of.CLAIM_WARMUP:g} s, {of.CLAIM_MEASURE:g} s",
-        "warm-up, measurement in `bisect`": f"{of.SEARCH_WARMUP:g} s, {of.SEARCH_MEASURE:g} s",
-        "`--timeout`": duration(of.TIMEOUT),
-        "`--timeout` if the driver compiles GPU code first": duration(of.FIRST_START_TIMEOUT),
-        "`HARNESS_ENGINE_SECONDS`": f"{of.ENGINE_TIMEOUT:g}",
-        "`--calls` of `profile`": f"{of.PROFILED_CALLS}",
+        "`--margin`": share(defaults.MARGIN),
+        "the confidence level of all intervals of a table together": level(defaults.LEVEL),
+        "`--rounds`": f"{defaults.ROUNDS}",
+        "maximum of `--rounds`, with `--precision` or `--budget`": f"{defaults.MOST_ROUNDS}",
+        "maximum of `--rounds`, with `--claim`": f"{defaults.MOST_CLAIM_ROUNDS}",
+        "the minimum number of rounds for a verdict": f"{defaults.FEWEST_ROUNDS}",
+        "`--rounds` of `history confirm`": f"{defaults.CONFIRM_ROUNDS}",
+        "`--precision` of claims": f"{share(defaults.CLAIM_PRECISION[0])} to {share(defaults.CLAIM_PRECISION[1])}",
+        "`--budget` of `run`": duration(defaults.SCRIPT_BUDGET),
+        "`--budget` of `repro`": f"{duration(defaults.ISSUE_BUDGET)} per issue, "
+        f"at most {duration(defaults.MOST_ISSUES_BUDGET)}",
+        "`--budget` of `bisect`": duration(defaults.BISECT_BUDGET),
+        "`--warmup`, by the pilot": f"{defaults.WARMUP[0]:g} to {defaults.WARMUP[1]:g} s",
+        "`--measure`, by the pilot": f"{defaults.MEASURE[0]:g} to {defaults.MEASURE[1]:g} s",
+        "`--warmup`, `--measure` of `repro`": f"{defaults.CLAIM_WARMUP:g} s, {defaults.CLAIM_MEASURE:g} s",
+        "warm-up, measurement in `bisect`": f"{defaults.SEARCH_WARMUP:g} s, {defaults.SEARCH_MEASURE:g} s",
+        "`--timeout`": duration(defaults.TIMEOUT),
+        "`--timeout` if the driver compiles GPU code first": duration(defaults.FIRST_START_TIMEOUT),
+        "`HARNESS_ENGINE_SECONDS`": f"{defaults.ENGINE_TIMEOUT:g}",
+        "`--calls` of `profile`": f"{defaults.PROFILED_CALLS}",
     }
     table = ["| option | default |", "| --- | --- |", *(f"| {option} | {value} |" for option, value in rows.items())]
-    made = "\n".join([_BEGIN, *table, _END])
-    return re.sub(rf"{_BEGIN}.*{_END}", lambda _: made, text, flags=re.DOTALL)
+    lines = "\n".join([_BEGIN, *table, _END])
+    return re.sub(rf"{_BEGIN}.*{_END}", lambda _: lines, text, flags=re.DOTALL)
 
 
 if __name__ == "__main__":
@@ -64,3 +65,4 @@ if __name__ == "__main__":
     DEFAULTS_PAGE.write_text(with_defaults(page), encoding="utf-8")
     for name, document in {**schemas(), **json_.make_schemas()}.items():
         (FOLDER / name).write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    reference.write()

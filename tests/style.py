@@ -87,6 +87,13 @@ FORBIDDEN = {
 }
 
 
+#: Words that don't say what a variable, a parameter or a function is. They may be a share of the names of a folder.
+FORBIDDEN_VARIABLE = re.compile(
+    r"again|alone|asked|done|each|ended|found|given|heard|kept|known|made|of|opened|own|ran|refused|said|seen|shown"
+    r"|taken|told|typed|whole"
+)
+NAME_SHARES = {"harness": 0.01, "bench": 0.03, "scenarios": 0.01, "tests": 0.02}
+
 Definition = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -112,8 +119,8 @@ def markdown(text: str) -> dict[str, list[str]]:
     text = re.sub(r"^( *)(```|~~~).*?^\1\2", "", text, flags=re.M | re.S)
     text = re.sub(r"<!--.*?-->", "", text, flags=re.S)
     text = re.sub(r"^(?: {4}|\t|\|).*$", "", text, flags=re.M)
-    found = sentences(re.sub(r"\]\([^)]*\)", "]", text))
-    return {"docs": found, LONG: found}
+    prose = sentences(re.sub(r"\]\([^)]*\)", "]", text))
+    return {"docs": prose, LONG: prose}
 
 
 @cache
@@ -140,15 +147,15 @@ def docstrings(module: ast.Module) -> list[str]:
 def strings(module: ast.Module) -> list[str]:
     """Return the sentences of the strings that aren't docstrings, such as messages and help."""
     skipped = {node.body[0].value for node in definitions(module) if ast.get_docstring(node, clean=False)}
-    found = []
+    messages = []
     for node in ast.walk(module):  # an f-string comes before its parts
         if isinstance(node, ast.JoinedStr):
             skipped.update(node.values)
             parts = [part.value if isinstance(part, ast.Constant) else "X" for part in node.values]
-            found += sentences("".join(parts))
+            messages += sentences("".join(parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in skipped:
-            found += sentences(node.value)
-    return found
+            messages += sentences(node.value)
+    return messages
 
 
 def comments(text: str) -> list[str]:
@@ -166,14 +173,19 @@ def comments(text: str) -> list[str]:
 def files(paths: Sequence[Path] = ()) -> list[Path]:
     """Return the files to check that git knows or would add: all, or those at and below the paths.
 
-    Reports that harness wrote (docs/examples) and scripts that tests run as hostile input are left out.
+    Reports that harness wrote (docs/examples, golden files) and scripts that tests run as hostile input are left out.
     """
     wanted = [str(path) for path in paths] or ["."]
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *wanted]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     skipped = ("docs/examples/", "tests/hostile/scripts/", "tests/fuzz/corpus/")
-    names = {name for name in listed if name.endswith((".md", ".py")) and not name.startswith(skipped)}
-    return [ROOT / name for name in sorted(names) if (ROOT / name).is_file()]
+    names = {name for name in listed if name.endswith((".md", ".py")) and "/__snapshots__/" not in name}
+    return [ROOT / name for name in sorted(names) if not name.startswith(skipped) and (ROOT / name).is_file()]
+
+
+def modules(folder: str) -> list[Path]:
+    """Return the Python files of a folder."""
+    return [path for path in files([ROOT / folder]) if path.suffix == ".py"]
 
 
 @cache
@@ -197,13 +209,13 @@ def broken(kind: str, sentence: str) -> list[str]:
 
 def counted(path: Path) -> dict[str, int]:
     """Return the number of flagged sentences of a file, for each kind that has any."""
-    counts = {kind: sum(bool(broken(kind, entry)) for entry in found) for kind, found in texts(path).items()}
+    counts = {kind: sum(bool(broken(kind, sentence)) for sentence in prose) for kind, prose in texts(path).items()}
     return {kind: count for kind, count in counts.items() if count}
 
 
 def allowance(path: Path) -> dict[str, int]:
     """Return how many flagged sentences of each kind a file may have that the baseline doesn't list."""
-    return {kind: int((LONG_SHARE if kind == LONG else SHARE) * len(found)) for kind, found in texts(path).items()}
+    return {kind: int((LONG_SHARE if kind == LONG else SHARE) * len(prose)) for kind, prose in texts(path).items()}
 
 
 def names(path: Path) -> Iterator[tuple[str, str]]:
@@ -217,17 +229,54 @@ def names(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def forbidden_names() -> dict[str, int]:
-    """Return how often harness/, bench/ and scenarios/ use each forbidden name, such as `class Card`."""
-    paths = [path for path in files([Path("harness"), Path("bench"), Path("scenarios")]) if path.suffix == ".py"]
-    found = Counter(entry for path in paths for entry in names(path))
-    return {f"{kind} {name}": times for (kind, name), times in sorted(found.items()) if FORBIDDEN[kind].fullmatch(name)}
+    """Return how often each forbidden name is used, such as `class Card`. In tests/, functions only have a share."""
+    counts = Counter(
+        f"{kind} {name}"
+        for folder in NAME_SHARES
+        for path in modules(folder)
+        for kind, name in names(path)
+        if FORBIDDEN[kind].fullmatch(name) and (folder, kind) != ("tests", "function")
+    )
+    return dict(sorted(counts.items()))
+
+
+def bindings(path: Path) -> Iterator[tuple[int, str, bool]]:
+    """Yield the line and the name of each assignment to a variable, parameter and function, and if it is forbidden.
+
+    The names of tests are sentences, and don't count.
+    """
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id, bool(FORBIDDEN_VARIABLE.fullmatch(node.id.strip("_")))
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg, bool(FORBIDDEN_VARIABLE.fullmatch(node.arg.strip("_")))
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not node.name.startswith("test_"):
+            name = node.name.strip("_")
+            forbidden = FORBIDDEN_VARIABLE.fullmatch(name) or FORBIDDEN["function"].fullmatch(name)
+            yield node.lineno, node.name, bool(forbidden)
+
+
+def name_shares() -> dict[str, float]:
+    """Return the share of forbidden names among the variables, parameters and functions of each folder."""
+    flags = {folder: [flag for path in modules(folder) for _, _, flag in bindings(path)] for folder in NAME_SHARES}
+    return {folder: sum(forbidden) / len(forbidden) for folder, forbidden in flags.items()}
+
+
+def excessive_names(shares: Mapping[str, float]) -> list[str]:
+    """Return a message for each folder that has too many forbidden names."""
+    return [
+        f"{folder}/: {share:.2%} of the names of variables, parameters and functions are forbidden words, "
+        f"at most {NAME_SHARES[folder]:.0%}. See: python -m tests.style --show {folder}"
+        for folder, share in shares.items()
+        if share > NAME_SHARES[folder]
+    ]
 
 
 def summaries(paths: Sequence[str] = (".",)) -> dict[str, int]:
     """Return how many docstrings of each file have a summary that isn't imperative (Ruff's D401)."""
     command = [sys.executable, "-m", "ruff", "check", "--select", "D401", "--output-format", "json", "--exit-zero"]
-    done = subprocess.run([*command, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
-    return dict(Counter(load["filename"].removeprefix(f"{ROOT}/") for load in json.loads(done.stdout)))
+    completed = subprocess.run([*command, *paths], cwd=ROOT, capture_output=True, text=True, check=True)
+    return dict(Counter(finding["filename"].removeprefix(f"{ROOT}/") for finding in json.loads(completed.stdout)))
 
 
 def current() -> dict[str, dict]:
@@ -245,40 +294,40 @@ def load_baseline() -> dict[str, dict]:
     return json.loads(BASELINE.read_text(encoding="utf-8"))
 
 
-def excess(found: Mapping[str, int], allowed: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def excess(counts: Mapping[str, int], allowed: Mapping[str, int]) -> dict[str, tuple[int, int]]:
     """Return the current and the allowed count wherever a count is too high."""
-    return {name: (count, allowed.get(name, 0)) for name, count in found.items() if count > allowed.get(name, 0)}
+    return {name: (count, allowed.get(name, 0)) for name, count in counts.items() if count > allowed.get(name, 0)}
 
 
-def problems(found: Mapping[str, dict], baseline: Mapping[str, dict], allowances: Mapping[str, dict]) -> list[str]:
+def problems(counts: Mapping[str, dict], baseline: Mapping[str, dict], allowances: Mapping[str, dict]) -> list[str]:
     """Return a message for each count that is higher than the baseline, or than the allowance of an unlisted file."""
     messages = []
-    for name, counts in found["sentences"].items():
+    for name, of_file in counts["sentences"].items():
         allowed = baseline["sentences"].get(name, {})
-        limits = {kind: max(allowed.get(kind, 0), allowances[name].get(kind, 0)) for kind in counts}
-        for kind, (count, limit) in excess(counts, limits).items():
+        limits = {kind: max(allowed.get(kind, 0), allowances[name].get(kind, 0)) for kind in of_file}
+        for kind, (count, limit) in excess(of_file, limits).items():
             messages.append(
                 f"{name}: {count} flagged sentences ({kind}), at most {limit}. See: python -m tests.style --show {name}"
             )
-    for name, (count, limit) in excess(found["summaries"], baseline["summaries"]).items():
+    for name, (count, limit) in excess(counts["summaries"], baseline["summaries"]).items():
         messages.append(
             f"{name}: {count} summaries aren't imperative, at most {limit}. See: ruff check --select D401 {name}"
         )
-    for name, (count, limit) in excess(found["names"], baseline["names"]).items():
+    for name, (count, limit) in excess(counts["names"], baseline["names"]).items():
         messages.append(f"{name}: {count} definitions, at most {limit}. Choose a name as docs/dev/style.md says.")
     return messages
 
 
-def lowered(found: Mapping[str, dict], baseline: Mapping[str, dict]) -> dict[str, dict]:
+def lowered(counts: Mapping[str, dict], baseline: Mapping[str, dict]) -> dict[str, dict]:
     """Return the baseline with each count lowered to the current one. Counts of 0 and of deleted files are dropped."""
     sentences = {}
     for name, allowed in baseline["sentences"].items():
-        counts = found["sentences"].get(name, {})
-        kinds = {kind: min(count, counts[kind]) for kind, count in allowed.items() if kind in counts}
+        of_file = counts["sentences"].get(name, {})
+        kinds = {kind: min(count, of_file[kind]) for kind, count in allowed.items() if kind in of_file}
         if kinds:
             sentences[name] = kinds
     rest = {
-        part: {name: min(count, found[part][name]) for name, count in baseline[part].items() if name in found[part]}
+        part: {name: min(count, counts[part][name]) for name, count in baseline[part].items() if name in counts[part]}
         for part in ("summaries", "names")
     }
     return {"sentences": sentences, **rest}
@@ -301,22 +350,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--update", action="store_true", help="lower the counts of the baseline to the current ones")
     options = parser.parse_args(arguments)
     if options.update:
-        found = current()
+        counts = current()
         baseline = load_baseline()
-        write_baseline(lowered(found, baseline))
-        allowances = {name: allowance(ROOT / name) for name in found["sentences"]}
-        messages = problems(found, baseline, allowances)
+        write_baseline(lowered(counts, baseline))
+        allowances = {name: allowance(ROOT / name) for name in counts["sentences"]}
+        messages = problems(counts, baseline, allowances)
         print("\n".join([*messages, f"Updated {BASELINE.relative_to(ROOT)}."]))
         return int(bool(messages))
     flags, totals = Counter(), Counter()
     for path in files([path.resolve() for path in options.paths]):
-        for kind, found in texts(path).items():
-            for entry in found:
-                rules = broken(kind, entry)
+        for kind, prose in texts(path).items():
+            for sentence in prose:
+                rules = broken(kind, sentence)
                 flags[kind] += bool(rules)
                 if rules and options.show:
-                    print(f"{path.relative_to(ROOT)}: {', '.join(rules)}: {entry[:160]}")
-            totals[kind] += len(found)
+                    print(f"{path.relative_to(ROOT)}: {', '.join(rules)}: {sentence[:160]}")
+            totals[kind] += len(prose)
+        if options.show and path.suffix == ".py":
+            for line, name, is_forbidden in bindings(path):
+                if is_forbidden:
+                    print(f"{path.relative_to(ROOT)}:{line}: forbidden name: {name}")
     for kind, total in totals.items():
         print(f"{kind}: {flags[kind]} of {total} sentences flagged, {100 * flags[kind] / max(total, 1):.1f} %")
     return 0

@@ -55,8 +55,8 @@ def test_facts_are_read_or_say_what_is_missing(tmp_path: Path, monkeypatch: pyte
     assert facts["/etc/nvidia-container-runtime/config.toml"] == "[nvidia-container-cli]\nno-cgroups = true"
     assert facts["/proc/driver/nvidia/version"] == "No such file or directory"
     assert facts["device nodes"] == f"/dev/nvidia0: mode 660, owner {os.getuid()}:{os.getgid()}"
-    other, own = facts["CDI specifications"].splitlines()
-    assert own == ("/var/run/cdi/nvidia.yaml: written 2023-11-14 22:13 UTC, driver 535.161.07, devices 0, all")
+    other, nvidia = facts["CDI specifications"].splitlines()
+    assert nvidia == ("/var/run/cdi/nvidia.yaml: written 2023-11-14 22:13 UTC, driver 535.161.07, devices 0, all")
     assert other.endswith("driver not named, devices none of NVIDIA")
     sentence = access.summarize(facts)
     assert sentence.startswith("NVIDIA Container Toolkit 1.18.0. Missing: ")
@@ -71,7 +71,7 @@ def test_facts_of_the_engine_are_those_that_gpu_access_depends_on(tmp_path: Path
     assert "box17" not in facts.values()
 
 
-class Cuda:
+class FakeCudaLibrary:
     """A driver's library that starts with this result, and has two GPUs."""
 
     def __init__(self, error: int) -> None:
@@ -86,8 +86,8 @@ class Cuda:
 
 
 def test_cuda_is_started_outside_of_containers() -> None:
-    assert access.check_driver(lambda _: Cuda(0)).sentence.endswith("CUDA starts and finds GPUs: 2.")
-    failed = access.check_driver(lambda _: Cuda(802))
+    assert access.check_driver(lambda _: FakeCudaLibrary(0)).sentence.endswith("CUDA starts and finds GPUs: 2.")
+    failed = access.check_driver(lambda _: FakeCudaLibrary(802))
     assert failed.passed is False
     assert "nvidia-fabricmanager" in failed.sentence
     missing = access.check_driver(lambda _: ctypes.CDLL("libmissing.so.1"))

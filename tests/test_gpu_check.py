@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from bench.gpu_check import __main__ as check
 from bench.gpu_check.__main__ import FAILED, LEFT_OUT, PASSED, Outcome, run_steps, summary, write
@@ -32,9 +34,9 @@ CARD = Gpu(0, "GPU-90", "NVIDIA H100", (9, 0), 80 * 2**30)
 HOST = GpuHost(cards=[CARD], driver="550.54.15")
 
 
-def gpu_check(machine: Machine, results: Path, *typed: str) -> subprocess.CompletedProcess[str]:
+def gpu_check(machine: Machine, results: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, **machine.environ(), "DOCKER_HOST": "unix:///nowhere/docker.sock"}
-    command = [sys.executable, "-m", "bench.gpu_check", "--results", str(results), *typed]
+    command = [sys.executable, "-m", "bench.gpu_check", "--results", str(results), *arguments]
     return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
 
 
@@ -43,72 +45,71 @@ def contents(bundle: Path) -> dict[str, str]:
         return {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
 
 
-def test_without_a_card_it_says_what_is_missing_and_leaves_nothing_behind(stand_ins: Path, tmp_path: Path) -> None:
-    done = gpu_check(Machine(stand_ins), tmp_path / "results")
-    assert done.returncode == 4
-    assert "needs an NVIDIA GPU and its driver: the NVIDIA driver 550.54.15 sees no GPU" in done.stderr
-    assert "harness doctor --gpu" in done.stderr
-    assert list(tmp_path.iterdir()) == []
+def outcome_rows(bundle: Path) -> list[tuple[str, str]]:
+    """Return the name and the outcome of each step."""
+    rows = [line.split(" | ") for line in contents(bundle)["summary.md"].splitlines() if line.startswith("| ")][2:]
+    return [(row[0].removeprefix("| "), row[-1]) for row in rows]
 
 
-def test_a_gpu_that_is_not_there_is_told_with_those_that_are(stand_ins: Path, tmp_path: Path) -> None:
-    done = gpu_check(Machine(stand_ins, [H100]), tmp_path / "results", "--gpus", "3")
-    assert done.returncode == 4
-    assert "The machine has the GPUs 0: NVIDIA H100 80GB HBM3" in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_on_a_card_without_an_engine_what_needs_none_passes_and_the_rest_says_why(
-    stand_ins: Path, tmp_path: Path
+@pytest.mark.slow
+def test_without_the_gpu_nothing_is_checked_or_left_behind(
+    stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    done = gpu_check(Machine(stand_ins, [H100]), tmp_path, "--seconds", "0.3", "--only", "version,nvml,cdi")
-    assert done.returncode == 1, done.stderr
-    assert "This takes about " in done.stdout
+    processes = {
+        "no GPU": gpu_check(Machine(stand_ins), tmp_path / "results"),
+        "another GPU": gpu_check(Machine(stand_ins, [H100]), tmp_path / "results", "--gpus", "3"),
+    }
+    assert {case: process.returncode for case, process in processes.items()} == dict.fromkeys(processes, 4)
+    assert list(tmp_path.iterdir()) == []
+    assert {case: process.stderr for case, process in processes.items()} == snapshot
+
+
+@pytest.mark.slow
+def test_with_a_gpu_and_without_an_engine_the_other_checks_pass(stand_ins: Path, tmp_path: Path) -> None:
+    process = gpu_check(Machine(stand_ins, [H100]), tmp_path, "--seconds", "0.3", "--only", "version,nvml,cdi")
+    assert process.returncode == 1, process.stderr
     (bundle,) = tmp_path.iterdir()
     assert bundle.name.startswith("gpu-check-nvidia-h100-80gb-hbm3-")
     files = contents(bundle)
-    outcomes = [line.split(" | ")[0::3] for line in files["summary.md"].splitlines() if line.startswith("| ")][2:]
-    assert [(name.removeprefix("| "), how.partition(":")[0]) for name, how in outcomes] == [
+    outcomes = outcome_rows(bundle)
+    assert [(name, text.partition(":")[0]) for name, text in outcomes] == [
         ("version", PASSED),
         ("nvml", PASSED),
         ("cdi", FAILED),
     ]
     assert "this backend runs launches without containers" in outcomes[2][1]
     # the recording is test data as it is
-    assert [card.name for card in host.read(Replay(files["nvml.jsonl"].splitlines())).cards] == [H100.name]
+    assert [gpu.name for gpu in host.read(Replay(files["nvml.jsonl"].splitlines())).cards] == [H100.name]
     assert set(files) == {"summary.md", "version.txt", "nvml.txt", "nvml.jsonl", "cdi.txt"}
     for name in here():
         assert not any(name in text for text in files.values()), name
 
 
-def test_without_an_engine_the_driver_is_tried_and_each_check_says_what_it_lacks(
-    stand_ins: Path, tmp_path: Path
-) -> None:
-    names = "facts,ways,images,physics,right,starts"
-    done = gpu_check(Machine(stand_ins, [T4]), tmp_path, "--no-engine", "--only", names)
-    assert done.returncode == 0, done.stdout
-    (bundle,) = tmp_path.iterdir()
-    summary = contents(bundle)["summary.md"]
-    assert "CUDA starts and finds GPUs: 1." in summary
-    assert "left out: it is about containers, and --no-engine was passed" in summary
-    assert summary.count("left out: No ") == 3
+@pytest.mark.slow
+def test_the_driver_is_tried_without_an_engine(stand_ins: Path, tmp_path: Path, snapshot: SnapshotAssertion) -> None:
+    without, broken = ["--no-engine"], Machine(stand_ins, [T4], {"STAND_IN_CUINIT": "803"})
+    cases = {
+        "without containers": (
+            Machine(stand_ins, [T4]),
+            [*without, "--only", "facts,ways,images,physics,right,starts"],
+        ),
+        "no engine": (Machine(stand_ins, [T4]), ["--only", "ways"]),
+        "cuInit fails": (broken, [*without, "--only", "ways"]),
+    }
+    codes, summaries = [], {}
+    for case, (machine, arguments) in cases.items():
+        process = gpu_check(machine, tmp_path / case, *arguments)
+        codes.append(process.returncode)
+        (bundle,) = (tmp_path / case).iterdir()
+        summaries[case] = [
+            (name, re.sub(r"\d+ s\b", "N s", text)) for name, text in outcome_rows(bundle) if name != "facts"
+        ]
+    assert codes == [0, 1, 1]
+    assert summaries == snapshot
 
 
-def test_with_no_engine_that_answers_the_way_without_one_is_named(stand_ins: Path, tmp_path: Path) -> None:
-    done = gpu_check(Machine(stand_ins, [T4]), tmp_path, "--only", "ways")
-    assert done.returncode == 1
-    assert 'To check without containers: make gpu-check ARGS="--no-engine"' in done.stdout
-
-
-def test_an_error_of_cuinit_is_explained(stand_ins: Path, tmp_path: Path) -> None:
-    machine = Machine(stand_ins, [T4], {"STAND_IN_CUINIT": "803"})
-    done = gpu_check(machine, tmp_path, "--no-engine", "--only", "ways")
-    assert done.returncode == 1
-    assert "Outside containers, cuInit fails with the error 803. The driver's library and its kernel" in done.stdout
-
-
-def python(name: str, code: str, limit: float = 60.0, **more: object) -> Step:
-    return Step(name, (sys.executable, "-c", code), about=1, limit=limit, **more)  # type: ignore[arg-type]
+def python(name: str, code: str, limit: float = 60.0, **fields: object) -> Step:
+    return Step(name, (sys.executable, "-c", code), about=1, limit=limit, **fields)  # type: ignore[arg-type]
 
 
 def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
@@ -118,21 +119,13 @@ def outcomes_of(steps: Sequence[Step], scratch: Path) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize(
-    ("code", "outcome"),
-    [
-        (0, (PASSED, "The GPU is fast.")),
-        (1, (FAILED, "The GPU is fast.")),
-        (4, (LEFT_OUT, "The GPU is fast.")),
-    ],
-)
-def test_a_check_says_what_it_found_or_why_it_found_nothing(
-    tmp_path: Path, code: int, outcome: tuple[str, str]
-) -> None:
-    (result,) = run_steps(
-        [python("check", f"print('gpu-check: The GPU is fast.'); raise SystemExit({code})")], tmp_path
-    )
-    assert (result.status, result.how.rpartition(" s. ")[2]) == outcome
+def test_a_check_reports_its_result_or_why_it_has_none(tmp_path: Path) -> None:
+    statuses = {0: PASSED, 1: FAILED, 4: LEFT_OUT}
+    code = "print('gpu-check: The GPU is fast.'); raise SystemExit(%d)"
+    results = run_steps([python(f"exit {status}", code % status) for status in statuses], tmp_path)
+    assert [(result.status, result.how.rpartition(" s. ")[2]) for result in results] == [
+        (status, "The GPU is fast.") for status in statuses.values()
+    ]
 
 
 ENDLESS = "import time; print('begun', flush=True); time.sleep(1000)"
@@ -164,15 +157,14 @@ def test_what_does_not_fit_any_more_is_left_out_and_images_are_not_counted(
 
 
 def test_after_ctrl_c_the_rest_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wait, typed = subprocess.Popen.wait, [True]
+    wait, interruptions = subprocess.Popen.wait, [KeyboardInterrupt]
 
-    def interrupted(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
-        if typed:
-            typed.pop()
-            raise KeyboardInterrupt
+    def interrupt(process: "subprocess.Popen[bytes]", timeout: float | None = None) -> int:
+        if interruptions:
+            raise interruptions.pop()
         return wait(process, timeout)
 
-    monkeypatch.setattr(subprocess.Popen, "wait", interrupted)
+    monkeypatch.setattr(subprocess.Popen, "wait", interrupt)
     steps = [python("first", ENDLESS), python("second", "pass")]
     assert outcomes_of(steps, tmp_path) == [(FAILED, "stopped by Ctrl-C"), (LEFT_OUT, "stopped by Ctrl-C")]
 
@@ -180,15 +172,15 @@ def test_after_ctrl_c_the_rest_is_left_out(tmp_path: Path, monkeypatch: pytest.M
 def test_the_bundle_is_small_and_tells_of_no_person_and_no_machine(tmp_path: Path) -> None:
     uuid, place = "GPU-8a7ab9d1-4a7c-1111-2222-333344445555", "0000:65:00.0"
     secrets = ["/home/somebody", "somebody", "box17.example.org", uuid, "65:00.0", "train.py"]
-    said = f"box17.example.org: somebody's /home/somebody/work: {uuid} at {place}, used by train.py (process 41)\n"
+    text = f"box17.example.org: somebody's /home/somebody/work: {uuid} at {place}, used by train.py (process 41)\n"
     run = tmp_path / "quick" / "20261122-1"
     run.mkdir(parents=True)
     facts = {"host": {"gpus": [{"pci": place}]}, "path": "/home/somebody/work", "somebody": 1}
     (run / "run.json").write_text(json.dumps(facts))
     (run / "launches.jsonl").write_text(json.dumps({"gpus": [{"pci": f"0000{place}".upper()}]}) + "\n")
-    (run / "report.md").write_text(said * 100_000)
+    (run / "report.md").write_text(text * 100_000)
     mask = Mask({"somebody": "user", "box17.example.org": "host"})
-    outcomes = [Outcome(Step("quick", ("x",)), PASSED, "3 s", said)]
+    outcomes = [Outcome(Step("quick", ("x",)), PASSED, "3 s", text)]
     bundle = tmp_path / "bundle.zip"
     write(bundle, mask.text(summary(outcomes, CARD, HOST)), outcomes, tmp_path, mask)
     assert bundle.stat().st_size < 10_000_000
@@ -241,15 +233,15 @@ def seconds(steps: Mapping[str, Step]) -> float:
 def test_what_is_planned_is_what_the_card_runs(tmp_path: Path) -> None:
     lazy = find_compiled([CARD], HOST)
     steps = steps_on(CARD, HOST.driver, tmp_path, of_quick=["tf1.15-ngc", "tf2.16"], lazy=lazy, has_tf32=True)
-    typed = {name: step.typed for name, step in steps.items()}
-    assert typed["images"] == f"harness images build tf2.21 tf1.15-ngc tf2.16 {lazy} --device gpu"
+    commands = {name: step.typed for name, step in steps.items()}
+    assert commands["images"] == f"harness images build tf2.21 tf1.15-ngc tf2.16 {lazy} --device gpu"
     # nobody read the GPU code in NVIDIA's image, although the catalog has that of its cuDNN from elsewhere
-    assert typed["verify"] == "harness images verify tf2.21 tf1.15-ngc --device gpu"
-    assert typed["cdi"].startswith("harness matrix --gpus 0 --gpu-via cdi -e tf2.21 ")
-    assert " -a calls=1,10,100 -a tf32=on,off " in typed["products"]
+    assert commands["verify"] == "harness images verify tf2.21 tf1.15-ngc --device gpu"
+    assert commands["cdi"].startswith("harness matrix --gpus 0 --gpu-via cdi -e tf2.21 ")
+    assert " -a calls=1,10,100 -a tf32=on,off " in commands["products"]
     # the driver compiles its code for this GPU
-    assert f" -e {lazy} " in typed["lazy"]
-    assert " -a cuda_loading=lazy " in typed["lazy"]
+    assert f" -e {lazy} " in commands["lazy"]
+    assert " -a cuda_loading=lazy " in commands["lazy"]
     assert seconds(steps) < check.BUDGET
 
 
@@ -297,10 +289,8 @@ def test_without_an_engine_launches_are_in_a_local_environment(tmp_path: Path) -
     assert seconds(steps) < check.BUDGET
 
 
-@pytest.mark.parametrize("number", ENDING)
-def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(
-    stand_ins: Path, tmp_path: Path, number: signal.Signals
-) -> None:
+@pytest.mark.slow
+def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(stand_ins: Path, tmp_path: Path) -> None:
     environ = {**os.environ, **Machine(stand_ins, [H100]).environ()}
     command = [sys.executable, "-m", "bench.gpu_check", "--results", str(tmp_path)]
     command += ["--only", "version,nvml", "--seconds", "300"]  # NVML is watched until the end
@@ -313,7 +303,7 @@ def test_a_check_that_is_ended_leaves_a_bundle_and_no_process(
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         while not (step := children.read_text().strip()):
             assert process.poll() is None
-        process.send_signal(number)
+        process.send_signal(signal.SIGTERM)
         rest = process.stdout.read()
     assert process.returncode == 1, rest
     assert "nvml | NVIDIA H100" in contents(bundle)["summary.md"]
@@ -351,37 +341,42 @@ def interruptible_steps() -> list[tuple[str, str]]:
     return sorted({step.name: machine for step, machine in steps if not step.left_out}.items())
 
 
-@pytest.mark.parametrize("number", ENDING, ids=lambda number: number.name)
-@pytest.mark.parametrize(("name", "machine"), interruptible_steps())
+@pytest.mark.slow
 def test_a_check_that_is_ended_in_any_step_leaves_a_bundle_with_all_steps(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, machine: str, number: signal.Signals
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    host, arguments = MACHINES[machine]
-    pid = tmp_path / "pid"
-    # the step itself ends the check, which is its parent
-    ends = ("sh", "-c", f"echo $$ > {pid}; kill -{int(number)} $PPID; exec sleep 1000")
-    steps = [replace(step, command=ends) if step.name == name else step for step in steps_that_end_at_once(machine)]
-    typed = ["gpu-check", "--results", str(tmp_path / "results"), "--env", "tf2.21", *arguments]
-    monkeypatch.setattr(sys, "argv", typed)
-    monkeypatch.setattr(gpus, "find_host", lambda: host)
     for function in ("find_environments", "find_compiled"):
         monkeypatch.setattr(check, function, lambda *_: [])
-    monkeypatch.setattr(Plan, "steps", lambda _: iter(steps))
     # a signal that the check doesn't handle must not end pytest
-    handlers = {entry: signal.signal(entry, lambda *_: pytest.fail("not handled")) for entry in ENDING}
+    handlers = {number: signal.signal(number, lambda *_: pytest.fail("not handled")) for number in ENDING}
     try:
-        assert check.main() == 1
+        for index, (name, machine) in enumerate(interruptible_steps()):
+            end_in_step(tmp_path / name, monkeypatch, name, machine, ENDING[index % 2])
     finally:
-        for each, handler in handlers.items():
-            signal.signal(each, handler)
-    (bundle,) = (tmp_path / "results").iterdir()
-    rows = [line.split(" | ") for line in contents(bundle)["summary.md"].splitlines() if line.startswith("| ")][2:]
-    assert [row[0].removeprefix("| ") for row in rows] == [step.name for step in steps]
-    results = [row[-1].partition(":")[0] for row in rows]
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def end_in_step(folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, machine: str, number: signal.Signals) -> None:
+    """Run a check whose step ends it, and look at its bundle."""
+    folder.mkdir()
+    host, arguments = MACHINES[machine]
+    pid = folder / "pid"
+    # the check is the parent of the step
+    command = ("sh", "-c", f"echo $$ > {pid}; kill -{int(number)} $PPID; exec sleep 1000")
+    steps = [replace(step, command=command) if step.name == name else step for step in steps_that_end_at_once(machine)]
+    monkeypatch.setattr(sys, "argv", ["gpu-check", "--results", str(folder / "results"), "--env", "tf2.21", *arguments])
+    monkeypatch.setattr(gpus, "find_host", lambda: host)
+    monkeypatch.setattr(Plan, "steps", lambda _: iter(steps))
+    assert check.main() == 1
+    (bundle,) = (folder / "results").iterdir()
+    rows = outcome_rows(bundle)
+    assert [row[0] for row in rows] == [step.name for step in steps]
+    statuses = [text.partition(":")[0] for _, text in rows]
     where = [step.name for step in steps].index(name)
-    assert rows[where][-1].startswith("failed: stopped by Ctrl-C")
-    assert FAILED not in results[:where]
-    assert set(results[where + 1 :]) <= {LEFT_OUT}
+    assert rows[where][1].startswith("failed: stopped by Ctrl-C")
+    assert FAILED not in statuses[:where]
+    assert set(statuses[where + 1 :]) <= {LEFT_OUT}
     assert not Path(f"/proc/{pid.read_text().strip()}").exists()
 
 

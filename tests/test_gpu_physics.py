@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from bench.gpu_check import checks
 from bench.gpu_check.checks import FLOATS, TF32S, Finding, Product
@@ -78,18 +79,11 @@ def test_work_on_a_cpu_is_too_slow_for_a_gpu() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("product", "reason"),
-    [
-        (dataclasses.replace(H100, capability=(99, 0)), "The peak of compute capability 99.0 isn't known."),
-        (dataclasses.replace(H100, multiprocessors=None), "The peak of compute capability 9.0 isn't known."),
-        (dataclasses.replace(H100, capability=None), "The peak of this GPU isn't known."),
-    ],
-)
-def test_an_unknown_peak_is_no_verdict(product: Product, reason: str) -> None:
-    (finding,) = checks.check_rate([product])
-    assert finding.passed is None
-    assert finding.sentence.endswith(reason)
+def test_an_unknown_peak_is_no_verdict(snapshot: SnapshotAssertion) -> None:
+    changes: list[dict[str, Any]] = [{"capability": (99, 0)}, {"multiprocessors": None}, {"capability": None}]
+    findings = [finding for change in changes for finding in checks.check_rate([dataclasses.replace(H100, **change)])]
+    assert verdicts(findings) == [None] * 3
+    assert [finding.sentence for finding in findings] == snapshot
 
 
 def test_energy_that_the_gpu_does_not_report_is_no_verdict() -> None:
@@ -100,30 +94,28 @@ def test_energy_that_the_gpu_does_not_report_is_no_verdict() -> None:
     assert "100.0 W × 2.00 s" in finding.sentence
 
 
-@pytest.mark.parametrize(
-    ("capability", "ratio", "passed"),
-    [
-        ((8, 0), 6.0, True),
-        ((9, 0), 1.2, False),
+def test_tf32_is_faster_on_gpus_that_have_more_of_it() -> None:
+    expected = {
+        ((8, 0), 6.0): True,
+        ((9, 0), 1.2): False,
         # a GeForce GPU: TF32 has the peak of float32
-        ((8, 6), 1.1, True),
-        ((12, 0), 0.5, False),
-        ((7, 5), 1.0, None),
-    ],
-)
-def test_tf32_is_faster_on_gpus_that_have_more_of_it(
-    capability: tuple[int, int], ratio: float, passed: bool | None
-) -> None:
-    off = dataclasses.replace(H100, capability=capability)
-    on = dataclasses.replace(off, tf32=True, seconds=off.seconds / ratio)
-    assert verdicts(checks.check_tf32([off, on])) == [passed]
-    assert verdicts(checks.check_tf32([off])) == [None]
+        ((8, 6), 1.1): True,
+        ((12, 0), 0.5): False,
+        ((7, 5), 1.0): None,
+    }
+    passed = {}
+    for capability, ratio in expected:
+        off = dataclasses.replace(H100, capability=capability)
+        on = dataclasses.replace(off, tf32=True, seconds=off.seconds / ratio)
+        (passed[capability, ratio],) = verdicts(checks.check_tf32([off, on]))
+        assert verdicts(checks.check_tf32([off])) == [None]
+    assert passed == expected
 
 
 CPU = {"product": [1.0, -2.0], "convolution": [0.5, 0.25], "softmax": [0.125, 0.875]}
 
 
-def of_products(calls: int = 1, tf32: str = "off", error: float = 1e-7, **changes: Any) -> Launch:
+def make_products(calls: int = 1, tf32: str = "off", error: float = 1e-7, **changes: Any) -> Launch:
     """Return a launch of the products, whose results on the GPU have this relative error."""
     cell = Cell(checks.PRODUCTS, "tf2.21", Device.GPU, {"side": "64", "calls": str(calls), "tf32": tf32})
     outputs = {"cpu": CPU, "gpu": {name: [value * (1 + error) for value in values] for name, values in CPU.items()}}
@@ -144,32 +136,25 @@ def of_products(calls: int = 1, tf32: str = "off", error: float = 1e-7, **change
 
 
 def test_a_product_is_read_from_its_launch() -> None:
-    assert checks.read_product(of_products(calls=10, tf32="on")) == Product(
+    assert checks.read_product(make_products(calls=10, tf32="on")) == Product(
         10, 64, True, 0.01, (9, 0), 132, 1700.0, 2.0, 300.0, 590.0
     )
     # without readings of the timed part, the highest clock counts
-    empty = checks.read_product(of_products(resources={}))
+    empty = checks.read_product(make_products(resources={}))
     assert (empty.clock_mhz, empty.watts, empty.joules) == (1980.0, None, None)
 
 
-@pytest.mark.parametrize(("tf32", "error", "passed"), [("off", 1e-7, True), ("off", 1e-3, False), ("on", 1e-3, True)])
-def test_results_of_a_gpu_are_those_of_the_cpu(tf32: str, error: float, passed: bool) -> None:
-    assert verdicts(checks.check_right([of_products(tf32=tf32, error=error)])) == [passed]
-
-
-def test_exact_results_with_tf32_mean_that_it_was_not_used() -> None:
-    (finding,) = checks.check_right([of_products(tf32="on", error=1e-7)])
-    assert finding.passed is False
-    assert "it may not have been used" in finding.sentence
-
-
-def test_a_wrong_product_of_the_large_matrices_fails() -> None:
-    findings = checks.check_right([of_products(fingerprint={"corner": 0.5})])
-    assert verdicts(findings) == [False, True]
-
-
-def test_results_that_are_missing_are_no_verdict() -> None:
-    assert verdicts(checks.check_right([of_products(observations={})])) == [None]
+def test_results_of_a_gpu_are_those_of_the_cpu() -> None:
+    expected = {("off", 1e-7): True, ("off", 1e-3): False, ("on", 1e-3): True, ("on", 1e-7): False}
+    findings = {
+        (tf32, error): checks.check_right([make_products(tf32=tf32, error=error)])[0] for tf32, error in expected
+    }
+    assert {case: finding.passed for case, finding in findings.items()} == expected
+    # exact results with TF32 mean that it wasn't used
+    assert "it may not have been used" in findings["on", 1e-7].sentence
+    # the large product is wrong
+    assert verdicts(checks.check_right([make_products(fingerprint={"corner": 0.5})])) == [False, True]
+    assert verdicts(checks.check_right([make_products(observations={})])) == [None]
 
 
 @given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(-0.5, 0.5))
@@ -185,7 +170,7 @@ def start(number: int, before: float, filled: float, seconds: float) -> Launch:
     """Return the launch of a round, which found and saved these bytes of compiled code."""
     resources = {"ptx_cache_bytes": before, "ptx_cache_filled_bytes": filled}
     phases = {"import": 2.0, "first call": seconds - 2.0, "warm up": 1.0, "steady state": 2.0}
-    return of_products(resources=resources, phases=phases, number=number, started=f"2026-11-26T10:00:0{number}+00:00")
+    return make_products(resources=resources, phases=phases, number=number, started=f"2026-11-26T10:00:0{number}+00:00")
 
 
 def test_the_second_start_finds_the_compiled_code_of_the_first() -> None:
@@ -197,16 +182,16 @@ def test_the_second_start_finds_the_compiled_code_of_the_first() -> None:
             "one started in 5.0 s.",
         )
     ]
-    (again,) = checks.check_starts([cold, start(2, 50e6, 50e6, 60.0)])
-    assert again.passed is False
-    assert again.sentence.endswith(", but compiled 50.0 MB again.")
+    (finding,) = checks.check_starts([cold, start(2, 50e6, 50e6, 60.0)])
+    assert finding.passed is False
+    assert finding.sentence.endswith(", but compiled 50.0 MB again.")
     # code of an earlier run
     assert verdicts(checks.check_starts([warm, start(3, 50e6, 0, 5.0)])) == [None]
 
 
 def test_launches_of_other_work_or_without_a_result_are_not_checked() -> None:
-    failed = of_products(status=Status.FAILED, samples=())
-    others = [runs.launch(), failed, of_products(role=Role.PILOT)]
+    failed = make_products(status=Status.FAILED, samples=())
+    others = [runs.launch(), failed, make_products(role=Role.PILOT)]
     for check in checks.CHECKS.values():
         findings = check(others)
         assert verdicts(findings) == [None]
@@ -215,7 +200,7 @@ def test_launches_of_other_work_or_without_a_result_are_not_checked() -> None:
 
 def test_stored_runs_are_checked_also_in_a_bundle(folder: RunFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder.write_run(runs.run())
-    for launch in (of_products(calls=calls, tf32=tf32) for calls in (1, 10) for tf32 in ("off", "on")):
+    for launch in (make_products(calls=calls, tf32=tf32) for calls in (1, 10) for tf32 in ("off", "on")):
         folder.append(launch)
     (folder.path.parent / "half").mkdir()
     (folder.path.parent / "half" / "launches.jsonl").write_text("{")

@@ -1,7 +1,6 @@
 """The scripts of the workflow "GPU images", as far as they run without a registry, an engine and NVIDIA's packages."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -13,26 +12,15 @@ from harness.catalog.environments import load_environments
 from harness.catalog.project import Project
 from tests.conftest import ROOT
 from tests.lacking import lacking
+from tests.workflow import run_script, write_program
 
 SCRIPTS = ROOT / ".github" / "gpu"
 
 
-def run(script: Path, *arguments: str | Path, **environ: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [script, *arguments], env={**os.environ, **environ}, capture_output=True, text=True, check=False
-    )
-
-
-def write_program(path: Path, lines: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(f"#!/bin/sh\n{lines}\n")
-    path.chmod(0o755)
-
-
 def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path: Path) -> None:
     output = tmp_path / "output"
-    programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    run(SCRIPTS / "environments", GITHUB_OUTPUT=str(output), PATH=programs, PYTHONPATH=str(ROOT)).check_returncode()
+    programs = Path(sys.executable).parent
+    run_script(SCRIPTS / "environments", programs=programs, GITHUB_OUTPUT=output).check_returncode()
     name, _, value = output.read_text().partition("=")
     packaged = {entry.name for entry in load_environments(Project(ROOT)).values() if entry.has_packaged_cuda}
     assert name == "environments"
@@ -40,39 +28,41 @@ def test_the_environments_are_those_whose_cuda_comes_from_a_registry(tmp_path: P
     assert packaged.isdisjoint(json.loads(value))
 
 
-@pytest.mark.parametrize(("code", "result"), [(0, "success"), (1, "failure")])
-def test_an_image_is_built_verified_and_shown(tmp_path: Path, code: int, result: str) -> None:
-    write_program(tmp_path / "bin" / "harness", f'echo "$2 $3 $4 $5"; [ "$2" = build ] || exit {code}')
-    summary = tmp_path / "summary"
-    environ = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": str(summary)}
-    process = run(SCRIPTS / "image", ENVIRONMENT="tf1.14", **environ)
-    assert process.returncode == code, process.stderr
-    assert summary.read_text() == (
-        f"### tf1.14: {result}\n```\nbuild tf1.14 --device gpu\nverify tf1.14 --device gpu\n```\n"
-    )
+def test_an_image_is_built_verified_and_shown(tmp_path: Path) -> None:
+    for code, result in ((0, "success"), (1, "failure")):
+        write_program(tmp_path / "bin" / "harness", f'echo "$2 $3 $4 $5"; [ "$2" = build ] || exit {code}')
+        summary = tmp_path / result
+        process = run_script(
+            SCRIPTS / "image", programs=tmp_path / "bin", ENVIRONMENT="tf1.14", GITHUB_STEP_SUMMARY=summary
+        )
+        assert process.returncode == code, process.stderr
+        assert summary.read_text() == (
+            f"### tf1.14: {result}\n```\nbuild tf1.14 --device gpu\nverify tf1.14 --device gpu\n```\n"
+        )
 
 
-@pytest.mark.parametrize(("missing", "tests"), [("", 0), ("driver", 0), ("", 1)])
-def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path: Path, missing: str, tests: int) -> None:
-    ways = [way for way in ("cdi", "runtime", "driver") if way != missing]
-    sentences = "\n".join(f"echo 'gpu-check: {way}: CUDA starts in a container.'" for way in ways)
-    tested = f'case "$*" in "-m pytest tests/docker/gpu_toolkit.py") echo tested; exit {tests};; esac'
-    write_program(tmp_path / ".venv" / "bin" / "python", f"{tested}\n{sentences}")
+def test_all_three_methods_must_work_and_the_tests_of_launches_pass(tmp_path: Path) -> None:
     shutil.copytree(SCRIPTS, tmp_path / ".github" / "gpu")
-    process = run(tmp_path / ".github" / "gpu" / "ways", GITHUB_STEP_SUMMARY=str(tmp_path / "summary"))
-    assert process.returncode == bool(missing or tests), process.stderr
-    assert (f"{missing} doesn't work" in process.stdout) is bool(missing)
-    assert ("Tests of launches failed" in process.stdout) is bool(tests)
-    summary = (tmp_path / "summary").read_text()
-    assert summary.count("CUDA starts in a container") == len(ways)
-    assert summary.count("tested") == 1
+    for missing, tests in (("", 0), ("driver", 0), ("", 1)):
+        methods = [method for method in ("cdi", "runtime", "driver") if method != missing]
+        findings = "\n".join(f"echo 'gpu-check: {method}: CUDA starts in a container.'" for method in methods)
+        tested = f'case "$*" in "-m pytest tests/docker/gpu_toolkit.py") echo tested; exit {tests};; esac'
+        write_program(tmp_path / ".venv" / "bin" / "python", f"{tested}\n{findings}")
+        summary = tmp_path / f"summary{missing}{tests}"
+        process = run_script(tmp_path / ".github" / "gpu" / "ways", GITHUB_STEP_SUMMARY=summary)
+        assert process.returncode == bool(missing or tests), process.stderr
+        errors = [line for line in process.stdout.splitlines() if line.startswith("::error::")]
+        assert len(errors) == bool(missing) + bool(tests)
+        assert not missing or f"{missing} doesn't work" in errors[0]
+        text = summary.read_text()
+        assert (text.count("CUDA starts in a container"), text.count("tested")) == (len(methods), 1)
 
 
-@pytest.mark.parametrize("name", ["room", "toolkit"])
-def test_nothing_is_removed_or_replaced_on_ones_own_machine(name: str) -> None:
-    process = run(SCRIPTS / name, RUNNER_ENVIRONMENT="self-hosted")
-    assert process.returncode == 2
-    assert "only runs on a machine that GitHub hosts" in process.stdout
+def test_nothing_is_removed_or_replaced_on_ones_own_machine() -> None:
+    for name in ("room", "toolkit"):
+        process = run_script(SCRIPTS / name, RUNNER_ENVIRONMENT="self-hosted")
+        assert process.returncode == 2
+        assert "only runs on a machine that GitHub hosts" in process.stdout
 
 
 STARTS = """
@@ -84,12 +74,13 @@ print(name.value.decode())
 """
 
 
+@pytest.mark.slow
 def test_the_fake_driver_has_a_gpu_in_a_process_without_settings(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         lacking("there is no C compiler (gcc): the fake driver is C")
-    process = run(SCRIPTS / "driver", tmp_path)
+    process = run_script(SCRIPTS / "driver", tmp_path)
     version = process.stdout.strip()
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"libcuda.so.{version}", f"libnvidia-ml.so.{version}"]
     command = [sys.executable, "-c", STARTS, str(tmp_path / f"libcuda.so.{version}")]
-    started = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert started.stdout.splitlines() == ["0 0 1", "Tesla T4"]
+    process = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert process.stdout.splitlines() == ["0 0 1", "Tesla T4"]

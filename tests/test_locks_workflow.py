@@ -1,28 +1,21 @@
 """The script that proposes newer lock files: a bare git repository is the remote, and a fake `gh` records commands."""
 
-import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
+from tests.workflow import git, run_script, write_program
 
 #: Lists the pull requests in the file `open`, and adds one.
-GH = """#!/bin/sh
+GH = """\
 case "$2" in
   list) cat "{folder}/open" ;;
   create) echo 1 >"{folder}/open"; echo "$@" >>"{folder}/created" ;;
 esac
 """
-
-
-def git(folder: Path, *words: str) -> str:
-    settings = ["-c", "user.name=me", "-c", "user.email=me@localhost"]
-    done = subprocess.run(["git", *settings, *words], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout.strip()
 
 
 @pytest.fixture
@@ -35,21 +28,19 @@ def clone(tmp_path: Path) -> Path:
     git(folder, "init", "-q", "-b", "main")
     git(folder, "add", ".")
     git(folder, "commit", "-qm", "start")
-    git(tmp_path, "init", "-q", "--bare", str(remote))
-    (tmp_path / "bin").mkdir()
-    command = tmp_path / "bin" / "gh"
-    command.write_text(GH.format(folder=tmp_path))
-    command.chmod(0o755)
+    git(tmp_path, "init", "-q", "--bare", remote)
+    write_program(tmp_path / "bin" / "gh", GH.format(folder=tmp_path))
     (tmp_path / "open").touch()
     return folder
 
 
 def propose(clone: Path) -> str:
     parent = clone.parent
-    places = {"GITHUB_SERVER_URL": parent.as_uri(), "GITHUB_REPOSITORY": "me/harness", "BASE": "main"}
     summary = parent / "summary.md"
-    environ = {**os.environ, **places, "PATH": f"{parent / 'bin'}:{os.environ['PATH']}", "GITHUB_TOKEN": ""}
-    subprocess.run([clone / ".github/locks/propose"], env={**environ, "GITHUB_STEP_SUMMARY": str(summary)}, check=True)
+    run_script(
+        clone / ".github/locks/propose", cwd=clone, programs=parent / "bin", GITHUB_SERVER_URL=parent.as_uri(),
+        GITHUB_REPOSITORY="me/harness", BASE="main", GITHUB_TOKEN="", GITHUB_STEP_SUMMARY=summary,
+    ).check_returncode()  # fmt: skip
     return summary.read_text()
 
 

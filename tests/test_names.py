@@ -1,13 +1,19 @@
-"""A class name says which class it is: no two classes of harness share one."""
+"""A class name says which class it is: no two classes of harness share one, and no two of the tests."""
 
 import ast
 from collections import Counter
-from pathlib import Path
 
-SOURCES = (Path(__file__).parents[1] / "harness").rglob("*.py")
+import pytest
+
+from tests import style
 
 
-def test_class_names_are_unique() -> None:
-    nodes = (node for path in SOURCES for node in ast.walk(ast.parse(path.read_text())))
-    count = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert [name for name, times in count.items() if times > 1] == []
+@pytest.mark.parametrize("folder", ["harness", "tests"])
+def test_class_names_are_unique(folder: str) -> None:
+    counts = Counter(
+        node.name
+        for path in style.modules(folder)
+        for node in style.definitions(style.tree(path))
+        if isinstance(node, ast.ClassDef)
+    )
+    assert [name for name, count in counts.items() if count > 1] == []

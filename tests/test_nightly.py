@@ -5,48 +5,54 @@ import hashlib
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
 import zipfile
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 import yaml
 
 from harness.history.alerts import LABEL
-from harness.history.index import History
-from harness.history.states import find_changes
-from harness.history.summary import load_summary as summary_of
 from harness.model.history import Decision, Key
-from harness.model.run import Machine, Stop, StopReason
-from tests.cli.conftest import BAKE, SCENARIO, stored
-from tests.factories import cells, rounds, run
-from tests.fleet import test_merge as merging
+from tests.cli.conftest import BAKE, SCENARIO
+from tests.conftest import ROOT
 from tests.github import ENVIRON, REPOSITORY, Repository
+from tests.shards import store_shards
 from tests.test_site import make_project
-from tests.workflow import Runner
+from tests.workflow import Runner, git, install_harness, push_history, run_script, write_program
 
-ROOT = Path(__file__).parents[1]
 SHORT = "-s ways -a way=fine -e old,new --backend local --rounds 1 --warmup 1ms --measure 5ms"
-
 NIGHTS = f"""
 [[night]]
 name = "cpu"
 arguments = "{SHORT}"
 machines = [{{ name = "hosted", runs-on = ["ubuntu-24.04"] }}]
 """
+SUCCESS = {
+    "plan": "success", "measure: cpu hosted": "success", "wait": "success", "merge": "success", "history": "success",
+    "alarm": "success", "documentation": "success",
+}  # fmt: skip
+NIGHTLY, MEASURE = ROOT / ".github" / "nightly", ROOT / ".github" / "actions" / "measure"
 
 
 @pytest.fixture
 def github(tmp_path):
-    return Repository(tmp_path / "repository.json")
+    """Return a fake of GitHub, whose `gh` is in `bin`."""
+    (tmp_path / "bin").mkdir()
+    github = Repository(tmp_path / "repository.json")
+    github.install(tmp_path / "bin")
+    github.states = [{"cpu on hosted": "completed", "gpu on rack": "completed"}]
+    github.save()
+    return github
 
 
 @pytest.fixture
 def project(tmp_path):
-    """A repository: the real workflows, and scenarios that need no TensorFlow."""
+    """Return a repository with the real workflows, and scenarios that need no TensorFlow."""
     root = tmp_path / "fork"
     shutil.copytree(ROOT / ".github", root / ".github")
     shutil.copytree(ROOT / "images", root / "images", ignore=shutil.ignore_patterns("locks"))
@@ -62,38 +68,45 @@ def project(tmp_path):
 
 @pytest.fixture
 def remote(tmp_path):
-    """The repository on GitHub's side, still without a history."""
+    """Return the repository on GitHub's side, still without a history."""
     bare = tmp_path / "remote" / f"{REPOSITORY}.git"
     bare.mkdir(parents=True)
-    subprocess.run(["git", "init", "-q", "--bare", bare], check=True)
+    git(bare, "init", "-q", "--bare")
     return bare
 
 
 @pytest.fixture(scope="module")
+def lab_history(tmp_path_factory):
+    """Return a bare repository with the history of the machine `lab`."""
+    folder = tmp_path_factory.mktemp("history")
+    bare = folder / "bare.git"
+    git(folder, "init", "-q", "--bare", bare)
+    push_history(folder, bare)
+    return bare
+
+
+@pytest.fixture
+def lab(project, remote, lab_history):
+    """Give the remote the history of `lab`, and let `lab` be the machine of the nightly run."""
+    shutil.copytree(lab_history, remote, dirs_exist_ok=True)
+    nights = NIGHTS.replace("hosted", "lab")
+    (project / ".github" / "nightly.toml").write_text(nights)
+    return nights
+
+
+@pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """The two environments are made once."""
+    """Return a folder for the two environments, which are created once."""
     return tmp_path_factory.mktemp("cache")
 
 
 @pytest.fixture
 def night(tmp_path, project, github, cache, monkeypatch):
-    """Run a workflow as the night of that number."""
+    """Return a function that runs a workflow under a number, and returns its jobs by name."""
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(cache))
     monkeypatch.delenv("HARNESS_PROJECT", raising=False)
 
-    def installed(temporary: Path) -> None:
-        # what `install` would put there
-        place = temporary / "harness" / "bin"
-        place.mkdir(parents=True)
-        (place / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
-        (place / "harness").chmod(0o755)
-
-    (tmp_path / "bin").mkdir()
-    github.install(tmp_path / "bin")
-    github.states = [{"cpu on hosted": "completed", "gpu on rack": "completed"}]
-    github.save()
-
-    def ran(number, workflow="nightly.yml", only="", caller=None, **inputs):
+    def run_workflow(number, workflow="nightly.yml", only="", caller=None, **inputs):
         environ = {
             "GITHUB_REPOSITORY": REPOSITORY, "GITHUB_RUN_ID": str(number),
             "GITHUB_SERVER_URL": (tmp_path / "remote").as_uri(),
@@ -102,51 +115,56 @@ def night(tmp_path, project, github, cache, monkeypatch):
             # no image of this machine is removed
             "DOCKER_HOST": f"unix://{tmp_path}/nowhere",
         }  # fmt: skip
-        place = tmp_path / f"night-{number}"
+        called = None
         if caller:
-            # what the action installs: the harness of the called repository, with its catalog
+            # the action installs the harness of the called repository, with its catalog
             for folder in ("harness", "templates"):
                 shutil.copytree(ROOT / folder, project / folder)
             environ["PYTHONPATH"] = str(project)
-            return Runner(caller, place, environ, installed, project).run(workflow, inputs)
-        return Runner(project, place, environ, installed).run(workflow, inputs, only)
+            called = project
 
-    return ran
+        def install(temporary: Path) -> None:
+            install_harness(temporary / "harness" / "bin")
+
+        runner = Runner(caller or project, tmp_path / f"night-{number}", environ, install, called)
+        return runner.run(workflow, inputs, only)
+
+    return run_workflow
 
 
-def git(where, *arguments):
-    done = subprocess.run(["git", "-C", where, *arguments], capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def listed(remote):
+def list_files(remote):
     return git(remote, "ls-tree", "-r", "--name-only", "harness-history").splitlines()
 
 
-def results(ran):
-    return {name: job.result for name, job in ran.items()}
+def summaries(remote):
+    return [name for name in list_files(remote) if name.endswith(".json")]
 
 
-def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, github, tmp_path):
+def results(jobs):
+    return {name: job.result for name, job in jobs.items()}
+
+
+def logs(jobs):
+    return "\n".join(job.log for job in jobs.values())
+
+
+@pytest.mark.slow
+def test_nights_are_measured_and_stored_without_an_alarm(night, remote, github, tmp_path):
     first = night(1)
-    assert results(first) == {
-        "plan": "success", "measure: cpu hosted": "success", "wait": "success", "merge": "success",
-        "history": "success", "alarm": "success", "documentation": "success",
-    }, "\n".join(value.log for value in first.values())  # fmt: skip
+    assert results(first) == SUCCESS, logs(first)
     assert "| cpu | hosted | `-s ways" in first["plan"].summary
     assert git(remote, "show", "harness-history:README.md").startswith("# History: 7 days to ")
     assert "harness report" in first["measure: cpu hosted"].summary
-    kept = [name for name in listed(remote) if name.endswith(".json")]
-    assert len(kept) == 1
-    document = json.loads(git(remote, "show", f"harness-history:{kept[0]}"))
+    (name,) = summaries(remote)
+    document = json.loads(git(remote, "show", f"harness-history:{name}"))
     assert [entry["machine"] for entry in document["machines"]] == [{"id": "hosted-hosted", "name": "hosted"}]
 
     night(2)
-    assert len([name for name in listed(remote) if name.endswith(".json")]) == 2
-    assert kept[0] in listed(remote)
-    assert git(remote, "rev-list", "--count", "harness-history").strip() == "2"
+    assert len(summaries(remote)) == 2
+    assert name in summaries(remote)
+    assert git(remote, "rev-list", "--count", "harness-history") == "2"
     # an orphan: it shares nothing with the project
-    assert {Path(name).parts[0] for name in listed(remote)} == {kept[0].split("/")[0], "README.md"}
+    assert {Path(file).parts[0] for file in list_files(remote)} == {name.split("/")[0], "README.md"}
     assert github.load().issues == []
     # the token is in no file, and in no folder's configuration
     encoded = base64.b64encode(b"x-access-token:a-token").decode()
@@ -160,12 +178,12 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     document["id"] = f"{document['id'][:-4]}beef"
     (folder / "run.json").write_text(json.dumps(document))
     folder.rename(folder.with_name(document["id"]))
-    done = again(work, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert len([name for name in listed(remote) if name.endswith(".json")]) == 3
-    # what is there already is no commit
+    process = repeat_history_job(work, tmp_path)
+    assert process.returncode == 0, process.stderr
+    assert len(summaries(remote)) == 3
+    # no changes, no commit
     count = git(remote, "rev-list", "--count", "harness-history")
-    assert again(work, tmp_path).returncode == 0
+    assert repeat_history_job(work, tmp_path).returncode == 0
     assert git(remote, "rev-list", "--count", "harness-history") == count
 
     # decisions that cannot be read stay off the branch
@@ -175,24 +193,20 @@ def test_nights_are_measured_kept_and_told_with_nothing_to_alarm(night, remote, 
     for name, text in {"good": good, "other": '{"key": 1}', "x": "not JSON", "deep": "[" * 9999}.items():
         (work / "artifacts" / name).mkdir(parents=True)
         (work / "artifacts" / name / "decisions.jsonl").write_text(text)
-    done = again(work, tmp_path)
-    assert done.returncode == 1
+    process = repeat_history_job(work, tmp_path)
+    assert process.returncode == 1
     for name in ("other", "x", "deep"):
-        assert f"::error::artifacts/{name}/decisions.jsonl is left out" in done.stdout
-    assert git(remote, "show", "harness-history:decisions.jsonl").strip() == good
+        assert f"::error::artifacts/{name}/decisions.jsonl " in process.stdout
+    assert git(remote, "show", "harness-history:decisions.jsonl") == good
 
 
-def again(work, tmp_path):
-    """The history job's script once more, in the folder that it left."""
-    temporary = work.parent / "temp"
-    environ = {
-        **os.environ, "HISTORY_BRANCH": "harness-history", "GITHUB_STEP_SUMMARY": str(tmp_path / "page"),
-        "NIGHTLY_FILE": ".github/nightly.toml", "RUNNER_TEMP": str(temporary),
-        "PATH": f"{temporary / 'harness' / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": str(ROOT), "HARNESS_DATA_DIR": str(tmp_path / "data"),
-    }  # fmt: skip
-    script = [".harness/.github/nightly/history", "history"]
-    return subprocess.run(script, cwd=work, env=environ, capture_output=True, text=True, check=False)
+def repeat_history_job(work, tmp_path):
+    """Run the history job's script again, in the folder that it left."""
+    return run_script(
+        ".harness/.github/nightly/history", "history", cwd=work, programs=work.parent / "temp" / "harness" / "bin",
+        HISTORY_BRANCH="harness-history", GITHUB_STEP_SUMMARY=tmp_path / "page", NIGHTLY_FILE=".github/nightly.toml",
+        RUNNER_TEMP=work.parent / "temp", HARNESS_DATA_DIR=tmp_path / "data",
+    )  # fmt: skip
 
 
 MINE = """\
@@ -209,6 +223,7 @@ def scenario(bench):
 """
 
 
+@pytest.mark.slow
 def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night, remote, tmp_path):
     caller = tmp_path / "caller"
     (caller / "scenarios").mkdir(parents=True)
@@ -217,277 +232,210 @@ def test_a_repository_with_only_scenarios_and_nightly_toml_gets_its_nights(night
     short = SHORT.replace("-s ways -a way=fine", "-s mine --trust")
     nights = NIGHTS.replace(SHORT, short).replace('"] }]', '"], id = "rack-7" }]')
     (caller / ".github" / "nightly.toml").write_text(nights)
-    ran = night(1, "night.yml", caller=caller)
-    assert {*results(ran).values()} == {"success"}, "\n".join(value.log for value in ran.values())
-    (kept,) = [name for name in listed(remote) if name.endswith(".json")]
-    document = json.loads(git(remote, "show", f"harness-history:{kept}"))
+    jobs = night(1, "night.yml", caller=caller)
+    assert {*results(jobs).values()} == {"success"}, logs(jobs)
+    (name,) = summaries(remote)
+    document = json.loads(git(remote, "show", f"harness-history:{name}"))
     assert {point["scenario"] for point in document["points"]} == {"mine"}
     # the id of nightly.toml: the runner is a new machine each night
     assert [entry["machine"] for entry in document["machines"]] == [{"id": "rack-7", "name": "hosted"}]
 
 
-def test_a_machine_that_fails_is_told_and_the_others_numbers_are_kept(night, remote, project, github):
+@pytest.mark.slow
+def test_a_machine_that_fails_is_reported_and_the_numbers_of_the_others_are_stored(night, remote, project, github):
     (project / ".github" / "nightly.toml").write_text(
         NIGHTS + f'[[night]]\nname = "gpu"\narguments = "{SHORT} --gpu"\n'
         'machines = [{ name = "rack", runs-on = ["self-hosted", "gpu"] }]\n'
     )
-    ran = night(1)
-    assert results(ran) == {
-        "plan": "success", "measure: cpu hosted": "success", "measure: gpu rack": "failure", "wait": "success",
-        "merge": "failure", "history": "success", "alarm": "success", "documentation": "success",
-    }, "\n".join(value.log for value in ran.values())  # fmt: skip
+    jobs = night(1)
+    assert results(jobs) == SUCCESS | {"measure: gpu rack": "failure", "merge": "failure"}, logs(jobs)
     # the error, wherever somebody looks, and not its code alone
-    said = ran["measure: gpu rack"].summary
-    assert said.startswith("### rack measured nothing\n\n```\n")
-    assert "**rack sent no run of the night gpu.**" in ran["merge"].summary
-    error = next(line for line in said.splitlines() if line.startswith("GPU"))
-    assert error in ran["merge"].summary
+    summary = jobs["measure: gpu rack"].summary
+    assert summary.startswith("### rack ")
+    assert "- **rack " in jobs["merge"].summary
+    error = next(line for line in summary.splitlines() if line.startswith("GPU"))
+    assert error in jobs["merge"].summary
     (issue,) = github.load().issues
-    assert issue["title"] == "No nightly run of rack yet"
+    assert " rack " in issue["title"]
     assert error in issue["body"]
-    assert len([name for name in listed(remote) if name.endswith(".json")]) == 1
+    assert len(summaries(remote)) == 1
 
 
+@pytest.mark.slow
 def test_a_failure_before_the_measurement_is_the_reason_in_the_issue(night, project, github, tmp_path):
     (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("\n[[", '\nregistry = "ghcr.io/me/"\n[[', 1))
-    docker = tmp_path / "bin" / "docker"
-    docker.write_text("#!/bin/sh\necho 'Error: https://me:s3cret@ghcr.io/v2/: denied' >&2\nexit 1\n")
-    docker.chmod(0o755)
-    ran = night(1)
-    assert results(ran)["measure: cpu hosted"] == "failure", ran["measure: cpu hosted"].log
-    for text in (ran["measure: cpu hosted"].summary, ran["merge"].summary, github.load().issues[0]["body"]):
+    write_program(tmp_path / "bin" / "docker", "echo 'Error: https://me:s3cret@ghcr.io/v2/: denied' >&2\nexit 1")
+    jobs = night(1)
+    assert jobs["measure: cpu hosted"].result == "failure", jobs["measure: cpu hosted"].log
+    for text in (jobs["measure: cpu hosted"].summary, jobs["merge"].summary, github.load().issues[0]["body"]):
         assert "Error: https://ghcr.io/v2/: denied" in text
 
 
-def test_a_confirmed_change_becomes_one_issue(night, project, remote, github, *, tmp_path, monkeypatch):
-    seed(tmp_path / "seed", remote, monkeypatch)
-    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab"))
-    monkeypatch.setenv("TODAY", "2026-10-21")
-    told = night(1, "night.yml", only="alarm", **{"dry-run": True})["alarm"]
-    assert (told.result, github.load().issues) == ("success", []), told.log
-    assert "Slower since 2026-10-13" in told.summary
-    for number in (2, 3):
-        told = night(number, "night.yml", only="alarm")["alarm"]
-        assert told.result == "success", told.log
-    (issue,) = github.load().issues
-    assert issue["title"] == "Slower since 2026-10-13: step in tf2.0, on lab"
-    assert issue["labels"] == [LABEL]
-    assert issue["body"].endswith(f"/{REPOSITORY}/actions/runs/2)")
-    assert github.load().writes == ["issue create"]
-    assert told.summary.startswith("### Alarm\n\n- keep #1: Slower since 2026-10-13: ")
-
-    # days without a run are an issue too, which the next run closes
-    for number, (day, state) in enumerate([("2026-10-25", "OPEN"), ("2026-10-21", "CLOSED")], 4):
-        monkeypatch.setenv("TODAY", day)
-        told = night(number, "night.yml", only="alarm")["alarm"]
-        silent = github.load().issues[1]
-        assert (silent["title"], silent["state"]) == ("No nightly run of lab since 2026-10-20", state), told.log
-
-
-def test_only_machines_of_the_night_that_was_asked_for_get_an_issue(
-    night, project, remote, github, *, tmp_path, monkeypatch
+@pytest.mark.slow
+def test_a_confirmed_change_and_a_silent_machine_are_one_issue_each(
+    night, lab, project, github, *, tmp_path, monkeypatch
 ):
-    seed(tmp_path / "seed", remote, monkeypatch)
-    file = NIGHTS.replace("hosted", "lab") + NIGHTS.replace('"cpu"', '"gpu"').replace("hosted", "rack")
-    (project / ".github" / "nightly.toml").write_text(file)
+    def alarm(number, day, **inputs):
+        monkeypatch.setenv("TODAY", day)
+        job = night(number, "night.yml", only="alarm", **inputs)["alarm"]
+        assert job.result == "success", job.log
+        return job.summary, [(issue["title"], issue["state"]) for issue in github.load().issues]
+
+    # a muted change is none
+    file = project / ".github" / "nightly.toml"
+    file.write_text(lab + '[[mute]]\nseries = "step tf2.0 *"\nreason = "bug 5"\nuntil = 2026-10-31\n')
+    assert alarm(1, "2026-10-21")[1] == []
+    file.write_text(lab)
+    slower, silent = "Slower since 2026-10-13: step in tf2.0, on lab", "No nightly run of lab since 2026-10-20"
+    summary, issues = alarm(2, "2026-10-21", **{"dry-run": True})
+    assert (slower in summary, issues) == (True, [])
+    assert alarm(3, "2026-10-21")[1] == [(slower, "OPEN")]
+    (issue,) = github.load().issues
+    assert issue["labels"] == [LABEL]
+    assert issue["body"].endswith(f"/{REPOSITORY}/actions/runs/3)")
+    # later, the issue stays. A machine without anything to measure isn't silent
+    artifact = tmp_path / "night-4" / "artifacts" / "cpu--lab"
+    artifact.mkdir(parents=True)
+    (artifact / "idle").touch()
+    summary, issues = alarm(4, "2026-10-25")
+    assert summary.startswith(f"### Alarm\n\n- keep #1: {slower}")
+    assert (issues, github.load().writes) == ([(slower, "OPEN")], ["issue create"])
+    # days without a run are an issue too, which the next run closes
+    for number, (day, state) in enumerate([("2026-10-25", "OPEN"), ("2026-10-21", "CLOSED")], 5):
+        assert alarm(number, day)[1] == [(slower, "OPEN"), (silent, state)]
+
+
+@pytest.mark.slow
+def test_only_machines_of_the_selected_nightly_run_get_an_issue(night, lab, project, github, *, monkeypatch):
+    nights = lab + NIGHTS.replace('"cpu"', '"gpu"').replace("hosted", "rack")
+    (project / ".github" / "nightly.toml").write_text(nights)
     monkeypatch.setenv("TODAY", "2026-10-25")
     for number, (name, machines) in enumerate({"cpu": ["lab"], "gpu": ["lab", "rack"]}.items(), 1):
-        ran = night(number, "night.yml", only="alarm", night=name)["alarm"]
-        assert ran.result == "success", ran.log
-        silent = [issue for issue in github.load().issues if issue["title"].startswith("No nightly run of ")]
-        assert [(entry["title"].split()[4], entry["state"]) for entry in silent] == [
-            (name, "OPEN") for name in machines
-        ]
+        job = night(number, "night.yml", only="alarm", night=name)["alarm"]
+        assert job.result == "success", job.log
+        titles = [issue["title"] for issue in github.load().issues]
+        assert [title.split()[4] for title in titles if title.startswith("No nightly run of ")] == machines
 
 
-def test_a_machine_with_nothing_to_measure_gets_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
-    seed(tmp_path / "seed", remote, monkeypatch)
-    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab"))
-    (tmp_path / "night-1" / "artifacts" / "cpu--lab").mkdir(parents=True)
-    (tmp_path / "night-1" / "artifacts" / "cpu--lab" / "idle").touch()
-    monkeypatch.setenv("TODAY", "2026-10-25")
-    ran = night(1, "night.yml", only="alarm")["alarm"]
-    assert ran.result == "success", ran.log
-    assert [issue["title"] for issue in github.load().issues] == ["Slower since 2026-10-13: step in tf2.0, on lab"]
-
-
-def test_a_change_that_is_muted_is_no_issue(night, project, remote, github, *, tmp_path, monkeypatch):
-    seed(tmp_path / "seed", remote, monkeypatch)
-    mute = '[[mute]]\nseries = "step tf2.0 *"\nreason = "bug 5"\nuntil = 2026-10-31\n'
-    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("hosted", "lab") + mute)
-    monkeypatch.setenv("TODAY", "2026-10-21")
-    told = night(1, "night.yml", only="alarm")["alarm"]
-    assert (told.result, github.load().issues) == ("success", []), told.log
-
-
-def seed(place, remote, monkeypatch):
-    """Push a history in which a change of another machine was confirmed."""
-    place.mkdir()
-    monkeypatch.chdir(place)
-    monkeypatch.setenv("HARNESS_HISTORY", str(place / "history.duckdb"))
-    planned = cells()
-    folders = []
-    for number in range(1, 21):
-        seconds = {entry: 0.01 * (1.1 if number > 12 and entry == planned[-1] else 1.0) for entry in planned}
-        made = run(
-            planned, controlled=True, id=f"2026-10-{number:02}T04-10-00Z-aaaa",
-            started=f"2026-10-{number:02}T04:10:00+00:00", machine=Machine("m-00000001", "lab"),
-        )  # fmt: skip
-        made = replace(made, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in made.plan.groups})
-        folders.append(stored(Path("results"), made, rounds(seconds, 5, 0.002, number)))
-    with History.open(writing=True) as history:
-        history.add_all(map(summary_of, folders))
-        (found,) = [change for change in find_changes(history.series()) if change.ratio > 1.0]
-        when = "2026-10-21T04:10:00+00:00"
-        history.decide(Decision(found.key, found.since, found.suspects, True, "run-c", when, 1.1, 1.09, 1.11))
-    subprocess.run([sys.executable, "-m", "harness", "history", "export", "--git", "branch"], check=True,
-                   env={**os.environ, "PYTHONPATH": str(ROOT)})  # fmt: skip
-    monkeypatch.delenv("HARNESS_HISTORY")
-    git("branch", "init", "-q", "-b", "harness-history")
-    git("branch", "add", ".")
-    git("branch", "-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "seed")
-    git("branch", "push", "-q", remote, "harness-history")
-
-
-@pytest.fixture
-def plan(tmp_path):
-    """Run the plan of a file; returns the process and its outputs."""
-
-    def ran(text, **more):
-        (tmp_path / "nightly.toml").write_text(text)
-        output = tmp_path / "output"
-        output.write_text("")
-        environ = {
-            **os.environ, "NIGHTLY_FILE": str(tmp_path / "nightly.toml"), "GITHUB_OUTPUT": str(output),
-            "GITHUB_STEP_SUMMARY": os.devnull, "GITHUB_RUN_ID": "77", **more,
-        }  # fmt: skip
-        script = [ROOT / ".github" / "nightly" / "plan"]
-        done = subprocess.run(script, env=environ, capture_output=True, text=True, check=False)
-        return done, dict(line.split("=", 1) for line in output.read_text().splitlines())
-
-    return ran
-
-
-def test_a_file_that_is_wrong_stops_the_night_with_its_place(night, project):
-    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("machines", "machine"))
-    ran = night(1)
-    assert results(ran)["plan"] == "failure"
-    assert ran["plan"].log.startswith("::error file=.github/nightly.toml::")
-    assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in ran["plan"].log
-    others = {name: each for name, each in results(ran).items() if name not in ("plan", "documentation")}
-    # what watches the machines isn't silent because of it
-    assert others.pop("alarm") == "failure"
-    assert {*others.values()} == {"skipped"}
-
-
-def test_a_machine_that_sends_nothing_because_the_file_is_wrong_gets_an_issue_with_the_error(
-    night, project, remote, github, *, tmp_path, monkeypatch
+@pytest.mark.slow
+def test_a_file_that_is_wrong_stops_the_night_and_the_issue_of_a_silent_machine_has_the_error(
+    night, lab, project, github, monkeypatch
 ):
-    seed(tmp_path / "seed", remote, monkeypatch)
-    (project / ".github" / "nightly.toml").write_text(NIGHTS.replace("machines", "machine"))
+    (project / ".github" / "nightly.toml").write_text(lab.replace("machines", "machine"))
     for number, (day, count) in enumerate({"2026-10-21": 0, "2026-12-25": 1}.items(), 1):
         monkeypatch.setenv("TODAY", day)
-        told = night(number, "night.yml", only="alarm")["alarm"]
-        assert "Unknown key 'machine'" in told.log
+        jobs = night(number)
+        # the alarm isn't silent because of it
+        assert results(jobs) == dict.fromkeys(results(jobs), "skipped") | {
+            "plan": "failure", "alarm": "failure", "documentation": "success",
+        }  # fmt: skip
+        assert jobs["plan"].log.startswith("::error file=.github/nightly.toml::")
         # no slowdown: the file could mute it
         assert [issue["title"] for issue in github.load().issues] == ["No nightly run of lab since 2026-10-20"] * count
     (issue,) = github.load().issues
-    assert "Unknown key 'machine' in night 1. Did you mean 'machines'?" in " ".join(issue["body"].split())
+    error = jobs["plan"].log.partition("toml::")[2].split(" docs/")[0]
+    assert "'machine'" in error
+    assert error in " ".join(issue["body"].split())
     assert issue["state"] == "OPEN"
 
 
-def test_machines_of_one_night_share_a_plan(plan):
-    _, outputs = plan(NIGHTS.replace("machines = [", "machines = [{ name = 'a', runs-on = ['a'] }, "))
-    first, second = json.loads(outputs["jobs"])
-    assert first["arguments"] == f"{SHORT} --seed 77 --shard 1/2"
-    assert second["arguments"] == f"{SHORT} --seed 77 --shard 2/2"
+@pytest.fixture
+def plan(tmp_path, monkeypatch, capsys):
+    """Return a function that runs the plan of a file in this process, and returns its error or 0, text and outputs."""
+    output = tmp_path / "output"
+    monkeypatch.setenv("NIGHTLY_FILE", str(tmp_path / "nightly.toml"))
+    monkeypatch.setenv("GITHUB_OUTPUT", str(output))
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", os.devnull)
+    monkeypatch.setenv("GITHUB_RUN_ID", "77")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+
+    def run_plan(text, night=""):
+        (tmp_path / "nightly.toml").write_text(text)
+        monkeypatch.setenv("NIGHT", night)
+        output.write_text("")
+        error = 0
+        try:
+            runpy.run_path(str(NIGHTLY / "plan"))
+        except SystemExit as exit_:
+            error = str(exit_.code).replace(str(tmp_path), "FOLDER")
+        text = capsys.readouterr().out.replace(str(tmp_path), "FOLDER")
+        return error, text, dict(line.split("=", 1) for line in output.read_text().splitlines())
+
+    return run_plan
 
 
-@pytest.mark.parametrize(
-    ("labels", "resolved"),
-    [
-        ('"ubuntu-24.04"', "ubuntu-24.04"),
-        ('["self-hosted", "gpu"]', ["self-hosted", "gpu"]),
-        ('"runs-on=${{ github.run_id }}/family=g6"', "runs-on=77/family=g6"),
-        ('{ group = "g-${{github.run_id}}", labels = ["a"] }', {"group": "g-77", "labels": ["a"]}),
-    ],
-)
-def test_a_runner_is_named_as_github_takes_it(plan, labels, resolved):
-    _, outputs = plan(NIGHTS.replace('["ubuntu-24.04"]', labels))
-    assert json.loads(outputs["jobs"])[0]["runs-on"] == resolved
+def nights_of(machines):
+    return f"{NIGHTS[: NIGHTS.index('machines')]}machines = [{machines}]\n"
 
 
-def test_an_expression_without_a_value_is_refused(plan):
-    done, _ = plan(NIGHTS.replace('["ubuntu-24.04"]', '"${{ secrets.x }}"'))
-    assert done.returncode == 1
-    assert "Invalid expression '${{ secrets.x }}' in runs-on. Valid: github." in done.stderr
+def test_machines_of_one_night_share_a_plan_and_have_labels_that_github_accepts(plan):
+    labels = {
+        '"ubuntu-24.04"': "ubuntu-24.04",
+        '["self-hosted", "gpu"]': ["self-hosted", "gpu"],
+        '"runs-on=${{ github.run_id }}/family=g6"': "runs-on=77/family=g6",
+        '{ group = "g-${{github.run_id}}", labels = ["a"] }': {"group": "g-77", "labels": ["a"]},
+    }
+    machines = [f'{{ name = "m{number}", runs-on = {label} }}' for number, label in enumerate(labels, 1)]
+    jobs = json.loads(plan(nights_of(", ".join(machines)))[2]["jobs"])
+    assert [job["runs-on"] for job in jobs] == list(labels.values())
+    assert [job["arguments"] for job in jobs] == [f"{SHORT} --seed 77 --shard {number}/4" for number in (1, 2, 3, 4)]
+    (job,) = json.loads(plan(NIGHTS)[2]["jobs"])
+    assert job["arguments"] == SHORT
 
 
-@pytest.mark.parametrize(
-    ("machines", "warns"),
-    [
-        ("{ name = 'rack', runs-on = 'x', minutes = 600 }, { name = 'lab', runs-on = 'x' }", True),
-        ("{ name = 'rack', runs-on = 'x', minutes = 350 }, { name = 'lab', runs-on = 'x' }", False),
-        # nobody else waits for it
-        ("{ name = 'rack', runs-on = 'x', minutes = 600 }", False),
-    ],
-)
-def test_a_machine_that_can_measure_longer_than_the_job_that_waits_is_named(plan, machines, warns):
-    done, _ = plan(NIGHTS[: NIGHTS.index("machines")] + f"machines = [{machines}]\n")
-    assert done.returncode == 0, done.stderr
-    assert ("rack may measure for 600 minutes." in done.stdout) is warns
+def test_messages_of_the_plan(plan, snapshot):
+    slow, quick = (f"{{ name = 'rack', runs-on = 'x', minutes = {minutes} }}" for minutes in (351, 350))
+    other = "{ name = 'lab', runs-on = 'x' }"
+    rule = "[[mute]]\nseries = 'step *'\nreason = 'bug 5'\nuntil = 2026-10-31\n"
+    nights = {
+        "expression": NIGHTS.replace('["ubuntu-24.04"]', '"${{ secrets.x }}"'),
+        "unknown night": NIGHTS,
+        "longer than the job that waits": nights_of(f"{slow}, {other}"),
+        "not longer": nights_of(f"{quick}, {other}"),
+        "nobody waits": nights_of(slow),
+        "a rule that ended": NIGHTS + rule,
+        "too many jobs": nights_of(", ".join(f"{{ name = 'm{number}', runs-on = 'x' }}" for number in range(257))),
+    }
+    messages = {case: plan(text, "gpu" if "unknown" in case else "")[:2] for case, text in nights.items()}
+    assert messages == snapshot
 
 
-def test_a_night_that_is_not_in_the_file_is_refused(plan):
-    done, _ = plan(NIGHTS, NIGHT="gpu")
-    assert "Unknown nightly run 'gpu'. The nightly runs in the file: cpu." in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("states", "minutes", "late"),
-    [
-        # all started: the script doesn't wait for their end
-        ([["in_progress", "in_progress"]], 60, False),
-        ([["queued", "in_progress"], ["in_progress", "completed"]], 60, False),
-        # what GitHub doesn't list yet is queued
-        ([[None, "completed"], ["in_progress", "completed"]], 60, False),
-        # too late, but the other machine still measures: cancelled when it has ended
-        ([["queued", "in_progress"], ["queued", "in_progress"], ["queued", "completed"]], 0, True),
-        ([["pending", "completed"]], 0, True),
-    ],
-)
-def test_a_machine_that_does_not_start_in_time_is_named_and_cancelled(tmp_path, github, states, minutes, late):
+@pytest.mark.slow
+def test_a_machine_that_does_not_start_in_time_is_named_and_cancelled(tmp_path, github):
     names = ["gpu on rack", "cpu on hosted"]
-    github.states = [{name: state for name, state in zip(names, entry, strict=True) if state} for entry in states]
-    github.save()
-    github.install(tmp_path)
     jobs = [{"night": "gpu", "machine": "rack"}, {"night": "cpu", "machine": "hosted"}]
-    environ = {
-        **os.environ, **ENVIRON, "PATH": f"{tmp_path}:{os.environ['PATH']}", "JOBS": json.dumps(jobs),
-        "WAIT_MINUTES": str(minutes), "POLL_SECONDS": "0", "GITHUB_RUN_ID": "77",
-        "GITHUB_STEP_SUMMARY": str(tmp_path / "page"),
-    }  # fmt: skip
-    subprocess.run([ROOT / ".github" / "nightly" / "wait"], env=environ, check=True)
-    github = github.load()
-    assert github.writes == (["run cancel 77"] if late else [])
-    assert github.states == [{name: state for name, state in zip(names, states[-1], strict=True) if state}]
-    if late:
-        assert (tmp_path / "page").read_text().startswith("- **rack did not start within 0 minutes.")
-
-
-def test_what_was_measured_is_merged_and_reported_after_a_cancellation():
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "night.yml").read_text())["jobs"]
-    for name in ("merge", "history", "alarm"):
-        assert "always()" in jobs[name]["if"], name
+    for looks, minutes, is_late in (
+        # all started: the script doesn't wait for their end
+        ([["in_progress", "in_progress"]], "60", False),
+        ([["queued", "in_progress"], ["in_progress", "completed"]], "60", False),
+        # a job that GitHub doesn't list yet is queued
+        ([[None, "completed"], ["in_progress", "completed"]], "60", False),
+        # too late, but the other machine still measures: cancelled when it has ended
+        ([["queued", "in_progress"], ["queued", "in_progress"], ["queued", "completed"]], "0", True),
+        ([["pending", "completed"]], "0", True),
+    ):
+        github.states = [{name: state for name, state in zip(names, look, strict=True) if state} for look in looks]
+        github.writes = []
+        github.save()
+        (tmp_path / "page").write_text("")
+        process = run_script(
+            NIGHTLY / "wait", programs=tmp_path / "bin", JOBS=json.dumps(jobs), WAIT_MINUTES=minutes, POLL_SECONDS="0",
+            GITHUB_RUN_ID="77", GITHUB_STEP_SUMMARY=tmp_path / "page", **ENVIRON,
+        )  # fmt: skip
+        assert process.returncode == 0, process.stderr
+        after = github.load()
+        assert after.writes == (["run cancel 77"] if is_late else [])
+        assert after.states == github.states[-1:]
+        assert (tmp_path / "page").read_text().startswith("- **rack ") is is_late
 
 
 #: A uv that writes down its arguments, and a Python whose pip installs this uv.
-UV = """#!/bin/sh
+UV = """\
 echo "$@" >>"{log}"
 for last; do :; done
 case "$1" in venv) mkdir -p "$last/bin"; ln -s /bin/true "$last/bin/harness" ;; esac
 """
-PYTHON = """#!/bin/sh
+PYTHON = """\
 until [ "$1" = --target ]; do shift; done
 mkdir -p "$2/bin"
 cp "{uv}" "$2/bin/uv"
@@ -496,96 +444,88 @@ cp "{uv}" "$2/bin/uv"
 
 def test_jobs_build_and_install_the_harness_with_locked_versions_only(tmp_path):
     log = tmp_path / "log"
-    for name, text in {"uv": UV.format(log=log), "python3": PYTHON.format(uv=tmp_path / "uv")}.items():
-        (tmp_path / name).write_text(text)
-        (tmp_path / name).chmod(0o755)
-    environ = {
-        **os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path / "temp"),
-        "GITHUB_PATH": str(tmp_path / "path"),
-    }  # fmt: skip
-    subprocess.run([ROOT / ".github" / "actions" / "measure" / "install"], env=environ, check=True)
-    (installed,) = [line for line in log.read_text().splitlines() if line.startswith("pip install ")]
+    write_program(tmp_path / "uv", UV.format(log=log))
+    write_program(tmp_path / "python3", PYTHON.format(uv=tmp_path / "uv"))
+    temporary = tmp_path / "temp"
+    process = run_script(MEASURE / "install", programs=tmp_path, RUNNER_TEMP=temporary, GITHUB_PATH=tmp_path / "path")
+    assert process.returncode == 0, process.stderr
+    (command,) = [line for line in log.read_text().splitlines() if line.startswith("pip install ")]
     for option in ("--constraint", "--build-constraint"):
-        assert f" {option} {ROOT / 'requirements.txt'} " in installed
+        assert f" {option} {ROOT / 'requirements.txt'} " in command
 
 
 @pytest.fixture
 def runner(tmp_path):
-    """Run `install` on a runner that has no Python from 3.11 on, and no pip. The package index has uv's wheel."""
-    clone, bin_, log = tmp_path / "clone", tmp_path / "bin", tmp_path / "log"
+    """Return a function that runs `install` on a runner without pip and without a Python from 3.11 on.
+
+    The package index has uv's wheel.
+    """
+    clone, programs, log = tmp_path / "clone", tmp_path / "bin", tmp_path / "log"
     script = clone / ".github" / "actions" / "measure" / "install"
     script.parent.mkdir(parents=True)
-    shutil.copy(ROOT / ".github" / "actions" / "measure" / "install", script)
+    shutil.copy(MEASURE / "install", script)
     machine = os.uname().machine
     name = f"uv-1.2.3-py3-none-manylinux_2_17_{machine}.manylinux2014_{machine}.whl"
     uv = UV.format(log=log).replace('case "$1" in', 'if [ "$1 $2" = "python find" ]; then exit 1; fi\ncase "$1" in')
     with zipfile.ZipFile(tmp_path / name, "w") as wheel:
-        wheel.writestr("uv-1.2.3.data/scripts/uv", uv)
+        wheel.writestr("uv-1.2.3.data/scripts/uv", f"#!/bin/sh\n{uv}")
     (clone / "images").mkdir()
     digest = hashlib.sha256((tmp_path / name).read_bytes()).hexdigest()
     (clone / "images" / "uv.txt").write_text(f"uv==1.2.3 \\\n    --hash=sha256:{digest}\n")
     (tmp_path / "page").write_text(f'<a href="https://files/{name}#sha256={digest}">{name}</a>')
-    curl = f"""#!/bin/sh
+    curl = f"""\
 while [ $# -gt 1 ]; do if [ "$1" = --output ]; then out=$2; fi; shift; done
 case "$1" in
   */simple/uv/) cat "{tmp_path}/page" ;;
   https://files/*) cp "{tmp_path}/${{1##*/}}" "$out" ;;
   *) exit 22 ;;
-esac
-"""
-    bin_.mkdir()
-    for name, text in {
-        "curl": curl,
-        "unzip": f'#!/bin/sh\nexec "{sys.executable}" -m zipfile -e "$3" "$5"\n',
-    }.items():
-        (bin_ / name).write_text(text)
-        (bin_ / name).chmod(0o755)
+esac"""
+    write_program(programs / "curl", curl)
+    write_program(programs / "unzip", f'exec "{sys.executable}" -m zipfile -e "$3" "$5"')
     tools = "bash cat chmod cp cut dirname env grep head ln mkdir sed sh sha256sum true uname"
-    for name in tools.split(" "):
-        (bin_ / name).symlink_to(shutil.which(name))
+    for tool in tools.split(" "):
+        (programs / tool).symlink_to(shutil.which(tool))
 
-    def ran(**more):
-        environ = {
-            "PATH": str(bin_), "RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_PATH": str(tmp_path / "path"), **more,
-        }  # fmt: skip
+    def install(index):
         (tmp_path / "temp").mkdir(exist_ok=True)
-        done = subprocess.run([script], env=environ, capture_output=True, text=True, check=False)
-        return done, log.read_text().splitlines() if log.exists() else []
+        environ = {"RUNNER_TEMP": str(tmp_path / "temp"), "GITHUB_PATH": str(tmp_path / "path"), "PATH": str(programs)}
+        process = subprocess.run(
+            [script], env={**environ, "PACKAGE_INDEX": index}, capture_output=True, text=True, check=False
+        )
+        return process, log.read_text().splitlines() if log.exists() else []
 
-    return ran
+    return install
 
 
 INDEX = "https://me:s3cret@index.example.org/simple/"
 
 
 def test_a_runner_without_python_gets_uv_from_the_index_and_python_from_uv(runner):
-    done, commands = runner(PACKAGE_INDEX=INDEX)
-    assert done.returncode == 0, done.stderr
+    process, commands = runner(INDEX)
+    assert process.returncode == 0, process.stderr
     assert "python install 3.11" in commands
     assert any(command.startswith("venv --quiet --no-project --python 3.11 ") for command in commands)
 
 
-@pytest.mark.parametrize(
-    ("index", "page", "message"),
-    [
-        ("", None, "This runner has no pip. Install Python with pip, or set the input package-index"),
-        (INDEX, "nothing", "::error::https://index.example.org/simple/uv/ has no file uv-1.2.3"),
-        (INDEX, None, "isn't the file that images/uv.txt pins."),
-    ],
-)
-def test_a_runner_that_cannot_get_uv_says_what_is_missing_and_no_password(runner, tmp_path, *, index, page, message):
-    if page:
-        (tmp_path / "page").write_text(page)
-    else:
-        (tmp_path / "clone" / "images" / "uv.txt").write_text("uv==1.2.3 --hash=sha256:0\n")
-    done, commands = runner(PACKAGE_INDEX=index)
-    assert (done.returncode, commands) == (4, [])
-    assert message in done.stderr
-    assert "s3cret" not in done.stdout + done.stderr
+def test_a_runner_that_cannot_get_uv_reports_what_is_missing_and_no_password(runner, tmp_path, snapshot):
+    locked, page = tmp_path / "clone" / "images" / "uv.txt", tmp_path / "page"
+    wheel = page.read_text()
+    errors = {}
+    for case, index, text in (("no index", "", wheel), ("no file", INDEX, "nothing"), ("another file", INDEX, wheel)):
+        locked.write_text("uv==1.2.3 --hash=sha256:0\n")
+        page.write_text(text)
+        process, commands = runner(index)
+        assert (process.returncode, commands) == (4, [])
+        output = process.stdout + process.stderr
+        errors[case] = [
+            line.replace(os.uname().machine, "MACHINE") for line in output.splitlines() if line.startswith("::error::")
+        ]
+    assert "s3cret" not in str(errors)
+    assert errors == snapshot
 
 
 #: A Docker Engine with the images of two releases and of release lines.
-DOCKER = """#!/bin/sh
+DOCKER = """\
 echo "$@" >>"{log}"
 case "$1 $2" in
   "image ls") printf 'harness/%s\\n' tf2.15:cpu tf2.21:cpu tf2.21-keras-nightly:cpu tf-nightly:cpu '<none>' ;;
@@ -597,25 +537,24 @@ esac
 
 @pytest.fixture
 def images(tmp_path):
-    """Run the script that keeps images in GitHub's cache; returns its outputs and the commands of docker."""
-    log = tmp_path / "log"
-    (tmp_path / "docker").write_text(DOCKER.format(log=log))
-    (tmp_path / "docker").chmod(0o755)
+    """Return a function that runs the script that keeps images in GitHub's cache.
 
-    def ran(what, **more):
+    It returns the outputs, the commands of docker, and what the script prints.
+    """
+    log, output = tmp_path / "log", tmp_path / "output"
+    write_program(tmp_path / "docker", DOCKER.format(log=log))
+
+    def run_images(command, **environ):
         log.write_text("")
-        (tmp_path / "output").write_text("")
-        environ = {
-            **os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path),
-            "GITHUB_OUTPUT": str(tmp_path / "output"), "RUNNER_ENVIRONMENT": "github-hosted", "ARGUMENTS": "-s step",
-            **more,
-        }  # fmt: skip
-        script = [ROOT / ".github" / "actions" / "measure" / "images", what]
-        done = subprocess.run(script, cwd=tmp_path, env=environ, capture_output=True, text=True, check=True)
-        outputs = dict(line.split("=", 1) for line in (tmp_path / "output").read_text().splitlines())
-        return outputs, log.read_text(), done.stdout
+        output.write_text("")
+        defaults = {"RUNNER_ENVIRONMENT": "github-hosted", "ARGUMENTS": "-s step", "RUNNER_TEMP": str(tmp_path)}
+        process = run_script(
+            MEASURE / "images", command, programs=tmp_path, cwd=tmp_path, GITHUB_OUTPUT=output, **defaults | environ
+        )
+        process.check_returncode()
+        return dict(line.split("=", 1) for line in output.read_text().splitlines()), log.read_text(), process.stdout
 
-    return ran
+    return run_images
 
 
 def test_a_runner_that_is_new_each_night_keeps_the_images_of_releases_in_the_cache(images, tmp_path):
@@ -627,12 +566,12 @@ def test_a_runner_that_is_new_each_night_keeps_the_images_of_releases_in_the_cac
     assert f"load --quiet --input {file}" in commands
     assert not file.exists()
     # too large for GitHub
-    outputs, _, said = images("save", SIZE="7000000000")
+    outputs, _, output = images("save", SIZE="7000000000")
     assert (outputs, file.exists()) == ({}, False)
-    assert "The images have 9 GB" in said
+    assert " 9 GB" in output
 
 
-def test_the_cache_is_of_what_is_measured_and_only_for_a_machine_without_images_of_its_own(images):
+def test_the_key_of_the_cache_depends_on_what_is_measured_and_a_machine_with_images_has_none(images):
     ((_, key),) = images("key")[0].items()
     assert images("key", ARGUMENTS="-s step --seed 7 --shard 1/2")[0] == {"key": key}
     assert images("key", ARGUMENTS="-s step -e tf2.15")[0]["key"] != key
@@ -641,138 +580,129 @@ def test_the_cache_is_of_what_is_measured_and_only_for_a_machine_without_images_
     assert images("key", REGISTRY="ghcr.io/me/")[0] == {}
 
 
+@pytest.mark.slow
 def test_an_issue_keeps_the_link_to_the_flame_graphs_until_its_change_is_confirmed_again(tmp_path, github):
-    github.install(tmp_path)
-    first, again = ("Confirmed on 2026-11-20: both sides were measured again in the run run-1.", "In the run run-2.")
+    first, second = ("Confirmed on 2026-11-20: both sides were measured again in the run run-1.", "In the run run-2.")
     github.add(title="Slower", body=f"{first}\n\n[Workflow run](https://x/actions/runs/1)")
     github.save()
-    for body, run_id in ((f"{first}\n\nMore.", "1"), (first.replace("run-1", "run-2"), "9"), (again, "9")):
-        known = tmp_path / "issues.json"
-        known.write_text(json.dumps(github.load().issues))
+    for body, run_id in ((f"{first}\n\nMore.", "1"), (first.replace("run-1", "run-2"), "9"), (second, "9")):
+        issues = tmp_path / "issues.json"
+        issues.write_text(json.dumps(github.load().issues))
         step = {"step": "edit", "number": 1, "title": "Slower", "body": body, "labels": [], "why": "Text differs."}
-        environ = {
-            **os.environ, **ENVIRON, "PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_SERVER_URL": "https://x",
-            "GITHUB_REPOSITORY": "a/b", "GITHUB_RUN_ID": "9",
-        }  # fmt: skip
-        script = [ROOT / ".github" / "nightly" / "issues", known]
-        subprocess.run(script, env=environ, input=json.dumps([step]), text=True, check=True)
+        process = run_script(
+            NIGHTLY / "issues", issues, programs=tmp_path / "bin", text=json.dumps([step]), GITHUB_RUN_ID="9",
+            GITHUB_SERVER_URL="https://x", GITHUB_REPOSITORY="a/b", **ENVIRON,
+        )  # fmt: skip
+        process.check_returncode()
         text = github.load().issues[0]["body"]
         assert text.startswith(body)
         assert text.endswith(f"/actions/runs/{run_id})")
 
 
-WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-STEPS = [
-    (path.name, step["run"])
-    for path in [*WORKFLOWS, *sorted((ROOT / ".github" / "actions").rglob("action.yml"))]
-    for job in (yaml.safe_load(path.read_text()).get("jobs") or {"": yaml.safe_load(path.read_text())["runs"]}).values()
-    for step in job.get("steps", [])
-    if "run" in step and not step["run"].startswith("make ")
-]
+WORKFLOWS = {
+    path.name: yaml.safe_load(path.read_text()) for path in sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+}
+NIGHT_JOBS = WORKFLOWS["night.yml"]["jobs"]
 
 
-@pytest.mark.parametrize(("workflow", "script"), [entry for entry in STEPS if entry[0] != "ci.yml"])
-def test_every_step_is_a_script_of_the_repository(workflow, script):
-    words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
-    # `attempt` runs another one
-    names = [word.removeprefix(".harness/") for word in words]
-    for name in [names[0], *(name for name in names[1:] if name.startswith(".github/"))]:
-        assert os.access(ROOT / name, os.X_OK), f"{workflow}: {script}"
+def test_every_step_is_a_script_of_the_repository():
+    jobs = [job for name, workflow in WORKFLOWS.items() if name != "ci.yml" for job in workflow["jobs"].values()]
+    jobs += [yaml.safe_load(path.read_text())["runs"] for path in (ROOT / ".github" / "actions").rglob("action.yml")]
+    scripts = {step["run"] for job in jobs for step in job.get("steps", []) if "run" in step}
+    assert len(scripts) > 10
+    for script in scripts:
+        if script.startswith(("make ", ".venv/")):
+            continue
+        words = script.replace('"', "").replace("$GITHUB_ACTION_PATH", ".github/actions/measure").split()
+        # `attempt` runs another one
+        names = [word.removeprefix(".harness/") for word in words]
+        for name in [names[0], *(name for name in names[1:] if name.startswith(".github/"))]:
+            assert os.access(ROOT / name, os.X_OK), script
 
 
 def test_every_job_has_the_scripts_of_the_called_workflow_itself():
     """The repository that calls it has none, and its code isn't what writes to its history and issues."""
-    for job in yaml.safe_load((ROOT / ".github" / "workflows" / "night.yml").read_text())["jobs"].values():
+    for job in NIGHT_JOBS.values():
         checkouts = [step["with"] for step in job["steps"] if "checkout" in step.get("uses", "")]
         assert checkouts[-1]["repository"] == "${{ job.workflow_repository }}"
         assert (checkouts[-1]["ref"], checkouts[-1]["path"]) == ("${{ job.workflow_sha }}", ".harness")
         for step in job["steps"]:
             assert step.get("run", ".harness/").startswith(".harness/")
             assert step.get("uses", "actions/").startswith(("actions/", "./.harness/"))
+    # also after a cancellation
+    for name in ("merge", "history", "alarm"):
+        assert "always()" in NIGHT_JOBS[name]["if"], name
 
 
 def test_the_first_step_to_an_own_machine_is_the_setting_that_keeps_strangers_code_from_it():
     """A pull request may change `runs-on` in any workflow, so no file of the repository protects a machine."""
     text = (ROOT / "docs" / "how-to" / "nightly-runners.md").read_text()
     first = " ".join(text[text.index("\n1. ") : text.index("\n2. ")].split())
-    assert first.startswith("1. **First, restrict who can run code on the machine.** ")
-    assert "the pull request can change `runs-on` in a workflow" in first
-    setting = "**Settings → Actions → General → Approval for running fork pull request workflows from contributors**"
-    assert f"{setting}, and select *all external contributors*" in first
-    assert "new private repository" in first
+    assert "Approval for running fork pull request workflows from contributors**" in first
+    assert "`runs-on`" in first
+    assert "private repository" in first
 
 
-def test_this_repositorys_own_workflows_for_pull_requests_run_on_githubs_machines_without_write_access():
-    for path in WORKFLOWS:
-        workflow = yaml.safe_load(path.read_text())
-        starts = workflow[True]  # `on`, as YAML 1.1 reads it
-        assert "pull_request_target" not in starts
-        if "pull_request" in starts:
+def test_workflows_for_pull_requests_run_on_githubs_machines_without_write_access():
+    for workflow in WORKFLOWS.values():
+        events = workflow[True]  # `on`, as YAML 1.1 reads it
+        assert "pull_request_target" not in events
+        if "pull_request" in events:
             for job in workflow["jobs"].values():
                 assert job["runs-on"] == "ubuntu-24.04"
                 assert "write" not in json.dumps(job.get("permissions", {}))
 
 
+@pytest.mark.slow
 def test_the_site_is_built_with_the_history_of_the_nights(night, project, remote, tmp_path):
     branch = tmp_path / "branch"
     shutil.copytree(ROOT / "docs" / "examples" / "week" / "nights", branch)
     git(branch, "init", "-q", "-b", "harness-history")
     git(branch, "add", ".")
-    git(branch, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "A week")
+    git(branch, "commit", "-q", "-m", "A week")
     git(branch, "push", "-q", str(remote), "harness-history")
     make_project(project)
     shutil.copy(ROOT / "Makefile", project)
     for name in ("requirements.txt", "pyproject.toml", "images/uv.txt"):
         (project / name).touch()
-    python = project / ".venv" / "bin" / "python"
-    python.parent.mkdir(parents=True)
-    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    python.chmod(0o755)
+    write_program(project / ".venv" / "bin" / "python", f'exec "{sys.executable}" "$@"')
     (project / ".venv" / ".ready").touch()
-    ran = night(1, "documentation.yml")
-    assert results(ran) == {"build": "success", "publish": "success"}, ran["build"].log
+    jobs = night(1, "documentation.yml")
+    assert results(jobs) == {"build": "success", "publish": "success"}, jobs["build"].log
     site = tmp_path / "night-1" / "artifacts" / "github-pages"
     assert "<title>History of 7 runs" in (site / "history.html").read_text()
     assert re.search(r'href="(\.\./)*history.html"', (site / "index.html").read_text())
     assert 'href="../../history.html"' in (site / "docs" / "reference" / "page.html").read_text()
 
 
+@pytest.mark.slow
 def test_shares_of_a_night_are_merged_and_a_machine_that_sent_none_is_named(tmp_path, project):
-    whole, parts = merging.run(), [merging.run(calls=(call,)) for call in merging.CALLS]
-    names = [group.name for group in whole.plan.groups]
-    jobs = [{"night": "shared", "machine": name} for name in ("a", "b", "c", "d")]
-    (tmp_path / "fork" / "artifacts" / "shared--d").mkdir(parents=True)
-    (tmp_path / "fork" / "artifacts" / "shared--d" / "idle").touch()
-    for number, (part, elsewhere) in enumerate(zip(parts, reversed(names), strict=True), 1):
-        made = merging.sharded(part, number, 2, {elsewhere: 3 - number})
-        artifact = tmp_path / "fork" / "artifacts" / f"shared--{'ab'[number - 1]}"
-        folder = stored(artifact, made, merging.launches(part, seed=number))
-        (artifact / "night").write_text(f"{folder.name}\n")
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
-    (tmp_path / "bin" / "harness").chmod(0o755)
-    environ = {
-        **os.environ, "JOBS": json.dumps(jobs), "GITHUB_STEP_SUMMARY": str(tmp_path / "page"), "PYTHONPATH": str(ROOT),
-        "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "HARNESS_DATA_DIR": str(tmp_path / "data"),
-    }  # fmt: skip
-    script = [".github/nightly/merge"]
-    done = subprocess.run(script, cwd=project, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 1, done.stderr
-    assert "::error::c sent no run of the night shared." in done.stdout
-    (merged,) = (project / "runs").iterdir()
-    assert {launch["group"] for launch in map(json.loads, (merged / "launches.jsonl").read_text().splitlines())} == set(
-        names
-    )
+    artifacts = project / "artifacts"
+    (artifacts / "shared--d").mkdir(parents=True)
+    (artifacts / "shared--d" / "idle").touch()
+    folders, groups = store_shards(tmp_path / "results")
+    for machine, folder in zip("ab", folders, strict=True):
+        shutil.copytree(folder, artifacts / f"shared--{machine}" / folder.name)
+        (artifacts / f"shared--{machine}" / "night").write_text(f"{folder.name}\n")
+    install_harness(tmp_path / "bin")
+    process = run_script(
+        ".github/nightly/merge", cwd=project, programs=tmp_path / "bin", GITHUB_STEP_SUMMARY=tmp_path / "page",
+        JOBS=json.dumps([{"night": "shared", "machine": name} for name in "abcd"]), HARNESS_DATA_DIR=tmp_path / "data",
+    )  # fmt: skip
+    assert process.returncode == 1, process.stderr
+    assert [line.split()[0] for line in process.stdout.splitlines() if "::error::" in line] == ["::error::c"]
+    (folder,) = (project / "runs").iterdir()
+    launches = map(json.loads, (folder / "launches.jsonl").read_text().splitlines())
+    assert {launch["group"] for launch in launches} == set(groups)
     page = (tmp_path / "page").read_text()
-    assert page.startswith("- **c sent no run of the night shared.**")
-    assert "- d had nothing to measure in the night shared: its share of the plan is empty." in page
-    assert "d sent no run" not in done.stdout
+    assert page.startswith("- **c ")
+    assert "\n- d " in page
     assert "harness report" in page
 
 
 #: A harness whose `matrix` ends with CODE, with a run if RUN is set. Its `history confirm` stores a decision, and is
 #: killed with its job if KILLED is set.
-HARNESS = """#!/bin/sh
+HARNESS = """\
 echo "$@" >>"$RUNNER_TEMP/commands"
 case "$1 $2" in
   matrix*) if [ -n "$RUN" ]; then mkdir -p "results/$RUN"; echo "{}" >"results/$RUN/run.json"; fi; exit "$CODE" ;;
@@ -786,64 +716,57 @@ esac
 
 @pytest.fixture
 def measure(tmp_path):
-    """Run the script that measures, with a fake harness; returns the process, the page and the results."""
-    for name, text in {"harness": HARNESS, "docker": "#!/bin/sh\nexit 1\n"}.items():
-        (tmp_path / "bin").mkdir(exist_ok=True)
-        (tmp_path / "bin" / name).write_text(text)
-        (tmp_path / "bin" / name).chmod(0o755)
-    (tmp_path / "work").mkdir()
+    """Return a function that runs the script that measures, with a fake harness.
 
-    def ran(arguments, **more):
-        environ = {
-            **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "RUNNER_TEMP": str(tmp_path),
-            "GITHUB_STEP_SUMMARY": str(tmp_path / "page"), "MACHINE": "rack", "HISTORY": "", "CONFIRM_BUDGET": "1m",
-            "ARGUMENTS": arguments, "RUN": "", "CODE": "0", "KILLED": "", **more,
-        }  # fmt: skip
-        script = [ROOT / ".github" / "actions" / "measure" / "measure"]
-        done = subprocess.run(script, cwd=tmp_path / "work", env=environ, capture_output=True, text=True, check=False)
-        page = tmp_path / "page"
-        return done, page.read_text() if page.exists() else "", tmp_path / "work" / "results"
+    It returns the exit code, the page, the names of the results, and the commands of harness.
+    """
+    write_program(tmp_path / "bin" / "harness", HARNESS)
+    write_program(tmp_path / "bin" / "docker", "exit 1")
+    work, page, commands = tmp_path / "work", tmp_path / "page", tmp_path / "commands"
 
-    return ran
+    def run_measure(arguments, **environ):
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir()
+        page.write_text("")
+        commands.write_text("")
+        defaults = {"HISTORY": "", "RUN": "", "CODE": "0", "KILLED": ""}
+        process = run_script(
+            MEASURE / "measure", cwd=work, programs=tmp_path / "bin", RUNNER_TEMP=tmp_path, GITHUB_STEP_SUMMARY=page,
+            MACHINE="rack", CONFIRM_BUDGET="1m", ARGUMENTS=arguments, **defaults | environ,
+        )  # fmt: skip
+        names = [path.name for path in (work / "results").iterdir()]
+        return process.returncode, page.read_text(), names, commands.read_text().splitlines()
 
-
-@pytest.mark.parametrize(
-    ("arguments", "option"),
-    [("-s step", ""), ("--gpus 0,1", " --gpu"), ("--device cpu,gpu", " --gpu"), ("--device=gpu", " --gpu")],
-)
-def test_leftovers_are_removed_and_the_machine_is_checked_before_it_measures(measure, tmp_path, *, arguments, option):
-    measure(arguments, RUN="run-1")
-    first, second, third, *_ = (tmp_path / "commands").read_text().splitlines()
-    assert (first, second) == ("clean", f"doctor --no-listen{option}")
-    assert third.startswith(f"matrix {arguments} ")
+    return run_measure
 
 
-COMPARE = "--base HEAD^1 --head HEAD -s * -e tf2.15 --fail-on slower"
+def test_leftovers_are_removed_and_the_machine_is_checked_before_it_measures(measure):
+    for arguments, option in {
+        "-s step": "", "--gpus 0,1": " --gpu", "--device cpu,gpu": " --gpu", "--device=gpu": " --gpu",
+    }.items():  # fmt: skip
+        *_, (first, second, third, *_) = measure(arguments, RUN="run-1")
+        assert (first, second) == ("clean", f"doctor --no-listen{option}")
+        assert third.startswith(f"matrix {arguments} ")
 
 
-def test_a_pull_request_whose_versions_do_different_work_shows_the_table_and_fails(measure):
-    done, page, _ = measure(COMPARE, RUN="run-1", CODE="3")
-    assert (done.returncode, page) == (3, "the table of results/run-1\n")
-
-
-def test_a_pull_request_without_a_changed_scenario_has_no_run_and_succeeds(measure):
-    done, page, _ = measure(COMPARE, CODE="3")
-    assert (done.returncode, page) == (0, "### No scenario changed: nothing to set side by side\n")
-
-
-def test_a_machine_whose_share_of_the_plan_is_empty_succeeds_and_says_so(measure):
-    done, page, results = measure("-s step --seed 7 --shard 2/2")
-    assert done.returncode == 0, done.stderr
-    assert page == "### rack has nothing to measure: its share of the plan is empty\n"
-    assert [path.name for path in results.iterdir()] == ["idle"]
-    # a command that ends without a run and without a reason is an error
-    assert measure("-s step")[0].returncode == 1
+def test_a_run_without_a_result_succeeds_only_for_a_reason(measure, snapshot):
+    pull_request, shard = "--base HEAD^1 --head HEAD -s * -e tf2.15 --fail-on slower", "-s step --seed 7 --shard 2/2"
+    cases = {
+        "versions with different work": (pull_request, {"RUN": "run-1", "CODE": "3"}),
+        "no changed scenario": (pull_request, {"CODE": "3"}),
+        "an empty share of the plan": (shard, {}),
+        "no reason": ("-s step", {}),
+    }
+    measured = {case: measure(arguments, **environ)[:3] for case, (arguments, environ) in cases.items()}
+    assert [code for code, *_ in measured.values()] == [3, 0, 0, 1]
+    assert measured["an empty share of the plan"][2] == ["idle"]
+    assert {case: page for case, (_, page, _) in measured.items()} == snapshot
 
 
 def test_a_decision_is_among_the_results_though_the_job_is_killed_at_its_time_limit(measure, tmp_path):
-    done, _, results = measure("-s step", RUN="run-1", HISTORY=str(tmp_path / "branch"), KILLED="yes")
-    assert done.returncode == -9
-    assert (results / "decisions.jsonl").read_text() == "decision\n"
+    code, *_ = measure("-s step", RUN="run-1", HISTORY=str(tmp_path / "branch"), KILLED="yes")
+    assert code == -9
+    assert (tmp_path / "work" / "results" / "decisions.jsonl").read_text() == "decision\n"
 
 
 WAITS = """\
@@ -862,62 +785,51 @@ def scenario(bench):
 """
 
 
-@pytest.fixture
-def pull_request(tmp_path, project, remote):
-    """Check out what GitHub makes of a pull request that changes how long a scenario waits: a merge, two commits deep.
+def commit(project, *options):
+    git(project, "add", ".")
+    git(project, "commit", "-qm", "x", *options)
 
-    The workflow is the project's own, but for what it measures with: no TensorFlow, and as short as can be.
-    """
+
+@pytest.mark.slow
+def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, project, github, remote, tmp_path):
+    # as the project's own, but for what it measures with: no TensorFlow, and as short as can be
     workflow = project / ".github" / "workflows" / "pull-request.yml"
-    asked = "-e tf2.15 --budget 20m"
-    assert asked in workflow.read_text()
+    options = "-e tf2.15 --budget 20m"
+    assert options in workflow.read_text()
     short = "-e new --backend local --trust --rounds 4 --warmup 1ms --measure 10ms"
-    workflow.write_text(workflow.read_text().replace(asked, short))
-    author = ("-c", "user.name=N", "-c", "user.email=n@example.org")
+    workflow.write_text(workflow.read_text().replace(options, short))
+    # GitHub checks out a merge, two commits deep
+    git(project, "init", "-q", "-b", "main")
+    (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", "0.01"))
+    commit(project)
+    git(project, "push", "-q", remote, "main")
+    git(project, "switch", "-qc", "mine")
+    (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", "0.04"))
+    commit(project)
+    git(project, "switch", "-q", "main")
+    git(project, "merge", "-q", "--no-ff", "-m", "merge", "mine")
+    git(project, "push", "-q", remote, "main:refs/pull/1/merge")
+    shutil.rmtree(project)
+    git(tmp_path, "init", "-q", project)
+    git(project, "fetch", "-q", "--depth=2", remote.as_uri(), "refs/pull/1/merge")
+    git(project, "checkout", "-q", "FETCH_HEAD")
 
-    def opened(before, after):
-        def commit(seconds):
-            (project / "scenarios" / "waits.py").write_text(WAITS.replace("SECONDS", seconds))
-            git(project, "add", ".")
-            git(project, *author, "commit", "-qm", "x")
-
-        git(project, "init", "-q", "-b", "main")
-        commit(before)
-        git(project, "push", "-q", remote, "main")
-        git(project, "switch", "-qc", "mine")
-        commit(after)
-        git(project, "switch", "-q", "main")
-        git(project, *author, "merge", "-q", "--no-ff", "-m", "merge", "mine")
-        git(project, "push", "-q", remote, "main:refs/pull/1/merge")
-        shutil.rmtree(project)
-        git(tmp_path, "init", "-q", project)
-        git(project, "fetch", "-q", "--depth=2", remote.as_uri(), "refs/pull/1/merge")
-        git(project, "checkout", "-q", "FETCH_HEAD")
-
-    return opened
-
-
-def test_a_pull_request_that_makes_a_scenario_slower_fails_and_writes_nothing(night, pull_request, github, remote):
-    pull_request("0.01", "0.04")
     before = git(remote, "for-each-ref")
-    ran = night(1, "pull-request.yml")["compare"]
-    assert ran.result == "failure", ran.log
-    # the base against the head, and the other scenario, which is as it was, left out
-    assert "scenarios/ways.py is the same in HEAD^1 and HEAD, so it is not measured." in ran.log
-    assert re.search(r"\| head vs base, new \| [345]\.\d+×\s.* \| slower +\|", ran.summary), ran.summary
+    job = night(1, "pull-request.yml")["compare"]
+    assert job.result == "failure", job.log
+    # the base against the head, without the other scenario, which is the same
+    assert "scenarios/ways.py is the same in HEAD^1 and HEAD" in job.log
+    assert re.search(r"\| head vs base, new \| [345]\.\d+×\s.* \| slower +\|", job.summary), job.summary
     # it has the token of a stranger: no comment, no issue, nothing pushed
     assert github.load().writes == []
     assert git(remote, "for-each-ref") == before
 
 
-def test_a_pull_request_that_changes_no_scenario_says_so(night, project):
-    def commit():
-        git(project, "add", ".")
-        git(project, "-c", "user.name=N", "-c", "user.email=n@example.org", "commit", "-qm", "x", "--allow-empty")
-
+@pytest.mark.slow
+def test_a_pull_request_that_changes_no_scenario_succeeds(night, project):
     git(project, "init", "-q")
-    commit()
-    commit()
-    ran = night(1, "pull-request.yml")["compare"]
-    assert ran.result == "success", ran.log
-    assert ran.summary == "### No scenario changed: nothing to set side by side\n"
+    commit(project)
+    commit(project, "--allow-empty")
+    job = night(1, "pull-request.yml")["compare"]
+    assert job.result == "success", job.log
+    assert job.summary.startswith("### No scenario changed")

@@ -1,18 +1,14 @@
 """The guides to nightly runs: every command runs, every file is valid, and each workflow fits what it uses."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 
-from tests.test_nightly import seed
+from tests.conftest import ROOT
+from tests.workflow import git, install_harness, push_history, run_script
 
-ROOT = Path(__file__).parents[1]
 PAGES = ("run-nightly-in-ci.md", "nightly-runners.md")
 GUIDE = "".join((ROOT / "docs" / "how-to" / name).read_text() for name in PAGES)
 
@@ -31,93 +27,76 @@ def scenario(bench):
 
 
 def blocks(language):
-    found = re.findall(rf"^ *```{language}\n(.*?)^ *```", GUIDE, flags=re.DOTALL | re.MULTILINE)
-    return [re.sub(r"(?m)^   ", "", block) if block.startswith("   ") else block for block in found]
+    texts = re.findall(rf"^ *```{language}\n(.*?)^ *```", GUIDE, flags=re.DOTALL | re.MULTILINE)
+    return [re.sub(r"(?m)^   ", "", block) if block.startswith("   ") else block for block in texts]
 
 
 COMMANDS = [line for block in blocks("sh") for line in block.splitlines()]
 
 
 @pytest.fixture
-def environ(tmp_path, monkeypatch):
-    """A shell with `harness`, in which nothing of this user's is touched."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "harness").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m harness "$@"\n')
-    (tmp_path / "bin" / "harness").chmod(0o755)
-    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
-    return {
-        **os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT),
-        "HARNESS_DATA_DIR": str(tmp_path / "data"), "HARNESS_MACHINE_LOCK": str(tmp_path / "lock"),
-    }  # fmt: skip
-
-
-@pytest.fixture
-def clone(tmp_path, monkeypatch):
-    """A clone of the fork with a scenario of one's own, whose remote has a history."""
+def clone(tmp_path):
+    """Return a clone of the fork with a local scenario, whose remote has a history."""
     remote, folder = tmp_path / "remote.git", tmp_path / "clone"
-    subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
-    seed(tmp_path / "seed", remote, monkeypatch)
-
-    def git(*arguments):
-        who = ("-c", "user.name=N", "-c", "user.email=n@example.org")
-        subprocess.run(["git", "-C", folder, *who, *arguments], check=True)
-
-    subprocess.run(["git", "init", "-q", "-b", "main", folder], check=True)
-    for name in (".github", "docker-bake.hcl", "images", "scenarios"):
+    git(tmp_path, "init", "-q", "--bare", remote)
+    push_history(tmp_path / "seed", remote)
+    git(tmp_path, "init", "-q", "-b", "main", folder)
+    for name in (".github", "docker-bake.hcl", "images"):
         (folder / name).symlink_to(ROOT / name)
-    (folder / "scenarios").unlink()
     (folder / "scenarios").mkdir()
     for path in (ROOT / "scenarios").iterdir():
         (folder / "scenarios" / path.name).symlink_to(path)
     (folder / "scenarios" / "mine.py").write_text(MINE)
-    git("add", "scenarios/mine.py")
-    git("commit", "-qm", "mine")
-    git("remote", "add", "origin", str(remote))
+    git(folder, "add", "scenarios/mine.py")
+    git(folder, "commit", "-qm", "mine")
+    git(folder, "remote", "add", "origin", str(remote))
     (folder / "scenarios" / "mine.py").write_text(MINE.replace("1000", "1001"))
     return folder
 
 
-def test_every_command_runs_in_the_order_of_the_guide(clone, environ, tmp_path):
+@pytest.mark.slow
+def test_every_command_runs_in_the_order_of_the_guide(clone, tmp_path, monkeypatch):
+    monkeypatch.delenv("HARNESS_PROJECT", raising=False)
+    install_harness(tmp_path / "bin")
     assert len(COMMANDS) > 15
     for command in COMMANDS:
         # keep the containers of other tests, which hold no lock that this user's `harness clean` knows
         engine = {"DOCKER_HOST": f"unix://{tmp_path}/none.sock"} if command == "harness clean" else {}
-        done = subprocess.run(
-            ["bash", "-c", command], cwd=clone, env={**environ, **engine}, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+        process = run_script("bash", "-c", command, cwd=clone, programs=tmp_path / "bin", **engine)
+        assert process.returncode == 0, f"{command}\n{process.stdout}{process.stderr}"
 
 
-@pytest.mark.parametrize("block", blocks("toml"))
-def test_every_file_of_machines_is_one(block, tmp_path):
-    (tmp_path / "nightly.toml").write_text(block)
-    environ = {
-        **os.environ, "NIGHTLY_FILE": str(tmp_path / "nightly.toml"), "GITHUB_RUN_ID": "1",
-        "GITHUB_OUTPUT": str(tmp_path / "output"), "GITHUB_STEP_SUMMARY": os.devnull,
-    }  # fmt: skip
-    subprocess.run([ROOT / ".github" / "nightly" / "plan"], env=environ, check=True)
-    assert (tmp_path / "output").read_text().startswith('jobs=[{"night": ')
+def test_every_file_of_machines_is_one(tmp_path):
+    file, output = tmp_path / "nightly.toml", tmp_path / "output"
+    for block in blocks("toml"):
+        file.write_text(block)
+        output.write_text("")
+        script = ROOT / ".github" / "nightly" / "plan"
+        process = run_script(script, NIGHTLY_FILE=file, GITHUB_RUN_ID="1", GITHUB_OUTPUT=output)
+        assert process.returncode == 0, process.stdout + process.stderr
+        assert output.read_text().startswith('jobs=[{"night": ')
 
 
-@pytest.mark.parametrize("block", blocks("yaml"))
-def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_needs(block):
-    workflow = yaml.safe_load(block)
-    (job,) = workflow["jobs"].values()
-    uses = [value for value in [job, *job.get("steps", [])] if value.get("uses", "").startswith("OWNER/harness/")]
-    (used,) = uses
-    path, commit = used["uses"].removeprefix("OWNER/harness/").split("@")
-    assert commit == "COMMIT"
-    if "steps" in job:
-        inputs = yaml.safe_load((ROOT / path / "action.yml").read_text())["inputs"]
-        assert {name for name, each in inputs.items() if each.get("required")} <= used["with"].keys() <= inputs.keys()
-        return
-    called = yaml.safe_load((ROOT / path).read_text())
-    inputs = (called[True]["workflow_call"] or {}).get("inputs", {})
-    required = {name for name, each in inputs.items() if each.get("required")}
-    assert required <= job.get("with", {}).keys() <= inputs.keys()
-    # GitHub refuses to start a workflow whose jobs need more than the caller grants
-    needed = [permission for value in called["jobs"].values() for permission in value["permissions"].items()]
-    assert dict(sorted(needed)) == job["permissions"]
+def required(inputs):
+    return {name for name, definition in inputs.items() if definition.get("required")}
+
+
+def test_every_workflow_gives_what_it_uses_the_inputs_and_permissions_that_it_needs():
+    for block in blocks("yaml"):
+        (job,) = yaml.safe_load(block)["jobs"].values()
+        (caller,) = [step for step in [job, *job.get("steps", [])] if step.get("uses", "").startswith("OWNER/harness/")]
+        path, commit = caller["uses"].removeprefix("OWNER/harness/").split("@")
+        assert commit == "COMMIT"
+        if "steps" in job:
+            inputs = yaml.safe_load((ROOT / path / "action.yml").read_text())["inputs"]
+            assert required(inputs) <= caller["with"].keys() <= inputs.keys()
+            continue
+        called = yaml.safe_load((ROOT / path).read_text())
+        inputs = (called[True]["workflow_call"] or {}).get("inputs", {})
+        assert required(inputs) <= job.get("with", {}).keys() <= inputs.keys()
+        # GitHub refuses to start a workflow whose jobs need more than the caller grants
+        needed = [permission for value in called["jobs"].values() for permission in value["permissions"].items()]
+        assert dict(sorted(needed)) == job["permissions"]
 
 
 def test_the_workflow_for_pull_requests_is_our_own():

@@ -50,16 +50,16 @@ class Installed:
 
     def run(self, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
         """Run a command in the folder; PYTHONPATH, which pytest's callers may set, would find the checkout."""
-        known = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
         return subprocess.run(
-            command, cwd=self.here, env={**known, **environ}, capture_output=True, text=True, check=False
+            command, cwd=self.here, env={**environment, **environ}, capture_output=True, text=True, check=False
         )
 
     def printed(self, *arguments: str, **environ: str) -> str:
         """What a command that goes well prints on stdout."""
-        done = self(*arguments, **environ)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        process = self(*arguments, **environ)
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
 
 def in_checkout(*command: str) -> str:
@@ -94,42 +94,40 @@ def installed(programs: Path, tmp_path: Path) -> Installed:
 def stored(tmp_path: Path) -> Path:
     """A run's folder."""
     folder = RunFolder.create(tmp_path, "run")
-    made = run()
-    folder.write_run(made)
-    group = made.plan.groups[0]
+    example = run()
+    folder.write_run(example)
+    group = example.plan.groups[0]
     folder.append(launch(group=group.name, cell=group.cells[0]))
     return folder.path
 
 
-def test_it_is_the_wheel_that_is_tried_and_it_says_so(installed: Installed) -> None:
+@pytest.mark.slow
+def test_the_wheel_has_its_version_and_metadata(installed: Installed) -> None:
     text = installed.printed("--version")
     assert text.startswith(f"harness {__version__} (installed: {installed.programs.parent}")
     assert len(text.splitlines()) == 3
+    (path,) = installed.programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
+    metadata = email.message_from_string(path.read_text())
+    assert metadata["Name"] == DISTRIBUTION
+    assert "Operating System :: POSIX :: Linux" in metadata.get_all("Classifier")
+    assert metadata["Author"]
+    assert all(">=" in requirement for requirement in metadata.get_all("Requires-Dist"))
+    assert not LINK.search(metadata.get_payload())
 
 
-def test_its_metadata_say_where_it_runs_and_have_nothing_of_ours_alone(programs: Path) -> None:
-    (path,) = programs.parent.glob("lib/python*/site-packages/tf_harness-*.dist-info/METADATA")
-    told = email.message_from_string(path.read_text())
-    assert told["Name"] == DISTRIBUTION
-    assert "Operating System :: POSIX :: Linux" in told.get_all("Classifier")
-    assert told["Author"]
-    assert all(">=" in entry for entry in told.get_all("Requires-Dist"))
-    assert not LINK.search(told.get_payload())
-
-
-@pytest.mark.parametrize("repository", ["", "https://example.org/me/harness"])
-def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it(repository: str) -> None:
+def test_the_readme_of_an_index_has_no_link_to_a_file_beside_it() -> None:
     spec = importlib.util.spec_from_file_location("hatch_build", ROOT / "hatch_build.py")
     assert spec is not None
     assert spec.loader is not None
     hook = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(hook)
     text = (ROOT / "README.md").read_text()
-    shown = hook.readme(text, repository)
     assert LINK.search(text)
-    assert not LINK.search(shown)
-    for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
-        assert (f"]({repository}/{path}" in shown) == bool(repository)
+    for repository in ("", "https://example.org/me/harness"):
+        readme = hook.readme(text, repository)
+        assert not LINK.search(readme)
+        for path in ("blob/HEAD/docs/explanation/how-it-measures.md#defaults", "raw/HEAD/docs/examples"):
+            assert (f"]({repository}/{path}" in readme) == bool(repository)
 
 
 def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> None:
@@ -141,42 +139,35 @@ def test_no_line_of_docs_and_messages_installs_the_harness_from_an_index() -> No
             if not path.is_file() or path.suffix == ".pyc":
                 continue
             for words in command.findall(path.read_text(encoding="utf-8")):
-                given = words.split(" harness")[0] if words.startswith(".") else words
-                names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in given.split()}
+                requirements = words.split(" harness")[0] if words.startswith(".") else words
+                names |= {re.split(r"[\[<>=~!@;]", word.strip("'\",.()"))[0].lower() for word in requirements.split()}
     assert {"ray", "psycopg", "uv"} <= names
     assert not names & {"harness", DISTRIBUTION}
 
 
-def test_everything_that_there_is_to_measure_is_there(installed: Installed) -> None:
-    assert installed.printed("scenarios", "list") == in_checkout("-m", "harness", "scenarios", "list")
-    check = installed("scenarios", "check")
-    assert check.returncode == 0, check.stderr
-
-
-def test_the_plan_is_the_checkouts(installed: Installed) -> None:
+@pytest.mark.slow
+def test_scenarios_plans_and_images_are_those_of_the_checkout(installed: Installed) -> None:
     plan = ["matrix", "--suite", "quick", "--backend", "local", "--dry-run", "--seed", "1"]
-    assert installed.printed(*plan) == in_checkout("-m", "harness", *plan)
+    for arguments in (["scenarios", "list"], plan):
+        assert installed.printed(*arguments) == in_checkout("-m", "harness", *arguments)
+    installed.printed("scenarios", "check")
+    process = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout) == json.loads(in_checkout("-c", MADE_FROM))
 
 
-def test_images_and_environments_are_the_checkouts(installed: Installed) -> None:
-    there = installed.run(str(installed.programs / "python"), "-I", "-c", MADE_FROM)
-    assert there.returncode == 0, there.stderr
-    assert json.loads(there.stdout) == json.loads(in_checkout("-c", MADE_FROM))
-
-
-def test_the_doctor_looks_at_the_machine(installed: Installed) -> None:
+@pytest.mark.slow
+def test_the_doctor_and_the_report_work(installed: Installed, stored: Path) -> None:
     assert installed.printed("doctor", "--no-listen")
-
-
-def test_a_report_is_made_of_a_stored_run(installed: Installed, stored: Path) -> None:
     installed.printed("report", str(stored))
     assert (stored / "report.md").read_text()
     assert (stored / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installed: Installed) -> None:
-    told = installed.printed("scenarios", "new", "mine")
-    assert "Created scenarios/mine.py." in told
+    output = installed.printed("scenarios", "new", "mine")
+    assert "Created scenarios/mine.py." in output
     assert (installed.here / "scenarios" / "mine.py").is_file()
     listed = installed.printed("scenarios", "list")
     assert "mine: " in listed
@@ -184,13 +175,14 @@ def test_a_new_scenario_lies_in_this_folder_beside_those_of_the_harness(installe
     installed.printed("scenarios", "check", "mine")
     plan = ["matrix", "-s", "mine", "-e", "tf2.0", "--backend", "local", "--dry-run"]
     assert "mine" in installed.printed(*plan)
-    refused = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
-    assert refused.returncode == 4, refused.stderr
-    assert "need a container" in refused.stderr
-    (by_hand,) = (line.split(":", 1)[1] for line in told.splitlines() if line.startswith("run it"))
+    process = installed("matrix", "-s", "mine", "-e", "tf2.0", DOCKER_HOST="unix:///nowhere.sock")
+    assert process.returncode == 4, process.stderr
+    assert "need a container" in process.stderr
+    (by_hand,) = (line.split(":", 1)[1] for line in output.splitlines() if line.startswith("run it"))
     assert "PYTHONPATH=" in by_hand
 
 
+@pytest.mark.slow
 def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
     installed: Installed, stored: Path, tmp_path: Path
 ) -> None:
@@ -207,6 +199,7 @@ def test_a_project_that_is_named_is_read_and_the_templates_are_the_harnesss_own(
     assert (project / "scenarios" / "mine.py").is_file()
 
 
+@pytest.mark.slow
 def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Installed) -> None:
     change = (
         "from harness.catalog import locks\n"
@@ -217,5 +210,5 @@ def test_a_catalogues_lock_is_not_changed_in_the_installation(installed: Install
         "project = Project.find()\n"
         "locks.write_lock(project, load_environments(project)['tf2.0'], Device.CPU)\n"
     )
-    done = installed.run(str(installed.programs / "python"), "-I", "-c", change)
-    assert "part of the installed harness" in done.stderr
+    process = installed.run(str(installed.programs / "python"), "-I", "-c", change)
+    assert "part of the installed harness" in process.stderr

@@ -17,8 +17,8 @@ def test_the_names_of_the_python_api_are_current() -> None:
 def test_omitted_names_exist() -> None:
     assert {*session.__all__} >= reference.INTERNAL
     for name, members in reference.INTERNAL_MEMBERS.items():
-        of = Results if name == "Results" else getattr(session, name)
-        assert all(hasattr(of, member) for member in members)
+        kind = Results if name == "Results" else getattr(session, name)
+        assert all(hasattr(kind, member) for member in members)
 
 
 def test_every_option_of_every_command_is_on_the_page() -> None:

@@ -23,7 +23,7 @@ LINE, BASELINE = "tf2.21+keras-nightly", "tf2.21"
 PLANTED = nights.PlantedStep("planted", 14, 10)
 
 
-def made(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -> Summary:
+def make_summary(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -> Summary:
     """Return a run of one configuration, whose ratio varies by half a percent."""
     log = math.log1p(slower) + random.Random(f"{run} {seed}").gauss(0.0, 0.005)
     ends = (log, log - 0.01, log + 0.01, 3, 0.01 * math.exp(log))
@@ -37,13 +37,15 @@ def made(run: str, slower: float = 0.0, scenario: str = "step", seed: int = 0) -
     return Summary(run, run, "1", "", "", 0.03, "1 CPU", BASELINE, "kit", measurers, software, scenarios, [point])
 
 
-def stored(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float | None]) -> figures.Replay:
+def store_replay(folder: Path, plan: nights.ReplayPlan, slower: Sequence[float | None]) -> figures.Replay:
     """Store a replay whose nightly runs are slower by these shares, and read it. None: the run measured nothing."""
     nights.store_plan(folder, plan)
     runs = ["" if share is None else f"{day}{nights.TIME}" for day, share in zip(plan.days, slower, strict=True)]
     name = plan.planted[0].name if plan.planted else "step"
     with History.open(str(folder / nights.HISTORY), writing=True) as history:
-        history.add_all(made(run, share, name) for run, share in zip(runs, slower, strict=True) if share is not None)
+        history.add_all(
+            make_summary(run, share, name) for run, share in zip(runs, slower, strict=True) if share is not None
+        )
     with (folder / nights.RECORDS).open("w") as records:
         for night, run in enumerate(runs):
             record = {"night": night, "day": plan.days[night], "environment": LINE, "run": run, "seconds": 60.0}
@@ -61,7 +63,7 @@ class Workflow:
         self.history_is_full = False
         self.alarms: list[list[dict[str, object]]] = []
         monkeypatch.setattr(nights, "_harness", self.call)
-        monkeypatch.setattr(summary, "load_summary", lambda path: made(path.name))
+        monkeypatch.setattr(summary, "load_summary", lambda path: make_summary(path.name))
 
     def call(
         self, folder: Path, command: str, *words: str, before: Sequence[str] = ()
@@ -125,6 +127,7 @@ def test_a_day_without_a_wheel_is_one_missing_point_with_its_reason(workflow: Wo
     assert "2026-08-04: harness: There is no wheel of that day." in figures.page([replay])
 
 
+@pytest.mark.slow
 def test_a_replay_stops_if_nothing_is_measured_and_measures_these_days_again(workflow: Workflow) -> None:
     plan = replace(nights.read_plan(workflow.folder), days=nights.days_between("2026-08-01", "2026-08-20", 1))
     nights.store_plan(workflow.folder, plan)
@@ -167,14 +170,11 @@ def test_a_planted_scenario_does_more_work_in_the_nightly_environment_from_its_n
     assert "NIGHTLY_PASSES = 200, 220" in PLANTED.text(14)
 
 
-def test_planted_steps_leave_room_for_three_nightly_runs_after_them() -> None:
+def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
     steps = nights.plant({5: 4, 10: 2}, 24)
     assert [step.percent for step in steps] == [5, 5, 5, 5, 10, 10]
     assert all(10 <= step.night <= 24 - figures.SOON for step in steps)
-
-
-def test_planted_steps_need_some_nightly_runs_before_and_after_them() -> None:
-    with pytest.raises(UsageError, match="too few for planted steps"):
+    with pytest.raises(UsageError):
         nights.plant({5: 1}, 13)
     assert [step.night for step in nights.plant({5: 1}, 14)] == [10]
     assert nights.plant({}, 1) == []
@@ -190,11 +190,11 @@ def rows(page: str) -> dict[str, list[str]]:
 
 def test_a_planted_step_is_found_within_three_nightly_runs(tmp_path: Path) -> None:
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-24", 1), planted=[PLANTED])
-    replay = stored(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
-    found = rows(figures.page([replay]))
-    assert found["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
-    assert found["10 % over the last value times"][2] in ("0", "1")
-    assert found["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
+    replay = store_replay(tmp_path, plan, [0.1 if night >= PLANTED.night else 0.0 for night in range(24)])
+    cells = rows(figures.page([replay]))
+    assert cells["harness ratios"] == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
+    assert cells["10 % over the last value times"][2] in ("0", "1")
+    assert cells["harness, confirmed side by side ratios"][2] == "1", "nothing was confirmed"
 
 
 def planted_days(nights_in_all: int) -> nights.ReplayPlan:
@@ -208,27 +208,27 @@ def test_a_false_alert_just_before_a_step_does_not_hide_the_step(tmp_path: Path)
     assert delay(reports, 14) == 1
     # the value before the step is higher too, and is an alert of its own
     slower = [0.2 if night == 13 else 0.4 if night >= PLANTED.night else 0.0 for night in range(24)]
-    cells = rows(figures.page([stored(tmp_path, planted_days(24), slower)]))["10 % over the last value times"]
+    cells = rows(figures.page([store_replay(tmp_path, planted_days(24), slower)]))["10 % over the last value times"]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "1"]
 
 
 def test_nightly_runs_that_measured_nothing_do_not_move_a_step(tmp_path: Path) -> None:
     slower = [None if 2 <= night < 6 else 0.3 if night >= PLANTED.night else 0.0 for night in range(24)]
-    replay = stored(tmp_path, planted_days(24), slower)
+    replay = store_replay(tmp_path, planted_days(24), slower)
     assert replay.steps == [(PLANTED, PLANTED.night - 4)]
     cells = rows(figures.page([replay]))["10 % over the last value times"]
     assert cells == ["1 of 1 (2 % to 100 %)", "0", "0", "0"]
 
 
 def test_a_step_that_an_unfinished_replay_has_not_reached_is_not_missed(tmp_path: Path) -> None:
-    replay = stored(tmp_path, planted_days(PLANTED.night), [0.0] * PLANTED.night)
+    replay = store_replay(tmp_path, planted_days(PLANTED.night), [0.0] * PLANTED.night)
     assert replay.steps == [None]
     assert rows(figures.page([replay]))["10 % over the last value times"] == ["-", "0", "0", "0"]
 
 
 def test_a_confirmation_of_an_interrupted_run_has_no_versions(tmp_path: Path) -> None:
     days = nights.days_between("2026-08-01", "2026-08-09", 1)
-    replay = stored(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
+    replay = store_replay(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
     (series,) = replay.series
     decision = Decision(series.key, "interrupted", (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
     for points in (series.points, []):
@@ -238,7 +238,7 @@ def test_a_confirmation_of_an_interrupted_run_has_no_versions(tmp_path: Path) ->
 
 def test_a_step_of_a_line_is_shown_with_the_commits_between_its_wheels(tmp_path: Path) -> None:
     days = nights.days_between("2026-08-01", "2026-08-09", 1)
-    replay = stored(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
+    replay = store_replay(tmp_path, nights.ReplayPlan(LINE, BASELINE, days, is_line=True), [0.0] * len(days))
     (series,) = replay.series
     numbers = (series.points[5].run, (), True, "run-c", "2026-08-09T05:00:00+00:00", 1.3, 1.2, 1.4)
     commits = ["v1-2-gabc to v1-9-gdef", "https://example.org/compare/abc...def"]
@@ -249,7 +249,7 @@ def test_a_step_of_a_line_is_shown_with_the_commits_between_its_wheels(tmp_path:
 
 def test_the_same_wheel_gives_harness_no_alert_where_one_slow_night_is_one_for_a_simple_rule(tmp_path: Path) -> None:
     plan = nights.ReplayPlan(LINE, BASELINE, nights.days_between("2026-08-01", "2026-08-30", 1))
-    replay = stored(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])
+    replay = store_replay(tmp_path, plan, [0.3 if night == 20 else 0.0 for night in range(30)])
     reports = figures.judge(replay.series)
     assert reports["harness", figures.RATIOS] == [[]]
     assert reports["10 % over the last value", figures.TIMES] == [[(21, 20)]]

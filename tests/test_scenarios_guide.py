@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+from tests.conftest import ROOT
+
 GUIDE = (ROOT / "docs" / "how-to" / "write-a-scenario.md").read_text()
 
 
@@ -42,26 +43,29 @@ def run(project: Path, *command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_the_example_and_the_suite_pass_the_check(project: Path) -> None:
     (suites,) = [text for text in blocks("toml") if "[nightly]" in text]
     (project / "scenarios" / "suites.toml").write_text(suites)
-    done = run(project, "-m", "harness", "scenarios", "check")
-    assert (done.returncode, done.stdout, done.stderr) == (0, "1 scenario, no problem.\n", "")
+    process = run(project, "-m", "harness", "scenarios", "check")
+    assert (process.returncode, process.stdout, process.stderr) == (0, "1 scenario, no problem.\n", "")
 
 
-@pytest.mark.parametrize(("way", "kind"), [("loop", "list"), ("array", "ndarray")])
-def test_the_example_runs_by_hand(project: Path, way: str, kind: str) -> None:
-    done = run(project, "scenarios/squares.py", "--way", way, "--size", "10", "--seconds", "0.05")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^step +mean ", done.stdout, flags=re.MULTILINE)
-    assert re.search(rf"^type +{kind}$", done.stdout, flags=re.MULTILINE)
-    assert "squares 10, total 2.5" in done.stdout
+@pytest.mark.slow
+def test_the_example_runs_by_hand(project: Path) -> None:
+    for way, kind in (("loop", "list"), ("array", "ndarray")):
+        process = run(project, "scenarios/squares.py", "--way", way, "--size", "10", "--seconds", "0.05")
+        assert process.returncode == 0, process.stderr
+        assert re.search(r"^step +mean ", process.stdout, flags=re.MULTILINE)
+        assert re.search(rf"^type +{kind}$", process.stdout, flags=re.MULTILINE)
+        assert "squares 10, total 2.5" in process.stdout
 
 
+@pytest.mark.slow
 def test_what_check_prints_is_what_the_guide_shows(project: Path) -> None:
     path = project / "scenarios" / "squares.py"
     text = path.read_text().replace("# title ", "# titel ").replace('plus    = "array"', 'plus    = "arrays"')
     path.write_text(text.replace(', size="100"):', "):"))
-    done = run(project, "-m", "harness", "scenarios", "check", "squares")
-    assert done.returncode == 2
-    assert done.stderr in blocks()
+    process = run(project, "-m", "harness", "scenarios", "check", "squares")
+    assert process.returncode == 2
+    assert process.stderr in blocks()

@@ -44,24 +44,24 @@ def make_project(folder: Path) -> Path:
     return folder
 
 
-def built(project: Path, **environ: str) -> Path:
+def build(project: Path, **environ: str) -> Path:
     """Return the folder of the site of a project."""
-    done = make_docs(project, project / "site", **environ)
-    assert done.returncode == 0, done.stderr
+    process = make_docs(project, project / "site", **environ)
+    assert process.returncode == 0, process.stderr
     return project / "site"
 
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of the site of two pages."""
-    return built(make_project(tmp_path_factory.mktemp("project")))
+    return build(make_project(tmp_path_factory.mktemp("project")))
 
 
 def links(html: str) -> dict[str, str]:
     """Return the addresses of the links of a page, by their text."""
     article = html.partition("<article")[2].partition("</article>")[0]
-    found = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>(.*?)</a>', article, re.DOTALL)
-    return {re.sub(r"<[^>]+>", "", text): address for address, text in found}
+    anchors = re.findall(r'<a [^>]*href="([^"]+)"[^>]*>(.*?)</a>', article, re.DOTALL)
+    return {re.sub(r"<[^>]+>", "", text): address for address, text in anchors}
 
 
 def navigation(html: str) -> str:
@@ -69,11 +69,12 @@ def navigation(html: str) -> str:
     return html.partition("sidebar-tree")[2].partition("</aside>")[0]
 
 
+@pytest.mark.slow
 def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
     home = (small / "index.html").read_text()
     page = (small / "docs" / "reference" / "page.html").read_text()
-    shown = re.sub(r"<[^>]+>", "", page).replace("&quot;", '"')
-    assert '3 % of the lines begin with\n% and {name}this is a {word}, and "this" -- with' in shown
+    text = re.sub(r"<[^>]+>", "", page).replace("&quot;", '"')
+    assert '3 % of the lines begin with\n% and {name}this is a {word}, and "this" -- with' in text
     assert "[!WARNING]" not in page
     assert 'class="admonition warning"' in page
     assert {'id="what--why"', 'id="moved"', 'id="page"'} <= {*re.findall(r'id="[^"]+"', page)}
@@ -83,36 +84,40 @@ def test_a_page_of_github_is_the_same_on_the_site(small: Path) -> None:
     assert 'href="docs/reference/page.html">Page</a>' in navigation(home)
 
 
+@pytest.mark.slow
 def test_files_that_are_linked_come_with_the_site(small: Path) -> None:
-    found = links((small / "index.html").read_text())
+    addresses = links((small / "index.html").read_text())
     for text, name in {"the code": "step.py", "the data": "data.json"}.items():
-        assert (small / found[text]).name == name
-        assert (small / found[text]).is_file()
-    assert "the folder" not in found
+        assert (small / addresses[text]).name == name
+        assert (small / addresses[text]).is_file()
+    assert "the folder" not in addresses
 
 
+@pytest.mark.slow
 def test_code_is_shown_by_the_repository_whose_address_is_known(tmp_path: Path) -> None:
-    folder = built(make_project(tmp_path), HARNESS_REPOSITORY="https://host/owner/name")
-    found = links((folder / "index.html").read_text())
-    assert found["the code"] == "https://host/owner/name/blob/HEAD/code/step.py"
-    assert found["the folder"] == "https://host/owner/name/tree/HEAD/code"
-    assert (folder / found["the data"]).is_file()
+    folder = build(make_project(tmp_path), HARNESS_REPOSITORY="https://host/owner/name")
+    addresses = links((folder / "index.html").read_text())
+    assert addresses["the code"] == "https://host/owner/name/blob/HEAD/code/step.py"
+    assert addresses["the folder"] == "https://host/owner/name/tree/HEAD/code"
+    assert (folder / addresses["the data"]).is_file()
 
 
+@pytest.mark.slow
 def test_broken_links_are_errors(tmp_path: Path) -> None:
     project = make_project(tmp_path)
     broken = ["docs/missing.md", "docs/reference/page.md#no-heading", "#no-anchor", "code/missing.py", "no-folder"]
-    (project / "README.md").write_text("# Project\n\n" + "\n".join(f"[link]({entry})\n" for entry in broken))
-    done = make_docs(project, project / "site")
-    assert done.returncode
-    for item in broken:
-        name = item.rpartition("#")[2].removesuffix(".md")
-        assert re.search(rf"README.md:\d+: WARNING: .*{name}", done.stderr), done.stderr
+    (project / "README.md").write_text("# Project\n\n" + "\n".join(f"[link]({link})\n" for link in broken))
+    process = make_docs(project, project / "site")
+    assert process.returncode
+    for link in broken:
+        name = link.rpartition("#")[2].removesuffix(".md")
+        assert re.search(rf"README.md:\d+: WARNING: .*{name}", process.stderr), process.stderr
 
 
+@pytest.mark.slow
 def test_every_page_is_in_the_navigation_or_an_example(site: Path) -> None:
-    shown = navigation((site / "index.html").read_text())
+    entries = navigation((site / "index.html").read_text())
     for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         name = page.relative_to(ROOT).with_suffix(".html")
         assert (site / name).is_file()
-        assert f'href="{name}"' in shown or "examples" in name.parts or name.name == "README.html", name
+        assert f'href="{name}"' in entries or "examples" in name.parts or name.name == "README.html", name

@@ -23,6 +23,17 @@ EXAMPLES = {
     "private term": ("All cards stand in the table below.", "All GPUs are in the scatter plot below."),
 }
 
+#: Texts that no rule flags.
+PLAIN = [
+    "The type of the value is in the header, and `dtype` stands for its name.",
+    "There is no network, so the run takes longer than that.",
+    "The job runs every night, and **Night** is the name of its workflow.",
+    "The option `--quiet` and the quiet mode print nothing.",
+    "The formula is a + b, where n is the number of launches.",
+    "Python keeps the connection alive. It uses `tf.scatter_nd` for that.",
+    "The process has its own memory and the same GPU as before.",
+]
+
 #: Largest size of a page of docs/ in bytes. Only generated pages are larger.
 LARGEST = 20_000
 GENERATED = {"docs/reference/cli.md", "docs/results/upstream-issues.md"}
@@ -30,15 +41,16 @@ GENERATED = {"docs/reference/cli.md", "docs/results/upstream-issues.md"}
 PAGES = {str(path.relative_to(style.ROOT)): path.read_text() for path in style.files() if path.suffix == ".md"}
 
 
-@pytest.fixture(scope="module")
-def found() -> dict[str, dict]:
-    return style.current()
-
-
-def test_counts_only_fall(found: dict[str, dict]) -> None:
-    allowances = {name: style.allowance(style.ROOT / name) for name in found["sentences"]}
-    messages = style.problems(found, style.load_baseline(), allowances)
+def test_counts_only_fall() -> None:
+    counts = style.current()
+    allowances = {name: style.allowance(style.ROOT / name) for name in counts["sentences"]}
+    messages = style.problems(counts, style.load_baseline(), allowances)
     assert not messages, "\n".join([*messages, f"When counts have fallen, lower the baseline: {style.UPDATE}"])
+
+
+def test_few_names_are_forbidden_words() -> None:
+    messages = style.excessive_names(style.name_shares())
+    assert not messages, "\n".join(messages)
 
 
 def test_pages_are_short() -> None:
@@ -55,7 +67,7 @@ def test_the_headings_of_a_page_are_unique() -> None:
         assert not [heading for heading, times in counts.items() if times > 1], name
 
 
-def test_every_kind_of_text_is_checked(found: dict[str, dict]) -> None:
+def test_every_kind_of_text_is_checked() -> None:
     paths = {str(path.relative_to(style.ROOT)): path for path in style.files()}
     assert {"README.md", "CONTRIBUTING.md", "harness/cli/display.py", "scenarios/kit/bench.py"} <= set(paths)
     assert not [name for name in paths if name.startswith("docs/examples/")]
@@ -64,44 +76,22 @@ def test_every_kind_of_text_is_checked(found: dict[str, dict]) -> None:
     assert set(style.texts(paths["tests/conftest.py"])) == {"docstrings"}
 
 
-def test_every_rule_has_an_example() -> None:
+def test_a_rule_flags_the_habit_and_not_plain_english() -> None:
     assert list(EXAMPLES) == list(style.RULES)
+    for rule, (habit, plain) in EXAMPLES.items():
+        assert (rule in style.flagged(habit), style.flagged(plain)) == (True, []), rule
+    for text in PLAIN:
+        assert [style.flagged(sentence) for sentence in style.sentences(text) if style.flagged(sentence)] == []
 
 
-@pytest.mark.parametrize("rule", EXAMPLES)
-def test_a_rule_flags_the_habit_and_not_plain_english(rule: str) -> None:
-    habit, plain = EXAMPLES[rule]
-    assert rule in style.flagged(habit)
-    assert style.flagged(plain) == []
-
-
-@pytest.mark.parametrize(
-    "plain",
-    [
-        "The type of the value is in the header, and `dtype` stands for its name.",
-        "There is no network, so the run takes longer than that.",
-        "The job runs every night, and **Night** is the name of its workflow.",
-        "The option `--quiet` and the quiet mode print nothing.",
-        "The formula is a + b, where n is the number of launches.",
-        "Python keeps the connection alive. It uses `tf.scatter_nd` for that.",
-        "The process has its own memory and the same GPU as before.",
-    ],
-)
-def test_plain_english_is_not_flagged(plain: str) -> None:
-    assert [style.flagged(sentence) for sentence in style.sentences(plain) if style.flagged(sentence)] == []
-
-
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        ("word " * 30, False),
-        ("word " * 31, True),
-        ("One clause; another clause.", False),
-        ("One clause; another clause; a third clause.", True),
-    ],
-)
-def test_a_long_sentence(sentence: str, expected: bool) -> None:
-    assert style.is_long(sentence) is expected
+def test_a_long_sentence() -> None:
+    sentences = {
+        "word " * 30: False,
+        "word " * 31: True,
+        "One clause; another clause.": False,
+        "One clause; another clause; a third clause.": True,
+    }
+    assert {sentence: style.is_long(sentence) for sentence in sentences} == sentences
 
 
 def test_sentences_of_a_page() -> None:
@@ -153,8 +143,8 @@ def test_a_count_that_rises_is_a_problem() -> None:
     allowances = {"a.md": {"docs": 0}, "new.md": {"docs": 1}}
 
     def messages(sentences: dict, summaries: int = 1, name: str = "class Card", times: int = 1) -> list[str]:
-        found = {"sentences": sentences, "summaries": {"a.py": summaries}, "names": {name: times}}
-        return [problem.split(".")[0] for problem in style.problems(found, baseline, allowances)]
+        counts = {"sentences": sentences, "summaries": {"a.py": summaries}, "names": {name: times}}
+        return [problem.split(".")[0] for problem in style.problems(counts, baseline, allowances)]
 
     assert messages({"a.md": {"docs": 2}, "new.md": {"docs": 1}}) == []
     assert messages({"a.md": {"docs": 1}}) == []
@@ -171,12 +161,12 @@ def test_the_updated_baseline_is_lower_and_never_higher() -> None:
         "summaries": {"a.py": 3, "b.py": 1},
         "names": {"class Card": 2},
     }
-    found = {
+    counts = {
         "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 4}, "new.md": {"docs": 1}},
         "summaries": {"a.py": 2, "new.py": 1},
         "names": {"class Card": 3, "class Told": 1},
     }
-    assert style.lowered(found, baseline) == {
+    assert style.lowered(counts, baseline) == {
         "sentences": {"a.md": {"docs": 3}, "b.md": {"docs": 1}},
         "summaries": {"a.py": 2},
         "names": {"class Card": 2},
@@ -193,19 +183,32 @@ def test_the_baseline_is_written_as_update_writes_it(tmp_path: Path, monkeypatch
 
 def test_names_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "telling.py"
-    path.write_text("class _Told:\n    def format_line(self): ...\nasync def said(): ...\n")
-    assert list(style.names(path)) == [
-        ("module", "telling"),
-        ("class", "Told"),
-        ("function", "format_line"),
-        ("function", "said"),
-    ]
-    assert [style.FORBIDDEN[kind].fullmatch(name) is None for kind, name in style.names(path)] == [
-        False,
-        False,
-        True,
-        False,
-    ]
+    path.write_text(
+        "class _Told:\n    def format_line(self, own, *, limit=0): ...\n"
+        "async def said(**told): _found = [each for each in told]\n"
+        "def test_again(): ran.found = known\n"
+    )
+    names = {f"{kind} {name}": bool(style.FORBIDDEN[kind].fullmatch(name)) for kind, name in style.names(path)}
+    assert names == {
+        "module telling": True,
+        "class Told": True,
+        "function format_line": False,
+        "function said": True,
+        "function test_again": False,
+    }
+    bindings = {(name, is_forbidden) for _, name, is_forbidden in style.bindings(path)}
+    assert bindings == {
+        *((name, False) for name in ("format_line", "self", "limit")),
+        *((name, True) for name in ("own", "said", "told", "_found", "each")),
+    }
+    assert {line for line, name, _ in style.bindings(path) if name == "own"} == {2}
+
+
+def test_the_share_of_forbidden_names_has_a_limit() -> None:
+    limits = style.NAME_SHARES
+    assert style.excessive_names(limits) == []
+    (message,) = style.excessive_names({**limits, "tests": limits["tests"] + 0.001})
+    assert message.startswith("tests/: 2.10% ")
 
 
 def test_summaries_are_counted(tmp_path: Path) -> None:

@@ -14,9 +14,9 @@ from tests.factories import cell, rounds, run
 
 def measured(times: float, *claims: Claim, started: str = "2026-11-22T10:00:00Z") -> Results:
     launches = rounds({WORSE: 0.01 * times, BETTER: 0.01}, 5, 0.01)
-    asked = run([WORSE, BETTER], scenarios=[claimed_scenario(*claims)], started=started)
-    plan = replace(asked.plan, claims=[CLAIM.issue.short])
-    return Results(replace(asked, plan=plan, host={"cpu": "A | CPU"}), launches)
+    planned = run([WORSE, BETTER], scenarios=[claimed_scenario(*claims)], started=started)
+    plan = replace(planned.plan, claims=[CLAIM.issue.short])
+    return Results(replace(planned, plan=plan, host={"cpu": "A | CPU"}), launches)
 
 
 def test_the_page_has_the_table_of_what_is_kept() -> None:
@@ -38,13 +38,13 @@ def test_a_row_has_what_a_run_told_and_no_more_digits_than_that_is_worth() -> No
 def test_a_newer_run_takes_the_place_of_an_older_one() -> None:
     old = upstream.rows(measured(3.0, CLAIM))
     new = upstream.rows(measured(1.0, CLAIM, started="2026-11-23T10:00:00Z"))
-    (kept,) = upstream.merge_rows(old, new)
-    assert (kept["date"], kept["at"]["outcome"]) == ("2026-11-23", "not seen")
+    (row,) = upstream.merge_rows(old, new)
+    assert (row["date"], row["at"]["outcome"]) == ("2026-11-23", "not seen")
     assert len(upstream.merge_rows(old, [{**new[0], "issue": "K#1"}])) == 2
     # a run that did not come to it says nothing about it
-    ended = {**new[0], "at": {**new[0]["at"], "outcome": "not measured"}}
-    assert upstream.merge_rows(old, [ended]) == old
-    assert upstream.merge_rows([], [ended]) == [ended]
+    unmeasured = {**new[0], "at": {**new[0]["at"], "outcome": "not measured"}}
+    assert upstream.merge_rows(old, [unmeasured]) == old
+    assert upstream.merge_rows([], [unmeasured]) == [unmeasured]
 
 
 def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
@@ -59,8 +59,8 @@ def test_the_table_counts_outcomes_and_escapes_what_runs_say() -> None:
 def test_the_newest_release_is_no_nightly_wheel_and_no_older_patch_release() -> None:
     versions = {"tf-nightly": "2.22.0.dev20260905", "tf2.21": "2.21.0", "tf2.0.1": "2.0.1"}
     sides = {cell(name, mode=mode): 0.01 for name in ("tf2.0", *versions) for mode in ("eager", "graph")}
-    asked = run(sides, scenarios=[claimed_scenario(CLAIM)], asked={"claims": [CLAIM.issue.short]})
-    (known,) = asked.environments
-    others = [replace(known, name=name, tensorflow=version) for name, version in versions.items()]
-    (row,) = upstream.rows(Results(replace(asked, environments=[known, *others]), rounds(sides)))
+    planned = run(sides, scenarios=[claimed_scenario(CLAIM)], asked={"claims": [CLAIM.issue.short]})
+    (environment,) = planned.environments
+    others = [replace(environment, name=name, tensorflow=version) for name, version in versions.items()]
+    (row,) = upstream.rows(Results(replace(planned, environments=[environment, *others]), rounds(sides)))
     assert [place["environment"] for place in row["elsewhere"]] == ["tf2.0.1", "tf2.21"]

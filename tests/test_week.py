@@ -10,6 +10,7 @@ from harness.cli import app
 from tests.history.test_page import data
 
 
+@pytest.mark.slow
 def test_the_week_is_what_is_kept_of_it_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_HISTORY", str(tmp_path / "history.duckdb"))
     first = min(path.stem for path in (history_demo.WEEK / history_demo.KEPT).glob("*/*.json"))
@@ -19,11 +20,11 @@ def test_the_week_is_what_is_kept_of_it_gives(tmp_path: Path, monkeypatch: pytes
         ["report", "-o", str(tmp_path / history_demo.PAGE)],
     ):
         assert CliRunner().invoke(app, ["history", *words]).exit_code == 0
-    made, stored = (folder / history_demo.TEXT for folder in (tmp_path, history_demo.WEEK))
-    assert made.read_text() == stored.read_text(), "not what the stored runs give: python -m bench.history_demo"
+    current, stored = (folder / history_demo.TEXT for folder in (tmp_path, history_demo.WEEK))
+    assert current.read_text() == stored.read_text(), "not what the stored runs give: python -m bench.history_demo"
     # its looks may be older
-    made, stored = (folder / history_demo.PAGE for folder in (tmp_path, history_demo.WEEK))
-    assert data(made.read_text()) == data(stored.read_text()), (
+    current, stored = (folder / history_demo.PAGE for folder in (tmp_path, history_demo.WEEK))
+    assert data(current.read_text()) == data(stored.read_text()), (
         "not what the stored runs give: python -m bench.history_demo"
     )
 

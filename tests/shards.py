@@ -1,0 +1,29 @@
+"""A plan that two machines measured, each with its part."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from harness.model.run import Machine, Shard, Stop, StopReason
+from tests import factories
+from tests.cli.conftest import stored
+
+
+def store_shards(folder: Path) -> tuple[list[Path], list[str]]:
+    """Store a run for each machine in the folder. Return the folders of the runs, and the names of all groups."""
+    calls = ("fit", "train_on_batch")
+    planned = [factories.cells(calls=(call,), modes=("graph",)) for call in calls]
+    runs = [
+        factories.run(cells, controlled=True, id=f"run-{call}", machine=Machine("m-1", ""))
+        for call, cells in zip(calls, planned, strict=True)
+    ]
+    names = [run.plan.groups[0].name for run in runs]
+    folders = []
+    for index, run in enumerate(runs):
+        (group,) = run.plan.groups
+        shard = Shard(index + 1, 2, "abc", {names[1 - index]: 2 - index})
+        seconds = {cell: 0.02 if cell.environment == "tf2.0" else 0.01 for cell in group.cells}
+        controls = {group.control: 0.01} if group.control else {}
+        launches = factories.rounds(seconds, spread=0.004, seed=1 + index, controls=controls, group=group.name)
+        part = replace(run, stops={group.name: Stop(StopReason.ROUNDS, 5)}, plan=replace(run.plan, shard=shard))
+        folders.append(stored(folder, part, launches))
+    return folders, names
