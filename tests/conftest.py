@@ -105,7 +105,7 @@ class Markdown(SingleFileSnapshotExtension):
 
 @pytest.fixture
 def golden(snapshot: SnapshotAssertion) -> SnapshotAssertion:
-    """Return what equals the golden Markdown file of the test. `make golden` writes the files anew."""
+    """Return what equals the golden Markdown file of the test. `make golden` writes the files."""
     return snapshot.use_extension(Markdown)
 
 
