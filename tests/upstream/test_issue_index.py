@@ -113,6 +113,7 @@ def test_claims_about_a_leak_have_a_control_of_growth() -> None:
     assert [str(group.control) for group in planned.plan.groups] == ["predict_memory tf2.0 predict"]
 
 
+@pytest.mark.slow
 def test_a_shard_of_many_claims_has_all_groups_of_a_scenario() -> None:
     # of the catalogue's own: the claims of a scenario are judged together
     issues = load_library().select([], "memory")

@@ -126,6 +126,7 @@ def test_what_a_scenario_takes_of_the_kit_is_written_into_it_and_no_more() -> No
     assert ast.get_docstring(ast.parse(text)) == "What '''it''' is.\n\nSums of so many numbers."
 
 
+@pytest.mark.slow
 def test_every_scenario_becomes_one_file_for_its_oldest_python() -> None:
     paths = find_scenario_files(Project(ROOT))
     assert len(paths) > 50
