@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Opener
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Pages with a picture, code, tables, alerts, and folded parts.
 PAGES = [
@@ -23,11 +23,9 @@ PAGES = [
 def serious(page: Page) -> list[str]:
     """Return what axe-core finds that keeps somebody from using the page, and where."""
     # axe would read the style sheets again, which a browser refuses on the disk
-    found = Axe().run(page, options={"preload": False}).response["violations"]
-    impacts = ("serious", "critical")
-    return [
-        f"{entry['id']}: {node['html']}" for entry in found if entry["impact"] in impacts for node in entry["nodes"]
-    ]
+    violations = Axe().run(page, options={"preload": False}).response["violations"]
+    grave = [entry for entry in violations if entry["impact"] in ("serious", "critical")]
+    return [f"{entry['id']}: {node['html']}" for entry in grave for node in entry["nodes"]]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -42,7 +40,7 @@ def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_search_finds_a_word(opened: Opener, site: Path) -> None:
+def test_search_and_navigation_lead_from_page_to_page(opened: Opener, site: Path) -> None:
     page = opened(site / "index.html")
     page.get_by_placeholder("Search").fill("unclear")
     page.keyboard.press("Enter")
@@ -51,10 +49,7 @@ def test_search_finds_a_word(opened: Opener, site: Path) -> None:
     results.get_by_role("link", name="Troubleshooting").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Troubleshooting")
     expect(page.locator("article")).to_contain_text("unclear")
-
-
-def test_the_navigation_leads_from_page_to_page(opened: Opener, site: Path) -> None:
-    page = opened(site / "index.html", viewport={"width": 390, "height": 800})
+    page.set_viewport_size({"width": 390, "height": 800})
     page.locator(".mobile-header .nav-overlay-icon").click()
     page.get_by_role("link", name="Glossary", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Glossary")
