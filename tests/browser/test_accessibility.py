@@ -21,9 +21,9 @@ def wrong(page: Page, options: dict[str, object] | None = None) -> list[str]:
 def wrong_in_both_schemes(page: Page) -> list[str]:
     """What axe-core finds in light, and in dark: there, no rule but those of colours can find more."""
     page.emulate_media(color_scheme="light")
-    found_in_light = wrong(page)
+    in_light = wrong(page)
     page.emulate_media(color_scheme="dark")
-    return found_in_light + wrong(page, {"runOnly": ["cat.color"]})
+    return in_light + wrong(page, {"runOnly": ["cat.color"]})
 
 
 @pytest.mark.slow
