@@ -77,9 +77,9 @@ def test_a_search_is_measured_kept_reported_and_taken_up_without_a_launch(make_r
     # three rounds and a control, and no pilot; a round that others disturbed is made again
     assert (first.launched >= 9, first.launched % 3) == (True, 0)
     assert "# Bisect: slower" in (folder / "report.md").read_text()
-    again = Counter()
-    taken_up = run.bisect(read_request(folder), folder, again)
-    assert again.launched == 0
+    second = Counter()
+    taken_up = run.bisect(read_request(folder), folder, second)
+    assert second.launched == 0
     assert markdown.render_full(taken_up.sections) == markdown.render_full(result.sections)
 
 
@@ -141,9 +141,9 @@ def test_an_environment_that_cannot_be_had_is_told_why_and_kept(make_request, tm
     assert "Unknown environment: 'tf9'" in why
     (step,) = [json.loads(line) for line in (tmp_path / "search" / "steps.jsonl").read_text().splitlines()]
     assert step["why"] == why
-    again = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), listener)
-    assert again.why_not("tf9") == why
-    assert again.why_not("old") == ""
+    second = Probe(tmp_path / "search", BisectRequest(scenario="slower", backend="local"), listener)
+    assert second.why_not("tf9") == why
+    assert second.why_not("old") == ""
 
 
 def test_a_torn_line_of_the_steps_is_passed_over(make_request, tmp_path):
@@ -157,9 +157,9 @@ def test_steps_are_read_again_in_order_by_key(tmp_path):
     log = StepLog(tmp_path / "search")
     for number in range(3):
         log.append(("probe", number % 2), run=str(number))
-    again = StepLog(tmp_path / "search")
-    assert [again.next(["probe", 0])["run"] for _ in range(2)] == ["0", "2"]
-    assert again.next(["probe", 1])["run"] == "1"
+    second = StepLog(tmp_path / "search")
+    assert [second.next(["probe", 0])["run"] for _ in range(2)] == ["0", "2"]
+    assert second.next(["probe", 1])["run"] == "1"
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""A browser, and pages that are opened from the disk in it."""
+"""A browser, and pages that are open_page from the disk in it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,7 +30,7 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
     """Opens a page from the disk: its text, or its file.
 
     When the test is over: nothing was requests of any host, and nothing was written to the console, unless `talks` says

@@ -28,8 +28,8 @@ def wrong_in_both_schemes(page: Page) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", [small, strange, empty])
-def test_a_page_and_its_dialog(opened: Opener, text: Callable[[], str]) -> None:
-    page = opened(text())
+def test_a_page_and_its_dialog(open_page: Opener, text: Callable[[], str]) -> None:
+    page = open_page(text())
     expect(page.locator("[data-chart]:not([data-drawn])")).to_have_count(0)
     page.locator("details").evaluate_all("nodes => nodes.forEach((node) => { node.open = true })")
     assert wrong_in_both_schemes(page) == []

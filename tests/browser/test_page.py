@@ -29,8 +29,8 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(opened: Opener) -> None:
-    page = drawn(opened(small(), color_scheme="light"))
+def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(open_page: Opener) -> None:
+    page = drawn(open_page(small(), color_scheme="light"))
     charts = page.locator("[data-chart]")
     # one of them in what is folded away
     assert charts.count() >= 3
@@ -51,8 +51,8 @@ def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(opened: Opener) ->
     assert label.evaluate("node => getComputedStyle(node).fill") != before
 
 
-def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_keyboard(opened: Opener) -> None:
-    page = opened(small())
+def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_keyboard(open_page: Opener) -> None:
+    page = open_page(small())
     before = column(page, "time, ms")
     heading = cells(page).get_by_role("columnheader", name="time, ms")
     button = heading.get_by_role("button")
@@ -82,8 +82,8 @@ def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_key
     assert order == sorted(order)
 
 
-def test_tables_are_filtered_by_value_text_and_verdict(opened: Opener) -> None:
-    page = opened(small())
+def test_tables_are_filtered_by_value_text_and_verdict(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
     expect(status).to_have_text("10 of 10 cells")
@@ -109,8 +109,8 @@ def test_tables_are_filtered_by_value_text_and_verdict(opened: Opener) -> None:
     assert not {"unclear", "no verdict", "different work"} & set(settled)
 
 
-def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(opened: Opener) -> None:
-    page = opened(large())
+def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(open_page: Opener) -> None:
+    page = open_page(large())
     box = cells(page)
     expect(box.get_by_role("status")).to_have_text("300 of 300 cells, the first 200 shown")
     expect(box.locator("tbody tr")).to_have_count(200)
@@ -123,8 +123,8 @@ def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(opened: Opener) -
     expect(box.get_by_role("button", name="Show more")).to_be_hidden()
 
 
-def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(opened: Opener) -> None:
-    page = opened(small())
+def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     box.get_by_label("environment").select_option("tf2.0")
     box.get_by_label("Text").fill("eager")
@@ -150,8 +150,8 @@ def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(opened: Op
     expect(page.locator("[data-sortable]").first.get_by_label("Verdict")).to_have_value("")
 
 
-def test_back_undoes_a_choice_and_all_that_was_typed(opened: Opener) -> None:
-    page = opened(small())
+def test_back_undoes_a_choice_and_all_that_was_typed(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
     box.get_by_label("environment").select_option("tf2.0")
@@ -170,8 +170,8 @@ def test_back_undoes_a_choice_and_all_that_was_typed(opened: Opener) -> None:
     assert "cells.environment=tf2.0#" in page.url
 
 
-def test_numbers_and_names_open_a_dialog_about_their_cells(opened: Opener) -> None:
-    page = drawn(opened(small()))
+def test_numbers_and_names_open_a_dialog_about_their_cells(open_page: Opener) -> None:
+    page = drawn(open_page(small()))
     dialog = page.get_by_role("dialog")
     # a number of the times: its launches; a comparison's number has two cells
     number = page.locator(".sections td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
@@ -211,12 +211,12 @@ def test_numbers_and_names_open_a_dialog_about_their_cells(opened: Opener) -> No
 
 
 def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(
-    opened: Opener, monkeypatch: pytest.MonkeyPatch
+    open_page: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
     )
-    page = opened(uncharted())
+    page = open_page(uncharted())
     page.locator(".sections td[data-cells]").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name="Launches").first).to_be_visible()
@@ -229,9 +229,9 @@ def read_ground(page: Page) -> str:
     return color
 
 
-def test_the_theme_is_the_systems_until_it_is_chosen(opened: Opener) -> None:
+def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
     for scheme in ("light", "dark"):
-        page = opened(small(), color_scheme=scheme)
+        page = open_page(small(), color_scheme=scheme)
         button = page.get_by_role("button", name="Dark theme")
         expect(button).to_have_attribute("aria-pressed", str(scheme == "dark").lower())
         before = read_ground(page)
@@ -243,8 +243,8 @@ def test_the_theme_is_the_systems_until_it_is_chosen(opened: Opener) -> None:
         assert read_ground(page) != before
 
 
-def test_charts_and_names_fit_every_width_and_are_drawn_again(opened: Opener) -> None:
-    page = drawn(opened(small(), viewport={"width": 1920, "height": 900}))
+def test_charts_and_names_fit_every_width_and_are_drawn_again(open_page: Opener) -> None:
+    page = drawn(open_page(small(), viewport={"width": 1920, "height": 900}))
     chart = page.locator("[data-chart=points]")
     for width, least in ((1920, 1200), (1280, 1000), (420, 350), (360, 300)):
         before = chart.get_attribute("data-drawn")
@@ -276,8 +276,8 @@ def test_charts_and_names_fit_every_width_and_are_drawn_again(opened: Opener) ->
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
 
 
-def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(opened: Opener) -> None:
-    page = opened(small(), viewport={"width": 1920, "height": 900})
+def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(open_page: Opener) -> None:
+    page = open_page(small(), viewport={"width": 1920, "height": 900})
     contents = page.get_by_role("navigation", name="Contents")
     links, headings = contents.get_by_role("link"), page.locator("main h2")
     assert links.all_inner_texts() == headings.all_inner_texts()
@@ -289,8 +289,8 @@ def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(open
     expect(contents).not_to_be_in_viewport()
 
 
-def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None:
-    page = drawn(opened(small()))
+def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> None:
+    page = drawn(open_page(small()))
     folded = page.locator("details:not([open])")
     count = folded.count()
     assert count
@@ -303,8 +303,8 @@ def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None
     assert page.locator("h1").evaluate("node => getComputedStyle(node).color") == "rgb(29, 33, 37)"
 
 
-def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opened: Opener) -> None:
-    page = opened(small(), java_script_enabled=False)
+def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(open_page: Opener) -> None:
+    page = open_page(small(), java_script_enabled=False)
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.locator("td[data-cells]").first).to_be_visible()
     expect(page.locator(".verdict").first).to_be_visible()
@@ -315,15 +315,15 @@ def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opene
     expect(page.locator("main h2").last).to_be_in_viewport()
 
 
-def test_a_run_without_a_number_is_shown(opened: Opener) -> None:
-    page = opened(empty())
+def test_a_run_without_a_number_is_shown(open_page: Opener) -> None:
+    page = open_page(empty())
     expect(page.get_by_text("No cell has a result.")).to_be_visible()
     cells(page).locator("td[data-cells]").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("it raised")
 
 
-def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
-    page = drawn(opened(strange()))
+def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
+    page = drawn(open_page(strange()))
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
     assert "<script>alert(1)</script>" in page.locator("main").inner_text()
     expect(page.locator("main script")).to_have_count(0)
@@ -335,10 +335,10 @@ def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
         expect(dialog).to_be_hidden()
 
 
-def test_a_script_that_got_in_would_not_run(opened: Opener) -> None:
+def test_a_script_that_got_in_would_not_run(open_page: Opener) -> None:
     """The second wall: should an escape ever be forgotten, the page's policy lets no script run but its own."""
     text = small().replace("<h1", "<script>document.title = 'broken'</script><h1", 1)
     # the browser says that it refused
-    page = drawn(opened(text, talks=True))
+    page = drawn(open_page(text, talks=True))
     expect(page.locator("main script")).to_have_count(1)
     assert page.title() == "One training step: tf1.14, tf2.0, tf2.1"

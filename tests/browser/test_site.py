@@ -1,4 +1,4 @@
-"""The documentation site in a browser, opened from the disk: it needs no server and asks no host."""
+"""The documentation site in a browser, open_page from the disk: it needs no server and asks no host."""
 
 from pathlib import Path
 
@@ -29,8 +29,8 @@ def serious(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name: str) -> None:
-    page = opened(site / name, color_scheme="light")
+def test_a_page_is_accessible_and_fits_a_phone(open_page: Opener, site: Path, name: str) -> None:
+    page = open_page(site / name, color_scheme="light")
     for folded in page.locator("article details").all():
         folded.evaluate("node => { node.open = true }")
     for scheme in ("light", "dark"):
@@ -40,8 +40,8 @@ def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_search_and_navigation_lead_from_page_to_page(opened: Opener, site: Path) -> None:
-    page = opened(site / "index.html")
+def test_search_and_navigation_lead_from_page_to_page(open_page: Opener, site: Path) -> None:
+    page = open_page(site / "index.html")
     page.get_by_placeholder("Search").fill("unclear")
     page.keyboard.press("Enter")
     results = page.locator("#search-results")
@@ -55,8 +55,8 @@ def test_search_and_navigation_lead_from_page_to_page(opened: Opener, site: Path
     expect(page.get_by_role("heading", level=1)).to_contain_text("Glossary")
 
 
-def test_folded_parts_of_a_report_have_all_their_headings(opened: Opener, site: Path) -> None:
-    page = opened(site / "docs" / "examples" / "headline" / "report.html")
+def test_folded_parts_of_a_report_have_all_their_headings(open_page: Opener, site: Path) -> None:
+    page = open_page(site / "docs" / "examples" / "headline" / "report.html")
     folded = page.locator("article details").first
     expect(folded.locator("h2, h3, .rubric").first).to_be_hidden()
     folded.locator("summary").first.click()

@@ -29,8 +29,8 @@ def profile() -> str:
 
 
 @pytest.mark.parametrize("text", [small, seasonal, profile])
-def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(opened: Opener, text) -> None:
-    page = opened(text())
+def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(open_page: Opener, text) -> None:
+    page = open_page(text())
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         page.wait_for_function(DRAWN)

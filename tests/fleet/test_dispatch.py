@@ -98,7 +98,7 @@ def measure(planned: session.Planned, monkeypatch: pytest.MonkeyPatch) -> Measur
     current: list[Pretence] = []
 
     @contextmanager
-    def open_places(on: str, slots: int, found: object, say: object) -> Iterator[Sequence[Pretence]]:
+    def open_places(on: str, slots: int, slots_found: object, say: object) -> Iterator[Sequence[Pretence]]:
         yield current
 
     def run(
@@ -218,11 +218,11 @@ def test_a_shard_that_fails_twice_is_named_and_the_run_goes_on_with_only_that(
     (folder / dispatch.ASKED).write_bytes(sign(json.dumps(older, indent=2).encode() + b"\n"))
     assert dispatch.read_unavailable(folder / dispatch.SHARDS / "1.1") == {}
     place = Pretence("one", planned)
-    again = measure(place, resume=folder)
+    resumed = measure(place, resume=folder)
     assert place.shards == [3]
-    assert is_whole(again, planned)
-    assert not again.lacks
-    assert again.merged.ended.folder == folder
+    assert is_whole(resumed, planned)
+    assert not resumed.lacks
+    assert resumed.merged.ended.folder == folder
     # a request that somebody else wrote is not followed
     path = folder / dispatch.ASKED
     path.write_text(path.read_text().replace('"old"', '"new"').replace("matrix", "matrix "))
@@ -274,8 +274,8 @@ def test_an_interruption_stops_all_places_and_keeps_what_was_finished(
     result = measure(Pretence("one", planned, interrupt))
     assert result.merged.ended.interrupted
     assert {launch.round for launch in result.merged.ended.results.launches} == {0, 1, 2}
-    again = measure(Pretence("one", planned), resume=result.merged.ended.folder)
-    assert is_whole(again, planned)
+    resumed = measure(Pretence("one", planned), resume=result.merged.ended.folder)
+    assert is_whole(resumed, planned)
 
 
 def test_which_requests_are_for_shards() -> None:

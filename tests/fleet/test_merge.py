@@ -33,9 +33,9 @@ CALLS = ("fit", "train_on_batch")
 
 def run(machine: str = "m-1", name: str = "", calls: tuple[str, ...] = CALLS, **changes: Any) -> Run:
     planned = factories.cells(calls=calls, modes=("graph",))
-    of = factories.run(planned, controlled=True, id=f"{machine}-{'-'.join(calls)}", machine=Machine(machine, name))
-    stops = {group.name: Stop(StopReason.ROUNDS, 5) for group in of.plan.groups}
-    return replace(of, stops=stops, **changes)
+    one_run = factories.run(planned, controlled=True, id=f"{machine}-{'-'.join(calls)}", machine=Machine(machine, name))
+    stops = {group.name: Stop(StopReason.ROUNDS, 5) for group in one_run.plan.groups}
+    return replace(one_run, stops=stops, **changes)
 
 
 def launches(of: Run, slower: float = 2.0, again: float = 1.0, seed: int = 1) -> list[Launch]:
@@ -53,7 +53,10 @@ def sharded(of: Run, number: int, count: int, elsewhere: Mapping[str, int], dige
 
 
 def merge_runs(tmp_path: Path, *runs: Run | tuple[Run, list[Launch]]) -> Merged:
-    both = [of if isinstance(of, tuple) else (of, launches(of, seed=3 * place)) for place, of in enumerate(runs)]
+    both = [
+        one_run if isinstance(one_run, tuple) else (one_run, launches(one_run, seed=3 * place))
+        for place, one_run in enumerate(runs)
+    ]
     return merge([stored(tmp_path / "runs", *entry) for entry in both], tmp_path / "merged")
 
 
@@ -97,7 +100,7 @@ def test_shards_of_one_machine_are_the_run_that_it_would_have_made(tmp_path: Pat
     assert read(merged.ended.folder).tables == results.tables
     # and of continued shards, the continued run
     looks = [[{names[0]: 3}], [{names[1]: 3}, {names[1]: 4}]]
-    first, second = (replace(of, looks=value) for of, value in zip((first, second), looks, strict=True))
+    first, second = (replace(one_run, looks=value) for one_run, value in zip((first, second), looks, strict=True))
     shards = sharded(first, 1, 2, {names[1]: 2}), sharded(second, 2, 2, {names[0]: 1})
     results = merge_runs(tmp_path / "continued", *shards).ended.results
     assert results.run.looks == [dict.fromkeys(names, 3), {names[1]: 4}]
@@ -112,13 +115,13 @@ def test_a_group_of_several_machines_has_a_row_for_each_and_nothing_is_learnt_of
     assert [(row.machine, row.axes["call"]) for row in results.tables[0].rows] == [
         (machine, call) for call in CALLS for machine in ("m-2", "office")
     ]
-    for name, (of, measured) in parts.items():
-        single = Results(of, measured)
+    for name, (one_run, measured) in parts.items():
+        single = Results(one_run, measured)
         part = results.machines[name]
-        control = results.found.controls[of.machine.id if of.machine else ""]
+        control = results.found.controls[one_run.machine.id if one_run.machine else ""]
         assert part.found.control == control == single.found.control
         assert part.disturbance == replace(single.disturbance, disturbed=part.disturbance.disturbed)
-        assert part.run.host == of.host
+        assert part.run.host == one_run.host
         # the effects, which are judged together, are of one machine's cells
         (effects,) = [attribution for attribution in results.attributions if attribution.machine == name]
         assert effects.effects == single.attributions[0].effects
@@ -190,7 +193,7 @@ def test_claims_are_judged_machine_by_machine(tmp_path: Path) -> None:
         when={"call": "fit", "mode": "graph"},
     )
     runs = [replace(run(machine), scenarios=[factories.scenario(claims=[claim])]) for machine in ("m-1", "m-2")]
-    results = merge_runs(tmp_path, *((of, launches(of)) for of in runs)).ended.results
+    results = merge_runs(tmp_path, *((one_run, launches(one_run)) for one_run in runs)).ended.results
     (on_one, on_two), (single,) = results.claims, Results(runs[0], launches(runs[0])).claims
     assert (on_one.machine, on_two.machine) == ("m-1", "m-2")
     assert on_one.at.estimate == single.at.estimate
@@ -202,9 +205,9 @@ def test_missing_shards_and_interrupted_runs_are_named(tmp_path: Path, snapshot:
     merged = merge_runs(tmp_path / "one", sharded(run(calls=("fit",)), 1, 3, gone))
     assert merged.missing == {"3/3": list(gone)}
     assert read(merged.ended.folder).run.absent == merged.missing
-    of = run()
-    stops = {**of.stops, next(iter(of.stops)): Stop(StopReason.INTERRUPTED, 2)}
-    interrupted = merge_runs(tmp_path / "two", replace(of, stops=stops))
+    one_run = run()
+    stops = {**one_run.stops, next(iter(one_run.stops)): Stop(StopReason.INTERRUPTED, 2)}
+    interrupted = merge_runs(tmp_path / "two", replace(one_run, stops=stops))
     assert {
         "missing": [*merged.lacks, read_machines(merged)],
         "interrupted": [text.replace(str(tmp_path), "FOLDER") for text in interrupted.lacks],
@@ -241,13 +244,13 @@ def test_runs_of_different_plans_are_refused_with_what_differs(tmp_path: Path, s
 
 
 def test_the_same_rounds_of_one_machine_twice_are_refused_and_others_are_joined(tmp_path: Path) -> None:
-    of = run()
+    one_run = run()
     later = [
-        replace(launch, round=launch.round + 5) for launch in launches(of, seed=7) if launch.role is not Role.PILOT
+        replace(launch, round=launch.round + 5) for launch in launches(one_run, seed=7) if launch.role is not Role.PILOT
     ]
     with pytest.raises(UsageError, match=r"round \d of step cpu call="):
-        merge_runs(tmp_path / "a", of, replace(of, id="again"))
-    results = merge_runs(tmp_path / "b", of, (replace(of, id="later"), later)).ended.results
+        merge_runs(tmp_path / "a", one_run, replace(one_run, id="again"))
+    results = merge_runs(tmp_path / "b", one_run, (replace(one_run, id="later"), later)).ended.results
     assert results.tables[0].rounds == 10
     assert {stop.rounds for stop in results.run.stops.values()} == {10}
     path = stored(tmp_path, run(), launches(run()))
@@ -281,18 +284,18 @@ def test_what_is_damaged_still_measured_or_of_nobody_is_left_out_and_named(
 
 def test_artifacts_come_along_and_do_not_meet(tmp_path: Path) -> None:
     folders = []
-    for of in (run("m-1", calls=("fit",)), run("m-2", calls=("fit",))):
-        first, *others = launches(of)
+    for one_run in (run("m-1", calls=("fit",)), run("m-2", calls=("fit",))):
+        first, *others = launches(one_run)
         names = [f"artifacts/ab-round0/{name}" for name in ("inner/log.txt", "gone.txt", "link.txt")]
-        folder = stored(tmp_path, of, [replace(first, artifacts=names), *others])
+        folder = stored(tmp_path, one_run, [replace(first, artifacts=names), *others])
         (folder / "artifacts" / "ab-round0" / "inner").mkdir(parents=True)
-        (folder / names[0]).write_text(of.id)
+        (folder / names[0]).write_text(one_run.id)
         (folder / names[2]).symlink_to("/etc/hostname")
         folders.append(folder)
-    ended = merge(folders, tmp_path / "merged").ended
-    artifacts = [name for launch in ended.results.launches for name in launch.artifacts]
-    assert sorted((ended.folder / name).read_text() for name in artifacts) == [folder.name for folder in folders]
-    assert [line for launch in ended.results.launches for line in launch.not_kept] == 2 * [
+    result = merge(folders, tmp_path / "merged").ended
+    artifacts = [name for launch in result.results.launches for name in launch.artifacts]
+    assert sorted((result.folder / name).read_text() for name in artifacts) == [folder.name for folder in folders]
+    assert [line for launch in result.results.launches for line in launch.not_kept] == 2 * [
         "artifacts/ab-round0/gone.txt: No such file or directory",
         "artifacts/ab-round0/link.txt: it is a link",
     ]

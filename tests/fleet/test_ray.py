@@ -175,8 +175,8 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     assert process.returncode == 130, output
     assert (harness.run / "report.md").exists()
     assert not left(nodes)
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
 
 

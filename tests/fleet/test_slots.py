@@ -106,8 +106,8 @@ def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: H
     assert process.returncode == 0, output
     assert is_whole(harness.run)
     # and for longer
-    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run, 4)
 
 
@@ -126,8 +126,8 @@ def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(ha
     assert not is_whole(harness.run)
     with hold_machine():
         pass
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
 
 
@@ -258,6 +258,6 @@ def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_wa
     for when in ("before", "after"):
         interrupt(harness, when, "matrix", "--resume", str(harness.run), "--rounds", "4")
         assert is_whole(harness.run)
-    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run, 4)

@@ -202,9 +202,9 @@ def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_l
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
     assert not remote.is_running()
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 1, again.stderr  # some cells fail, as they are to
-    assert "missing" not in again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 1, resumed.stderr  # some cells fail, as they are to
+    assert "missing" not in resumed.stderr
     assert is_whole(harness.run)
     longer = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
     assert longer.returncode == 2

@@ -165,28 +165,28 @@ def decide(of, *, confirmed=True, when="2026-01-25T04:00:00+00:00"):
 
 
 def test_only_what_was_confirmed_to_be_slower_on_the_files_machines_gives_an_alarm():
-    of, faster = slower(), slower(-0.08)
-    assert find_alerts([of], []) == []
-    assert find_alerts([of], [decide(of, confirmed=False)]) == []
+    one_series, faster = slower(), slower(-0.08)
+    assert find_alerts([one_series], []) == []
+    assert find_alerts([one_series], [decide(one_series, confirmed=False)]) == []
     assert find_alerts([faster], [decide(faster)]) == []
-    assert find_alerts([of], [decide(of)], machines=["other"]) == []
-    machine = of.points[-1].origin.machine or of.key.machine
-    (found,) = find_alerts([of], [decide(of)], machines=[machine])
-    assert (found.title, found.confirmed) == (
+    assert find_alerts([one_series], [decide(one_series)], machines=["other"]) == []
+    machine = one_series.points[-1].origin.machine or one_series.key.machine
+    (result,) = find_alerts([one_series], [decide(one_series)], machines=[machine])
+    assert (result.title, result.confirmed) == (
         "Slower since 2026-01-15: step in tf2.1, on m-1",
         "2026-01-25T04:00:00+00:00",
     )
 
 
 def test_alarms(night: Summary, golden):
-    of, line = slower(), of_line(stepped(14, 24))
+    one_series, line = slower(), of_line(stepped(14, 24))
     pair = ["tf-nightly==2.23.0.dev013", "tf-nightly==2.23.0.dev014"]
     link = "https://github.com/tensorflow/tensorflow/compare/a...b"
     searched = replace(decide(line), versions=["x", "y"], pair=pair, probability=0.987, commits=[link])
     facts = replace(night, machines=[Measurer(Machine("m-1"), "Epyc", 8, "Debian 12", "6.1", "H100, driver 575")])
     words = ["harness", "matrix", "-e", "tf2.1+numpy==1.17.5", "-e", "tf2.1"]
-    (plain,) = find_alerts([of], [decide(of)])
-    (commanded,) = find_alerts([of], [replace(decide(of), command=words)])
+    (plain,) = find_alerts([one_series], [decide(one_series)])
+    (commanded,) = find_alerts([one_series], [replace(decide(one_series), command=words)])
     (wheel,) = find_alerts([line], [searched], summary=lambda run: facts if run == "run-c" else None)
     (open_place,) = find_alerts([line], [replace(searched, pair=[], probability=None)])
     both = [slower(key=replace(KEY, axes=(("call", call),))) for call in ("fit", "predict")]
@@ -208,10 +208,10 @@ def test_alarms(night: Summary, golden):
 
 
 def test_an_alarm_keeps_its_confirmation_if_a_later_night_finds_the_change_one_run_earlier():
-    of = of_line(stepped(14, 24))
-    decision = replace(decide(of), versions=["x", "y"])
+    one_series = of_line(stepped(14, 24))
+    decision = replace(decide(one_series), versions=["x", "y"])
     moved = replace(decision, since="run-013", suspects=["the wheel of that run"])
-    before, after = (find_alerts([of], [value])[0] for value in (decision, moved))
+    before, after = (find_alerts([one_series], [value])[0] for value in (decision, moved))
     assert after == before
     assert (after.confirmed, list(after.sides)) == (decision.when, ["x", "y"])
 
@@ -244,12 +244,12 @@ def test_an_issue_links_to_the_workflow_run_that_wrote_its_text(github, monkeypa
 
 
 def test_a_change_that_is_accepted_or_muted_is_no_issue_until_the_day():
-    of = slower()
-    (change,) = find_changes([of])
+    one_series = slower()
+    (change,) = find_changes([one_series])
     for kind in RuleKind:
         since = change.started[:10] if kind is RuleKind.ACCEPT else ""
-        rule = SuppressionRule(kind, of.key.cell, "bug 5", date(2026, 12, 31), since=since)
+        rule = SuppressionRule(kind, one_series.key.cell, "bug 5", date(2026, 12, 31), since=since)
         other = replace(rule, series="other *")
         cases = [(rule, date(2026, 12, 31)), (rule, date(2027, 1, 1)), (other, date(2026, 12, 31))]
-        alarms = [find_alerts([of], [decide(of)], rules=[value], today=day) for value, day in cases]
+        alarms = [find_alerts([one_series], [decide(one_series)], rules=[value], today=day) for value, day in cases]
         assert list(map(len, alarms)) == [0, 1, 1], kind

@@ -27,60 +27,63 @@ def searches(monkeypatch):
 def find_with_file(path, all_series):
     """Judge series with the changes that the file has, and save them."""
     cache = ChangeCache(path)
-    judged = [judge_series(of, known=cache) for of in all_series]
+    judged = [judge_series(one_series, known=cache) for one_series in all_series]
     cache.save()
     return judged
 
 
 def test_what_is_kept_says_what_a_search_says_and_a_night_more_costs_its_own_series_alone(tmp_path, searches):
-    of = [series(stepped(40, 60)), series(noise(50)), series(stepped(57, 59))]
-    plain = [judge_series(entry) for entry in of]
+    series_list = [series(stepped(40, 60)), series(noise(50)), series(stepped(57, 59))]
+    plain = [judge_series(entry) for entry in series_list]
     path = tmp_path / "deep" / "changes.json"
-    assert find_with_file(path, of) == plain
+    assert find_with_file(path, series_list) == plain
     searches.clear()
-    assert find_with_file(path, of) == plain
+    assert find_with_file(path, series_list) == plain
     assert not searches
-    find_with_file(path, [of[0], series([*noise(50), 0.0]), of[2]])
+    find_with_file(path, [series_list[0], series([*noise(50), 0.0]), series_list[2]])
     assert searches == [51]
 
 
 def test_another_option_interval_or_search_is_searched_anew(tmp_path, searches, monkeypatch):
-    of, cache = series(stepped(40, 60)), ChangeCache(tmp_path / "changes.json")
+    one_series, cache = series(stepped(40, 60)), ChangeCache(tmp_path / "changes.json")
     others = [SearchOptions(fewest=4), SearchOptions(p=1e-4), SearchOptions(least=0.02)]
     for options in (SearchOptions(), *others):
-        judge_series(of, options=options, known=cache)
-    judge_series(type(of)(of.key, [*of.points[:-1], of.points[-1]._replace(low=-0.2)]), known=cache)
+        judge_series(one_series, options=options, known=cache)
+    judge_series(
+        type(one_series)(one_series.key, [*one_series.points[:-1], one_series.points[-1]._replace(low=-0.2)]),
+        known=cache,
+    )
     assert len(searches) == 5
     cache.save()
     monkeypatch.setattr(change_cache, "_hash_code", lambda: b"another")
-    judge_series(of, known=ChangeCache(tmp_path / "changes.json"))
+    judge_series(one_series, known=ChangeCache(tmp_path / "changes.json"))
     assert len(searches) == 6
 
 
 def test_a_decision_is_applied_to_what_is_known(searches):
-    of, cache = series(stepped(40, 60)), ChangeCache()
-    (before,) = find_changes([of], known=cache)
-    (after,) = find_changes([of], [decision(before)], known=cache)
+    one_series, cache = series(stepped(40, 60)), ChangeCache()
+    (before,) = find_changes([one_series], known=cache)
+    (after,) = find_changes([one_series], [decision(before)], known=cache)
     assert (before.state, after.state) == (State.SUSPECTED, State.CONFIRMED)
     assert len(searches) == 1
 
 
 def test_a_damaged_file_knows_nothing_and_is_written_anew(tmp_path):
-    path, of = tmp_path / "changes.json", series(stepped(40, 60))
+    path, one_series = tmp_path / "changes.json", series(stepped(40, 60))
     for text in ("", "[]", "{", '{"a": 1}', '{"a": [[[1]], []]}', "null", "[" * 100_000):
         path.write_text(text)
-        assert find_with_file(path, [of]) == [judge_series(of)]
+        assert find_with_file(path, [one_series]) == [judge_series(one_series)]
         assert len(json.loads(path.read_text())) == 1
     # what can't be kept is no error
-    find_with_file(path / "changes.json", [of])
+    find_with_file(path / "changes.json", [one_series])
 
 
 def test_what_was_asked_for_last_is_kept(tmp_path, monkeypatch, searches):
     monkeypatch.setattr(change_cache, "MOST", 2)
     path = tmp_path / "changes.json"
     all_series = [series(noise(30, seed=seed)) for seed in range(3)]
-    for of in all_series:
-        find_with_file(path, [of])
+    for one_series in all_series:
+        find_with_file(path, [one_series])
     searches.clear()
     find_changes(all_series[1:], known=ChangeCache(path))
     assert not searches

@@ -9,20 +9,20 @@ from tests.history.nights import changed, decided, entries, key, noise, run_of, 
 
 
 def test_what_changed_since_a_run(golden) -> None:
-    of, runs, notes = season()
+    series_list, runs, notes = season()
     since = runs[83]
-    before = [judge_series(item) for item in changes.cut_series([entry.series for entry in of], since)]
-    assert changes.render(before, of, since, runs, notes).replace("\u00a0", " ") == golden
+    before = [judge_series(item) for item in changes.cut_series([entry.series for entry in series_list], since)]
+    assert changes.render(before, series_list, since, runs, notes).replace("\u00a0", " ") == golden
     # note that nothing is new since the newest run
-    assert changes.render(of, of, runs[-1], runs, notes).replace("\u00a0", " ") == golden
+    assert changes.render(series_list, series_list, runs[-1], runs, notes).replace("\u00a0", " ") == golden
 
 
 def test_a_confirmation_a_refutation_and_what_is_found_no_longer(golden) -> None:
-    of = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
-    before, runs = judge_series(of), entries(16)
+    one_series = changed(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]), lock=("9be2", 10))
+    before, runs = judge_series(one_series), entries(16)
     afters = {
-        "confirmed": judge_series(of, [decided(before, confirmed=True)]),
-        "refuted": judge_series(of, [decided(before, confirmed=False)]),
+        "confirmed": judge_series(one_series, [decided(before, confirmed=True)]),
+        "refuted": judge_series(one_series, [decided(before, confirmed=False)]),
         "found no longer": replace(before, findings=[], changes=[]),
     }
     texts = {name: changes.render([before], [after], runs[-2], runs, []) for name, after in afters.items()}
@@ -30,8 +30,8 @@ def test_a_confirmation_a_refutation_and_what_is_found_no_longer(golden) -> None
 
 
 def test_without_an_earlier_run_everything_is_new(golden) -> None:
-    of, runs, notes = season()
-    text = changes.render([], of, None, runs, notes)
+    series_list, runs, notes = season()
+    text = changes.render([], series_list, None, runs, notes)
     assert text.replace("\u00a0", " ") == golden
     # the last line says up to which run it is
     assert changes.read_last_run(text) == runs[-1].run
@@ -48,7 +48,7 @@ def test_a_series_until_a_run_has_the_points_up_to_it_and_is_left_out_without_an
 
 def test_more_than_a_comment_has_room_for_is_cut() -> None:
     one = judge_series(series(key(), [*noise(10), *noise(6, 0.1, seed=2)]))
-    of = [
+    series_list = [
         replace(
             one,
             series=replace(one.series, key=key(n=name)),
@@ -56,7 +56,7 @@ def test_more_than_a_comment_has_room_for_is_cut() -> None:
         )
         for name in (str(number) * 40 for number in range(600))
     ]
-    text = changes.render([], of, None, entries(16), [Note("2026-08-02", "moved")])
+    text = changes.render([], series_list, None, entries(16), [Note("2026-08-02", "moved")])
     assert 30_000 < len(text) < 65_000
     assert "harness history report -o history.html" in text
     assert changes.read_last_run(text)

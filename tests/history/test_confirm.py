@@ -113,8 +113,8 @@ def test_both_sides_are_measured_as_the_nights_were(sides):
     for way, fields in ways.items():
         request = plan([finding(key=replace(KEY, way=way))], *sides).request
         assert (request.cpus, request.interleave, request.clock, request.sampling) == fields
-    of = finding(key=replace(KEY, way="all CPUs, launch after launch, CPU time"))
-    confirmation = plan([of], *sides, ConfirmRequest(budget=1800.0, results=Path("/elsewhere")))
+    another = finding(key=replace(KEY, way="all CPUs, launch after launch, CPU time"))
+    confirmation = plan([another], *sides, ConfirmRequest(budget=1800.0, results=Path("/elsewhere")))
     command = " ".join(confirmation.make_command(["tf2.1", "tf2.2"]))
     for words in ("--cpus all", "--interleave launches", "--clock cpu", "--budget 1800s", "-e tf2.1 -e tf2.2"):
         assert words in command
@@ -234,8 +234,8 @@ def decide(slower, ratio, count=6):
     cell = next(cell for cell in planned if cell.environment == "tf2.0")
     key = Key("m-1", cell.scenario, "cpu", tuple(sorted(cell.axes.items())), "tf2.0", "tf1.14")
     confirmation = ConfirmationRun([finding(ratio, key)], Request(), ("tf1.14", "tf2.0"), is_file=False)
-    ((of, decision),) = decide_all(confirmation, results, 0.03)
-    assert of.key == key
+    ((changed, decision),) = decide_all(confirmation, results, 0.03)
+    assert changed.key == key
     return decision
 
 

@@ -41,7 +41,7 @@ def confirm(of: Series) -> list[Decision]:
 
 
 def render_page(*all_series: Series, rules: tuple[SuppressionRule, ...] = (), now: datetime = NOW) -> str:
-    judged = [judge_series(of, confirm(of)) for of in all_series]
+    judged = [judge_series(one_series, confirm(one_series)) for one_series in all_series]
     return render(judged, ENTRIES, rules, now).replace("\xa0", " ")
 
 

@@ -25,9 +25,9 @@ def test_five_percent_are_suspected_within_five_nights():
     [pytest.param(Kind.DRIFT, marks=pytest.mark.slow), pytest.param(Kind.REPLACED, marks=pytest.mark.campaign)],
 )
 def test_a_change_is_suspected_confirmed_and_has_one_issue(kind):
-    of = whole(kind, 6, 0, cells=2)
-    assert (of.changes, of.soon, of.confirmed, of.alarmed) == (1, 1, 1, 1)
-    assert (of.false_suspicions, of.false_alarms) == (0, 0)
+    simulated = whole(kind, 6, 0, cells=2)
+    assert (simulated.changes, simulated.soon, simulated.confirmed, simulated.alarmed) == (1, 1, 1, 1)
+    assert (simulated.false_suspicions, simulated.false_alarms) == (0, 0)
 
 
 def test_each_rule_sees_a_step_that_is_plain_and_those_of_one_night_take_a_spike_for_one():

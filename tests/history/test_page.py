@@ -79,10 +79,12 @@ def test_the_index_has_what_was_found_first_then_the_others_by_name(seasonal: st
 
 
 def test_too_many_points_or_series_are_cut_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    of = [judge_series(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)]
+    series_list = [
+        judge_series(series(key(n=str(place)), noise(20 if place else 500, seed=place))) for place in range(5)
+    ]
     with monkeypatch.context() as patch:
         patch.setattr(page, "POINTS", 400)
-        text = page.render(of, entries(500), [], 0.03)
+        text = page.render(series_list, entries(500), [], 0.03)
         # breaks and changes before the points of the page are left out
         patch.setattr(page, "POINTS", 17 * 40)
         fit = find_fit(page.render(*season(), 0.03))
@@ -112,8 +114,8 @@ def test_a_level_goes_from_a_cut_or_a_change_to_the_next(seasonal: str) -> None:
 
 
 def test_machines_are_told_apart_where_there_are_several_and_a_note_of_a_date_is_of_its_midnight_in_utc() -> None:
-    of = [judge_series(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
-    document = data(page.render(of, entries(3), [Note("2026-08-02", "moved")], 0.03))
+    series_list = [judge_series(series(key(machine=name), noise(3))) for name in ("m-1a2b3c4d", "m-99999999")]
+    document = data(page.render(series_list, entries(3), [Note("2026-08-02", "moved")], 0.03))
     assert document["columns"] == ["machine"]
     assert sorted(entry["name"] for entry in document["series"]) == [
         "step tf2.1 cpu vs tf1.14 on desk",

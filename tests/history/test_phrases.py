@@ -47,8 +47,8 @@ def test_every_name_is_one_series(cells: list[tuple[str, str]]) -> None:
 
 
 def test_sentences(snapshot) -> None:
-    of, *_ = season()
-    causes = phrases.group_by_cause(of)
+    series_list, *_ = season()
+    causes = phrases.group_by_cause(series_list)
     # in the order of what has to be looked at
     assert [[finding.state for finding in cause] for cause in causes] == [
         [State.CONFIRMED, State.SUSPECTED],
@@ -62,9 +62,12 @@ def test_sentences(snapshot) -> None:
     (both,) = phrases.group_by_cause(both_ways)
     baseline = judge_series(series(replace(key(), reference=""), [None, None]))
     assert {
-        "counts": phrases.describe_counts(of),
-        "counts without a change": phrases.describe_counts(of[4:]),
+        "counts": phrases.describe_counts(series_list),
+        "counts without a change": phrases.describe_counts(series_list[4:]),
         "titles": [phrases.format_title(cause) for cause in (*causes, both)],
         "suspects": [phrases.describe_suspects(cause) for cause in causes],
-        "series": [phrases.describe_series(entry) for entry in (of[0], of[1], of[2], of[3], of[-1], baseline)],
+        "series": [
+            phrases.describe_series(entry)
+            for entry in (series_list[0], series_list[1], series_list[2], series_list[3], series_list[-1], baseline)
+        ],
     } == snapshot

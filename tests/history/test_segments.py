@@ -23,7 +23,7 @@ def test_a_break_says_what_changed_to_what_and_whether_it_is_a_cut():
 
 
 def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
-    of = series(
+    one_series = series(
         [0.0] * 5,
         {
             0: {"version": "", "reference_version": ""},
@@ -33,13 +33,13 @@ def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
         },
     )
     # points of earlier versions of harness have no version
-    assert find_boundaries(of) == [
+    assert find_boundaries(one_series) == [
         SegmentBoundary(2, False, "the version of tf2.1 (tf-nightly==1 → tf-nightly==2)", is_version=True),
         SegmentBoundary(4, True, "the version of tf1.14 (tf2.21 → tf2.22)"),
     ]
 
 
 def test_an_epoch_begins_at_each_cut_and_at_no_mark():
-    of = series([0.0] * 9, {2: {"lock": "b"}, 4: {"kit": "k2", "driver": "d"}, 7: {"reference_lock": "d"}})
-    assert split_segments(of, find_boundaries(of)) == [range(4), range(4, 7), range(7, 9)]
+    one_series = series([0.0] * 9, {2: {"lock": "b"}, 4: {"kit": "k2", "driver": "d"}, 7: {"reference_lock": "d"}})
+    assert split_segments(one_series, find_boundaries(one_series)) == [range(4), range(4, 7), range(7, 9)]
     assert split_segments(series([]), []) == [range(0)]

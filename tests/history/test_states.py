@@ -62,12 +62,12 @@ def test_what_slow_swings_may_explain_is_watched():
 
 
 def test_what_was_taken_back_is_over_unless_it_was_confirmed():
-    of = series([*stepped(30, 40), *noise(10, seed=7)], {30: LOCK, 40: {"lock": "cccccccccccc"}})
-    assert find_changes([of]) == []
-    before = find_one([point.log_ratio for point in of.points[:40]], {30: LOCK})
-    again = find_changes([of], [decision(before)])
-    assert [finding.state for finding in again] == [State.CONFIRMED, State.SUSPECTED]
-    assert again[-1].ratio < 1.0
+    one_series = series([*stepped(30, 40), *noise(10, seed=7)], {30: LOCK, 40: {"lock": "cccccccccccc"}})
+    assert find_changes([one_series]) == []
+    before = find_one([point.log_ratio for point in one_series.points[:40]], {30: LOCK})
+    later = find_changes([one_series], [decision(before)])
+    assert [finding.state for finding in later] == [State.CONFIRMED, State.SUSPECTED]
+    assert later[-1].ratio < 1.0
 
 
 def test_a_decision_is_remembered_in_the_nights_after_and_the_last_one_counts():
@@ -84,19 +84,19 @@ def test_a_decision_is_remembered_in_the_nights_after_and_the_last_one_counts():
 
 
 def test_a_decision_is_of_its_suspects_and_series_and_without_a_suspect_of_its_place():
-    of = series(stepped(40, 60), {40: LOCK})
-    (finding,) = find_changes([of])
+    one_series = series(stepped(40, 60), {40: LOCK})
+    (finding,) = find_changes([one_series])
     others = [
         decision(finding, confirmed=False, suspects=["the lock of tf2.1 (aaaaaaaa → eeeeeeee)"]),
         decision(finding, confirmed=False, suspects=[]),
         decision(finding, confirmed=False, key=replace(KEY, environment="tf2.2")),
     ]
-    assert find_changes([of], others) == [finding]
-    of = series(stepped(40, 60))
-    (finding,) = find_changes([of])
+    assert find_changes([one_series], others) == [finding]
+    one_series = series(stepped(40, 60))
+    (finding,) = find_changes([one_series])
     near, far = (decision(finding, confirmed=False, since=f"run-{night:03}") for night in (42, 43))
-    assert find_changes([of], [near])[0].state is State.REFUTED
-    assert find_changes([of], [far]) == [finding]
+    assert find_changes([one_series], [near])[0].state is State.REFUTED
+    assert find_changes([one_series], [far]) == [finding]
 
 
 def test_one_cause_is_of_one_environment_or_of_one_file_on_one_machine():
@@ -110,24 +110,24 @@ def test_one_cause_is_of_one_environment_or_of_one_file_on_one_machine():
 
 
 def test_the_options_are_those_of_the_detector():
-    of = series(stepped(40, 60, 0.05))
-    assert find_changes([of])
-    assert not find_changes([of], options=SearchOptions(least=math.log1p(0.2)))
+    one_series = series(stepped(40, 60, 0.05))
+    assert find_changes([one_series])
+    assert not find_changes([one_series], options=SearchOptions(least=math.log1p(0.2)))
     for strict in (SearchOptions(fewest=30), SearchOptions(p=1e-200)):
-        assert [finding.state for finding in find_changes([of], options=strict)] == [State.WATCH]
+        assert [finding.state for finding in find_changes([one_series], options=strict)] == [State.WATCH]
     assert find_changes([series([None] * 50)]) == []
 
 
 def test_a_decision_on_a_line_is_about_the_place_and_not_about_the_versions_of_one_night():
-    of = of_line(stepped(40, 50, share=0.3))
-    (finding,) = find_changes([of])
+    one_series = of_line(stepped(40, 50, share=0.3))
+    (finding,) = find_changes([one_series])
     assert finding.suspects == ["the version of tf-nightly (tf-nightly==2.23.0.dev039 → tf-nightly==2.23.0.dev040)"]
     pair = ["tf-nightly==2.23.0.dev041", "tf-nightly==2.23.0.dev042"]
     for near in ({"since": "run-042"}, {"since": "gone", "pair": pair}):
-        (again,) = find_changes([of], [decision(finding, **{"suspects": ["another version"], **near})])
-        assert again.state is State.CONFIRMED
-        assert (" → ".join(pair) in again.cause) == ("pair" in near)
-    (far,) = find_changes([of], [decision(finding, since="run-020", suspects=["another version"])])
+        (later,) = find_changes([one_series], [decision(finding, **{"suspects": ["another version"], **near})])
+        assert later.state is State.CONFIRMED
+        assert (" → ".join(pair) in later.cause) == ("pair" in near)
+    (far,) = find_changes([one_series], [decision(finding, since="run-020", suspects=["another version"])])
     assert far.state is State.SUSPECTED
 
 

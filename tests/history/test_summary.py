@@ -74,8 +74,8 @@ def test_times_and_statuses_are_those_of_the_reports_and_what_was_not_measured_i
 
 def test_an_older_run_gets_an_id_of_what_is_known_of_its_machine() -> None:
     one, other = (run(host={"cpu": name, "cores": 2}) for name in ("one", "other"))
-    first, again, second = (summarize(Results(value, [])).machines[0].machine for value in (one, one, other))
-    assert first == again != second
+    first, same, second = (summarize(Results(value, [])).machines[0].machine for value in (one, one, other))
+    assert first == same != second
     assert first.id.startswith("h-")
 
 
@@ -93,8 +93,8 @@ def test_the_way_of_measuring_the_locks_and_the_driver_are_in_the_summary() -> N
         "": "not known: another machine",
     }
     for driver, gpus in drivers.items():
-        of = run(host={"gpus": gpus}, asked={"limits": limits})
-        assert summarize(Results(of, [])).machines[0].driver == driver
+        of_run = run(host={"gpus": gpus}, asked={"limits": limits})
+        assert summarize(Results(of_run, [])).machines[0].driver == driver
 
 
 def test_a_summary_is_written_once_and_read_again(night: Summary, tmp_path: Path) -> None:
@@ -150,9 +150,9 @@ def test_a_run_merged_from_two_machines_counts_for_each_of_them(
     planned = cells()
     paths = []
     for number, seconds in ((1, 0.01), (2, 0.02)):
-        of = run(planned, controlled=True, id=f"run-{number}", machine=Machine(f"m-{number}"))
-        of = replace(of, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in of.plan.groups})
-        paths.append(stored(tmp_path / "runs", of, rounds(dict.fromkeys(planned, seconds), 5, 0.002, number)))
+        of_run = run(planned, controlled=True, id=f"run-{number}", machine=Machine(f"m-{number}"))
+        of_run = replace(of_run, stops={group.name: Stop(StopReason.ROUNDS, 5) for group in of_run.plan.groups})
+        paths.append(stored(tmp_path / "runs", of_run, rounds(dict.fromkeys(planned, seconds), 5, 0.002, number)))
     merged = load_summary(merge(paths, tmp_path / "merged").ended.folder)
     assert [machine.machine.id for machine in merged.machines] == ["m-1", "m-2"]
     assert merged.merged == ["run-1", "run-2"]
@@ -179,8 +179,8 @@ WHEEL = line("2.23.0.dev20261026")
 
 def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
     planned = cells(("tf2.21", WHEEL.name), modes=["graph"])
-    of = run(planned, controlled=True, environments=[PINNED, WHEEL], reference="tf2.21")
-    summary = summarize(measure(of, planned))
+    of_run = run(planned, controlled=True, environments=[PINNED, WHEEL], reference="tf2.21")
+    summary = summarize(measure(of_run, planned))
     points = [(point.environment, point.reference) for point in summary.points]
     assert points == [("tf2.21", ""), ("tf-nightly", "tf2.21")]
     assert summary.software["tf-nightly"].version == "tf-nightly==2.23.0.dev20261026"
@@ -188,22 +188,22 @@ def test_a_release_line_is_one_series_with_the_version_of_each_run() -> None:
     # of several wheels, the newest is the line's point
     old = line("2.23.0.dev20261025", "2026-10-26T00:00:00Z")
     planned = cells((WHEEL.name, old.name), modes=["graph"])
-    of = run(planned, controlled=True, environments=[WHEEL, old], reference=old.name)
-    summary = summarize(measure(of, planned))
+    of_run = run(planned, controlled=True, environments=[WHEEL, old], reference=old.name)
+    summary = summarize(measure(of_run, planned))
     assert [point.environment for point in summary.points] == ["tf-nightly", old.name]
     assert summary.reference == old.name
 
 
 def test_a_wheel_that_cannot_be_installed_is_a_missing_point_of_its_series(tmp_path: Path) -> None:
     planned, lost = cells(("tf2.21",), modes=["graph"]), cells((WHEEL.name,), modes=["graph"])
-    of = run(
+    of_run = run(
         planned,
         controlled=True,
         environments=[PINNED, WHEEL],
         reference="tf2.21",
         unavailable=[Unavailable(lost[0], "its wheel\n  was yanked")],
     )
-    summary = summarize(measure(of, planned))
+    summary = summarize(measure(of_run, planned))
     point = summary.points[-1]
     assert (point.environment, point.reference, point.ratio) == ("tf-nightly", "tf2.21", None)
     assert point.reason == "its wheel was yanked"

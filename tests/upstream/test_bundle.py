@@ -89,13 +89,13 @@ def measured(tmp_path: Path) -> Path:
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
     (tmp_path / "index").mkdir()
-    with serving(tmp_path / "index") as found:
-        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{found.url}/simple")
+    with serving(tmp_path / "index") as package_index:
+        monkeypatch.setenv("UV_DEFAULT_INDEX", f"{package_index.url}/simple")
         monkeypatch.setenv("UV_NO_CACHE", "1")
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         for name in ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS", "UV_OFFLINE"):
             monkeypatch.delenv(name, raising=False)
-        yield found
+        yield package_index
 
 
 def test_issues_are_in_the_order_of_the_trackers_form(golden) -> None:

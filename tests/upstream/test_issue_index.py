@@ -28,16 +28,16 @@ LENGTHS = ("long", "short")
 
 
 def names(issues: list[KnownIssue]) -> list[str]:
-    return [known.issue.short for known in issues]
+    return [library.issue.short for library in issues]
 
 
 @pytest.mark.usefixtures("claiming")
 def test_issues_are_found_by_name_by_family_and_all_of_them() -> None:
-    known = load_library()
-    assert names(known.select([], every=True)) == ["K#7", "T#1001"]
-    assert names(known.select([], "calls")) == ["K#7", "T#1001"]
-    assert names(known.select(["1001", "T#1001"])) == ["T#1001"]
-    assert (known.families, known.newest) == (["calls"], "new")
+    library = load_library()
+    assert names(library.select([], every=True)) == ["K#7", "T#1001"]
+    assert names(library.select([], "calls")) == ["K#7", "T#1001"]
+    assert names(library.select(["1001", "T#1001"])) == ["T#1001"]
+    assert (library.families, library.newest) == (["calls"], "new")
 
 
 @pytest.mark.usefixtures("claiming")
@@ -63,8 +63,8 @@ def test_what_there_is_not_is_refused(snapshot: SnapshotAssertion) -> None:
 
 @pytest.mark.usefixtures("claiming")
 def test_an_issue_as_json() -> None:
-    known = load_library()
-    (entry,) = json.loads(known.document(known.select(["T#1001"])))
+    library = load_library()
+    (entry,) = json.loads(library.document(library.select(["T#1001"])))
     assert entry["issue"] == "T#1001"
     assert entry["url"].endswith("/tensorflow/tensorflow/issues/1001")
     assert (entry["families"], entry["environments"]) == (["calls"], ["old"])
@@ -75,11 +75,11 @@ def test_an_issue_as_json() -> None:
 def test_what_a_stored_run_took_is_known(claiming: Harness) -> None:
     assert load_library().issues[parse("T#1001")].took == 0.0
     (claiming.root / "docs").mkdir()
-    kept = claiming.root / "docs" / "upstream.json"
-    kept.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
-    known = load_library()
-    assert (known.issues[parse("T#1001")].seconds(known.newest), known.issues[parse("K#7")].took) == (90, 0.0)
-    kept.write_text("[{}]")
+    path = claiming.root / "docs" / "upstream.json"
+    path.write_text('[{"issue": "T#1001", "seconds": 90}, {"issue": "T#1001", "seconds": 45}]')
+    library = load_library()
+    assert (library.issues[parse("T#1001")].seconds(library.newest), library.issues[parse("K#7")].took) == (90, 0.0)
+    path.write_text("[{}]")
     assert load_library().issues[parse("T#1001")].took == 0.0
 
 
@@ -97,8 +97,8 @@ def test_what_is_measured_is_the_claims_cells_for_a_short_time_until_they_are_cl
     precise = plan(Request(backend="local", claims=["T#1001"])).plan
     assert [group.piloted for group in precise.groups] == [True]
     # what is typed is taken
-    typed = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
-    request = repro.request(typed, issues, "night")
+    requested = Request(budget=10.0, warmup=0.0, measure=1.0, environments=["new"])
+    request = repro.request(requested, issues, "night")
     assert (request.budget, request.warmup, request.measure) == (10.0, 0.0, 1.0)
     assert request.environments == ["new", "night"]
     # many issues have a longer budget
@@ -128,8 +128,8 @@ def test_a_shard_of_many_claims_has_all_groups_of_a_scenario() -> None:
 
 
 def claimed_results(launches: list[Launch], *cells: Cell) -> Results:
-    of = run([WORSE, BETTER, *cells], scenarios=[claimed_scenario()])
-    return Results(replace(of, plan=replace(of.plan, claims=[CLAIM.issue.short])), launches)
+    one_run = run([WORSE, BETTER, *cells], scenarios=[claimed_scenario()])
+    return Results(replace(one_run, plan=replace(one_run.plan, claims=[CLAIM.issue.short])), launches)
 
 
 def test_a_gate_of_claims() -> None:
