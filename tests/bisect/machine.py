@@ -46,7 +46,7 @@ class Machine:
 
     def __init__(self, seconds, broken=(), absent=(), off=0.01):
         self.off = off
-        self.values = {f"c{at}": each for at, each in enumerate(seconds)}
+        self.values = {f"c{place}": value for place, value in enumerate(seconds)}
         self.broken = {f"c{at}": "it fails" for at in broken}
         self.absent = {f"c{at}": "it was yanked" for at in absent}
         self.asked = []

@@ -1,4 +1,4 @@
-"""A browser, and pages that are opened from the disk in it."""
+"""A browser, and pages that are open_page from the disk in it."""
 
 import shutil
 from collections.abc import Callable, Iterator
@@ -30,21 +30,21 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
+def open_page(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
     """Opens a page from the disk: its text, or its file.
 
-    When the test is over: nothing was asked of any host, and nothing was written to the console, unless `talks` says
+    When the test is over: nothing was requests of any host, and nothing was written to the console, unless `talks` says
     that the page is to write there.
     """
-    asked: list[str] = []
-    told: list[str] = []
+    requests: list[str] = []
+    messages: list[str] = []
     pages: list[Page] = []
 
     def refuse(route: Route, request: Request) -> None:
         if request.url.startswith("file:"):
             route.continue_()
         else:
-            asked.append(request.url)
+            requests.append(request.url)
             route.abort()
 
     def opener(content: str | Path, *, talks: bool = False, **options: object) -> Page:
@@ -55,13 +55,13 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Opener]:
         pages.append(page)
         page.route("**/*", refuse)
         if not talks:
-            page.on("console", lambda message: told.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: told.append(str(error)))
+            page.on("console", lambda message: messages.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.goto(path.as_uri())
         return page
 
     yield opener
     for page in pages:
         page.close()
-    assert asked == []
-    assert told == []
+    assert requests == []
+    assert messages == []

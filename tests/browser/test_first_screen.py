@@ -46,9 +46,9 @@ BEFORE_FOLD = """() => {
 
 def rendered(text: str) -> str:
     """A Markdown file as GitHub shows it; the kind of an alert becomes its first line."""
-    made = MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(text)
-    made = re.sub(r"<p>\[!(\w+)\]\s", r"<p>\1</p><p>", made)
-    return f"<!doctype html><html lang=en><meta charset=utf-8><style>{STYLE}</style><article>{made}</article>"
+    html = MarkdownIt("gfm-like", {"linkify": False, "html": True}).render(text)
+    html = re.sub(r"<p>\[!(\w+)\]\s", r"<p>\1</p><p>", html)
+    return f"<!doctype html><html lang=en><meta charset=utf-8><style>{STYLE}</style><article>{html}</article>"
 
 
 @pytest.fixture
@@ -64,15 +64,15 @@ def run(tmp_path: Path) -> Callable[[str], Path]:
     return unpacked
 
 
-def test_report_md_answers_within_700_pixels_and_is_at_most_1600_with_the_rest_folded(opened: Opener) -> None:
-    page = opened(rendered((EXAMPLES / "headline" / "report.md").read_text()), viewport=SCREEN)
+def test_report_md_answers_within_700_pixels_and_is_at_most_1600_with_the_rest_folded(open_page: Opener) -> None:
+    page = open_page(rendered((EXAMPLES / "headline" / "report.md").read_text()), viewport=SCREEN)
     assert page.evaluate(BEFORE_FOLD) <= 700
     assert page.locator("article").evaluate("node => node.getBoundingClientRect().height") <= 1600
 
 
-def test_report_html_answers_within_700_pixels(opened: Opener, run: Callable[[str], Path]) -> None:
+def test_report_html_answers_within_700_pixels(open_page: Opener, run: Callable[[str], Path]) -> None:
     results = session.read(run("headline"))
-    page = opened(report.render(results, sections.build(results)), viewport=SCREEN)
+    page = open_page(report.render(results, sections.build(results)), viewport=SCREEN)
     title, first, contents = (page.locator(name).bounding_box() for name in ("h1", ".head", "nav"))
     assert title
     assert first
@@ -81,10 +81,10 @@ def test_report_html_answers_within_700_pixels(opened: Opener, run: Callable[[st
     assert contents["y"] < SCREEN["height"]
 
 
-def test_a_profiles_first_flame_graph_is_on_the_first_screen(opened: Opener, run: Callable[[str], Path]) -> None:
+def test_a_profiles_first_flame_graph_is_on_the_first_screen(open_page: Opener, run: Callable[[str], Path]) -> None:
     folder = run("profile")
     session.report(folder)
-    page = opened((folder / "profile.html").read_text(), viewport=SCREEN)
+    page = open_page((folder / "profile.html").read_text(), viewport=SCREEN)
     flame = page.locator(".flame").first.bounding_box()
     assert flame
     assert flame["y"] + 100 < SCREEN["height"]

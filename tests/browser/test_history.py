@@ -11,7 +11,7 @@ from harness.history.states import judge_series
 from harness.model.history import Note
 from harness.report.html import assets
 from tests.browser.conftest import Opener
-from tests.browser.test_accessibility import wrong
+from tests.browser.test_accessibility import wrong_in_both_schemes
 from tests.history.nights import entries, key, many, noise, season, series
 
 pytestmark = pytest.mark.browser
@@ -27,8 +27,8 @@ def seasonal() -> str:
 def hostile() -> str:
     """A history whose strings are scripts."""
     text = "</script><script>document.title = 'broken'</script>"
-    made = series(key(text, text, call=text), noise(3))
-    return history.render([judge_series(made)], entries(3), [Note("2026-08-02", text)], 0.03)
+    of = series(key(text, text, call=text), noise(3))
+    return history.render([judge_series(of)], entries(3), [Note("2026-08-02", text)], 0.03)
 
 
 def lines(page: Page) -> Locator:
@@ -47,29 +47,25 @@ def flags(page: Page) -> Locator:
 
 def places(page: Page) -> list[float]:
     """Return where the dots are, in pixels."""
-    return shown(page).evaluate_all("dots => dots.map((each) => each.getBoundingClientRect().x)")
+    return shown(page).evaluate_all("dots => dots.map((dot) => dot.getBoundingClientRect().x)")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("text", [seasonal, hostile])
-def test_axe_finds_nothing(opened: Opener, scheme: str, text) -> None:
-    page = opened(text(), color_scheme=scheme)
-    page.get_by_text("Runs:").click()
-    assert wrong(page) == []
+@pytest.mark.slow
+def test_axe_finds_nothing(open_page: Opener) -> None:
+    for text in (seasonal, hostile):
+        page = open_page(text())
+        page.get_by_text("Runs:").click()
+        assert wrong_in_both_schemes(page) == []
 
 
-def test_the_index_has_a_line_with_a_sparkline_for_each_series_what_was_found_first(opened: Opener) -> None:
-    page = opened(seasonal())
+def test_the_page_shows_what_was_found_first_with_its_level_its_breaks_and_notes(open_page: Opener) -> None:
+    page = open_page(seasonal(), color_scheme="light")
     expect(lines(page)).to_have_count(17)
     expect(page.locator("#index .spark .course").first).to_be_attached()
     states = page.locator("#index .state").all_inner_texts()
     assert states[:5] == ["confirmed", "suspected", "suspected", "refuted", ""]
     # the driver cuts them all but two
     assert page.locator("#index .spark .cut").count() >= 13
-
-
-def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: Opener) -> None:
-    page = opened(seasonal())
     expect(page.get_by_role("heading", name="step tf2.1 cpu call=fit")).to_be_visible()
     expect(page.locator(".size_marks text")).to_have_text(re.compile(r"^\+8\.\d % \(\+7\.\d to \+8\.\d\)$"))
     expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
@@ -79,10 +75,20 @@ def test_what_was_found_is_charted_with_its_level_its_breaks_and_notes(opened: O
     assert len(listed) == 5
     assert "the driver (570.86 → 575.51)" in listed[0]
     assert "BIOS updated" in listed[1]
+    # the chart follows the theme
+    course = page.locator(".course_marks path").first
+    before = course.evaluate("node => getComputedStyle(node).stroke")
+    page.get_by_role("button", name="Dark theme").click()
+    assert course.evaluate("node => getComputedStyle(node).stroke") != before
+    # and the width
+    page.set_viewport_size({"width": 360, "height": 640})
+    expect(page.locator(".plot svg")).to_have_count(1)
+    page.wait_for_function("() => document.querySelector('.plot svg').getBoundingClientRect().right <= 360")
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_a_name_opens_its_series_and_its_address_leads_back_to_it(opened: Opener) -> None:
-    page = opened(seasonal())
+def test_a_name_opens_its_series_and_its_address_leads_back_to_it(open_page: Opener) -> None:
+    page = open_page(seasonal())
     page.get_by_role("link", name="gather tf2.2 cpu vs tf1.14").click()
     heading = page.get_by_role("heading", name="gather tf2.2 cpu vs tf1.14")
     expect(heading).to_be_focused()
@@ -91,10 +97,16 @@ def test_a_name_opens_its_series_and_its_address_leads_back_to_it(opened: Opener
     expect(shown(page)).to_have_count(112)
     page.reload()
     expect(heading).to_be_visible()
+    # the index is sorted and searched
+    page.locator("#index").get_by_role("columnheader", name="ratio now").get_by_role("button").click()
+    numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(3)").all_inner_texts()]
+    assert numbers == sorted(numbers)
+    page.get_by_role("searchbox", name="Text").fill("train_on")
+    expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
 
 
-def test_next_and_previous_go_through_the_index_as_it_is_filtered(opened: Opener) -> None:
-    page = opened(seasonal())
+def test_next_and_previous_go_through_the_index_as_it_is_filtered(open_page: Opener) -> None:
+    page = open_page(seasonal())
     page.get_by_label("scenario").select_option("conv")
     expect(lines(page)).to_have_count(12)
     names = page.locator("#index tbody th").all_inner_texts()
@@ -106,27 +118,18 @@ def test_next_and_previous_go_through_the_index_as_it_is_filtered(opened: Opener
     expect(page.locator("[aria-current]")).to_have_count(1)
 
 
-def test_the_index_is_sorted_and_searched(opened: Opener) -> None:
-    page = opened(seasonal())
-    page.locator("#index").get_by_role("columnheader", name="ratio now").get_by_role("button").click()
-    numbers = [float(text.rstrip("×")) for text in page.locator("#index td.number:nth-child(3)").all_inner_texts()]
-    assert numbers == sorted(numbers)
-    page.get_by_role("searchbox", name="Text").fill("train_on")
-    expect(page.locator("#index").get_by_role("status")).to_have_text("1 of 17 series")
-
-
-def test_filters_stay_in_the_address_when_a_series_is_opened_and_the_page_is_loaded_again(opened: Opener) -> None:
-    page = opened(seasonal())
+def test_filters_stay_in_the_address_when_a_series_is_opened_and_the_page_is_loaded_again(open_page: Opener) -> None:
+    page = open_page(seasonal())
     status = page.locator("#index").get_by_role("status")
     page.get_by_label("scenario").select_option("conv")
     expect(status).to_have_text("12 of 17 series")
-    name = lines(page).first.get_by_role("link")
-    told = name.inner_text()
-    name.click()
+    link = lines(page).first.get_by_role("link")
+    name = link.inner_text()
+    link.click()
     assert "?series.scenario=conv#" in page.url
     page.reload()
     expect(status).to_have_text("12 of 17 series")
-    expect(page.locator("#series-name")).to_have_text(told)
+    expect(page.locator("#series-name")).to_have_text(name)
     page.go_back()
     page.go_back()
     expect(status).to_have_text("17 of 17 series")
@@ -151,9 +154,11 @@ def zoomed(page: Page, least: int, most: int) -> int:
     return page.wait_for_function(counted, arg=[least, most]).json_value()
 
 
-def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
-    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+def test_the_chart_zooms_and_moves_by_drag_buttons_keys_and_wheel(open_page: Opener) -> None:
+    page = open_page(seasonal(), viewport={"width": 1280, "height": 1000})
     expect(shown(page)).to_have_count(120)
+    labels = page.locator(".plot .role-axis-label text", has_text="×")
+    expect(labels.first).to_have_text("1.95×")
     drag(page, 0.5, 0.7)
     brush = page.locator(".brush_brush path")
     expect(brush).to_be_visible()
@@ -171,10 +176,9 @@ def test_the_chart_zooms_by_drag_buttons_and_keys(opened: Opener) -> None:
     expect(shown(page)).to_have_count(120)
     page.get_by_label("Shown").select_option("14")
     expect(shown(page)).to_have_count(14)
-
-
-def test_a_drag_with_shift_and_ctrl_with_the_wheel_move_and_zoom(opened: Opener) -> None:
-    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
+    # the axis of ratios follows what is seen
+    expect(labels.first).to_have_text("2.10×")
+    # a drag with Shift, and Ctrl with the wheel
     page.get_by_label("Shown").select_option("30")
     expect(shown(page)).to_have_count(30)
     expect(flags(page)).to_have_text(["2"])
@@ -191,16 +195,8 @@ def test_a_drag_with_shift_and_ctrl_with_the_wheel_move_and_zoom(opened: Opener)
     zoomed(page, moved, 120)
 
 
-def test_the_axis_of_ratios_follows_what_is_seen(opened: Opener) -> None:
-    page = opened(seasonal(), viewport={"width": 1280, "height": 1000})
-    labels = page.locator(".plot .role-axis-label text", has_text="×")
-    expect(labels.first).to_have_text("1.95×")
-    page.get_by_label("Shown").select_option("14")
-    expect(labels.first).to_have_text("2.10×")
-
-
-def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
-    page = opened(seasonal())
+def test_arrow_keys_and_a_pointer_tell_of_each_run(open_page: Opener) -> None:
+    page = open_page(seasonal())
     plot = page.get_by_role("slider")
     plot.focus()
     page.keyboard.press("Home")
@@ -211,18 +207,12 @@ def test_arrow_keys_go_from_run_to_run_and_tell_each(opened: Opener) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("End")
     expect(plot).to_have_attribute("aria-valuenow", "120")
-
-
-def test_a_run_that_is_pointed_at_is_told(opened: Opener) -> None:
-    page = opened(seasonal())
+    # and a pointer
     shown(page).nth(84).hover(force=True)
     expect(page.locator(".tooltip")).to_contain_text("the lock of tf2.1 (4f1c → 9be2)")
     page.get_by_role("heading", level=1).hover()
     expect(page.locator(".tooltip")).to_be_hidden()
-
-
-def test_along_runs_points_are_equally_far_apart(opened: Opener) -> None:
-    page = opened(seasonal())
+    # along runs, points are equally far apart
     expect(shown(page)).to_have_count(120)
     page.get_by_label("Along").select_option("run")
     expect(page.locator(".plot .role-axis-label text", has_text="11 Aug")).to_have_count(2)
@@ -231,56 +221,40 @@ def test_along_runs_points_are_equally_far_apart(opened: Opener) -> None:
     expect(flags(page)).to_have_text(["A", "B", "C", "1", "2"])
 
 
-def test_thousands_of_series_are_shown_in_slices(opened: Opener) -> None:
-    page = opened(history.render(*many(2000, 10), 0.03))
+def test_thousands_of_series_are_shown_in_slices(open_page: Opener) -> None:
+    page = open_page(history.render(*many(2000, 10), 0.03))
     expect(lines(page)).to_have_count(200)
     expect(page.locator("#index").get_by_role("status")).to_have_text("2,000 of 2,000 series, the first 200 shown")
     page.get_by_role("button", name="Show more").click()
     expect(lines(page)).to_have_count(400)
 
 
-def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
-    page = opened(seasonal(), viewport={"width": 360, "height": 640})
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
-    box = page.locator(".plot svg").bounding_box()
-    assert box
-    assert box["x"] + box["width"] <= 360
-
-
-def test_the_theme_is_chosen_and_the_chart_follows(opened: Opener) -> None:
-    page = opened(seasonal(), color_scheme="light")
-    course = page.locator(".course_marks path").first
-    before = course.evaluate("node => getComputedStyle(node).stroke")
-    page.get_by_role("button", name="Dark theme").click()
-    assert course.evaluate("node => getComputedStyle(node).stroke") != before
-
-
-def test_without_scripts_what_was_found_is_there(opened: Opener) -> None:
-    page = opened(seasonal(), java_script_enabled=False)
+def test_without_scripts_what_was_found_is_there(open_page: Opener) -> None:
+    page = open_page(seasonal(), java_script_enabled=False)
     expect(page.get_by_text("Confirmed: 1 series slower since the run of 24 Oct 2026")).to_be_visible()
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.get_by_role("button")).to_have_count(0)
 
 
-def test_a_page_without_vega_has_no_charts_and_says_so(opened: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_vega_has_no_charts_and_says_so(open_page: Opener, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
     )
-    page = opened(history.render(*season(), 0.03))
+    page = open_page(history.render(*season(), 0.03))
     expect(page.get_by_text("This page has no charts")).to_be_visible()
     page.get_by_role("button", name="Next series").click()
     page.get_by_role("button", name="Closer").click()
     expect(page.get_by_text("This page has no charts")).to_be_visible()
 
 
-def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
-    page = opened(hostile())
+def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
+    page = open_page(hostile())
     assert page.title() == "History of 3 runs on 1 machine, 1 Aug 2026 to 3 Aug 2026"
     expect(page.locator("#series-name")).to_contain_text("<script>document.title = 'broken'</script>")
     expect(page.locator("main script")).to_have_count(0)
 
 
-def test_a_history_without_series_says_so(opened: Opener) -> None:
-    page = opened(history.render([], [], [], 0.03))
+def test_a_history_without_series_says_so(open_page: Opener) -> None:
+    page = open_page(history.render([], [], [], 0.03))
     expect(page.get_by_role("heading", level=1)).to_have_text("A history without runs")
     expect(page.locator("#index")).to_be_hidden()

@@ -29,18 +29,14 @@ def drawn(page: Page) -> Page:
     return page
 
 
-def test_every_chart_is_drawn(opened: Opener) -> None:
-    page = drawn(opened(small()))
+def test_every_chart_is_drawn_and_has_a_tooltip_and_the_theme(open_page: Opener) -> None:
+    page = drawn(open_page(small(), color_scheme="light"))
     charts = page.locator("[data-chart]")
     # one of them in what is folded away
     assert charts.count() >= 3
     for chart in charts.all():
         expect(chart.locator("svg")).to_have_count(1)
         assert chart.get_attribute("aria-label")
-
-
-def test_a_chart_tells_a_mark_that_is_pointed_at(opened: Opener) -> None:
-    page = drawn(opened(small()))
     chart = page.locator("[data-chart=points]")
     chart.scroll_into_view_if_needed()
     chart.locator(".mark-symbol path").first.hover()
@@ -49,10 +45,14 @@ def test_a_chart_tells_a_mark_that_is_pointed_at(opened: Opener) -> None:
     expect(tooltip).to_contain_text("verdict")
     page.get_by_role("heading", level=1).hover()
     expect(tooltip).to_be_hidden()
+    label = chart.locator("text[fill='#222222']").first
+    before = label.evaluate("node => getComputedStyle(node).fill")
+    page.get_by_role("button", name="Dark theme").click()
+    assert label.evaluate("node => getComputedStyle(node).fill") != before
 
 
-def test_the_cells_are_sorted_by_number_both_ways_and_as_they_were(opened: Opener) -> None:
-    page = opened(small())
+def test_tables_are_sorted_by_number_both_ways_and_as_they_were_and_from_the_keyboard(open_page: Opener) -> None:
+    page = open_page(small())
     before = column(page, "time, ms")
     heading = cells(page).get_by_role("columnheader", name="time, ms")
     button = heading.get_by_role("button")
@@ -70,19 +70,20 @@ def test_the_cells_are_sorted_by_number_both_ways_and_as_they_were(opened: Opene
     button.click()
     expect(heading).not_to_have_attribute("aria-sort", re.compile("."))
     assert column(page, "time, ms") == before
-
-
-def test_the_cells_are_sorted_from_the_keyboard(opened: Opener) -> None:
-    page = opened(small())
     heading = cells(page).get_by_role("columnheader", name="environment")
     heading.get_by_role("button").focus()
     page.keyboard.press("Enter")
     expect(heading).to_have_attribute("aria-sort", "ascending")
     assert column(page, "environment") == sorted(column(page, "environment"))
+    # comparisons, by ratio
+    box = page.locator("[data-sortable]").first
+    box.get_by_role("columnheader", name="time ratio").get_by_role("button").click()
+    order = [float(cell.get_attribute("data-sort") or "inf") for cell in box.locator("td[data-sort]").all()]
+    assert order == sorted(order)
 
 
-def test_the_cells_are_filtered_by_value_and_by_text(opened: Opener) -> None:
-    page = opened(small())
+def test_tables_are_filtered_by_value_text_and_verdict(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
     expect(status).to_have_text("10 of 10 cells")
@@ -93,38 +94,13 @@ def test_the_cells_are_filtered_by_value_and_by_text(opened: Opener) -> None:
     expect(status).to_have_text("1 of 10 cells")
     box.get_by_role("button", name="Reset").click()
     expect(status).to_have_text("10 of 10 cells")
-
-
-def test_a_long_table_is_shown_in_slices(opened: Opener) -> None:
-    page = opened(large())
-    box = cells(page)
-    expect(box.get_by_role("status")).to_have_text("300 of 300 cells, the first 200 shown")
-    expect(box.locator("tbody tr")).to_have_count(200)
-    box.get_by_role("button", name="Show more").click()
-    expect(box.locator("tbody tr")).to_have_count(300)
-    expect(box.get_by_role("button", name="Show more")).to_be_hidden()
-
-
-def test_sorting_is_of_all_lines_not_of_those_shown(opened: Opener) -> None:
-    page = opened(large())
-    button = cells(page).get_by_role("columnheader", name="time, ms").get_by_role("button")
-    button.click()
-    button.click()
-    assert float(column(page, "time, ms")[0]) == pytest.approx(300, rel=0.2)
-
-
-def test_comparisons_are_filtered_by_verdict(opened: Opener) -> None:
-    page = opened(small())
     box = page.locator("[data-sortable]").first
     box.get_by_label("Verdict").select_option("slower")
     verdicts = box.locator("tbody .verdict").all_inner_texts()
     assert verdicts
     assert set(verdicts) == {"slower"}
     expect(box.get_by_role("status")).to_have_text(re.compile(rf"^{len(verdicts)} of \d+ comparisons$"))
-
-
-def test_settled_comparisons_alone_are_shown(opened: Opener) -> None:
-    page = opened(small())
+    box.get_by_label("Verdict").select_option("")
     box = page.locator("[data-sortable]").filter(has=page.locator("option[value=settled]")).first
     count = box.locator("tbody tr").count()
     box.get_by_label("Verdict").select_option("settled only")
@@ -133,27 +109,49 @@ def test_settled_comparisons_alone_are_shown(opened: Opener) -> None:
     assert not {"unclear", "no verdict", "different work"} & set(settled)
 
 
-def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(opened: Opener) -> None:
-    page = opened(small())
+def test_a_long_table_is_shown_in_slices_and_sorted_as_a_whole(open_page: Opener) -> None:
+    page = open_page(large())
+    box = cells(page)
+    expect(box.get_by_role("status")).to_have_text("300 of 300 cells, the first 200 shown")
+    expect(box.locator("tbody tr")).to_have_count(200)
+    button = box.get_by_role("columnheader", name="time, ms").get_by_role("button")
+    button.click()
+    button.click()
+    assert float(column(page, "time, ms")[0]) == pytest.approx(300, rel=0.2)
+    box.get_by_role("button", name="Show more").click()
+    expect(box.locator("tbody tr")).to_have_count(300)
+    expect(box.get_by_role("button", name="Show more")).to_be_hidden()
+
+
+def test_filters_and_order_are_in_the_address_and_a_reload_keeps_them(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     box.get_by_label("environment").select_option("tf2.0")
     box.get_by_label("Text").fill("eager")
     heading = box.get_by_role("columnheader", name="time, ms")
     heading.get_by_role("button").click()
     heading.get_by_role("button").click()
-    told, order = box.get_by_role("status").inner_text(), column(page, "time, ms")
+    status, order = box.get_by_role("status").inner_text(), column(page, "time, ms")
     assert "cells.environment=tf2.0&cells-text=eager&cells-sort=-time" in page.url
     page.reload()
-    expect(box.get_by_role("status")).to_have_text(told)
+    expect(box.get_by_role("status")).to_have_text(status)
     expect(box.get_by_label("environment")).to_have_value("tf2.0")
     expect(heading).to_have_attribute("aria-sort", "descending")
     assert column(page, "time, ms") == order
     box.get_by_role("button", name="Reset").click()
     assert "environment" not in page.url
+    # what does not exist is left out
+    address = page.url.split("?")[0]
+    page.goto(
+        f"{address}?cells.environment=tf9&cells.nothing=1&cells-sort=-none&table1-verdict=%3Cb%3E&table9-text=a&%"
+    )
+    expect(box.get_by_role("status")).to_have_text("10 of 10 cells")
+    expect(box.get_by_label("environment")).to_have_value("")
+    expect(page.locator("[data-sortable]").first.get_by_label("Verdict")).to_have_value("")
 
 
-def test_back_undoes_a_choice_and_all_that_was_typed(opened: Opener) -> None:
-    page = opened(small())
+def test_back_undoes_a_choice_and_all_that_was_typed(open_page: Opener) -> None:
+    page = open_page(small())
     box = cells(page)
     status = box.get_by_role("status")
     box.get_by_label("environment").select_option("tf2.0")
@@ -172,34 +170,17 @@ def test_back_undoes_a_choice_and_all_that_was_typed(opened: Opener) -> None:
     assert "cells.environment=tf2.0#" in page.url
 
 
-def test_what_an_address_asks_that_does_not_exist_is_left_out(opened: Opener) -> None:
-    page = opened(small())
-    page.goto(
-        f"{page.url}?cells.environment=tf9&cells.nothing=1&cells-sort=-none&table1-verdict=%3Cb%3E&table9-text=a&%"
-    )
-    expect(cells(page).get_by_role("status")).to_have_text("10 of 10 cells")
-    expect(cells(page).get_by_label("environment")).to_have_value("")
-    expect(page.locator("[data-sortable]").first.get_by_label("Verdict")).to_have_value("")
-
-
-def test_comparisons_are_sorted_by_ratio(opened: Opener) -> None:
-    page = opened(small())
-    box = page.locator("[data-sortable]").first
-    box.get_by_role("columnheader", name="time ratio").get_by_role("button").click()
-    order = [float(cell.get_attribute("data-sort") or "inf") for cell in box.locator("td[data-sort]").all()]
-    assert order == sorted(order)
-
-
-def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
-    page = drawn(opened(small()))
-    # a comparison's number has two cells
-    number = page.locator(".sections td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
-    told = number.inner_text()
-    number.click()
+def test_numbers_and_names_open_a_dialog_about_their_cells(open_page: Opener) -> None:
+    page = drawn(open_page(small()))
     dialog = page.get_by_role("dialog")
+    # a number of the times: its launches; a comparison's number has two cells
+    number = page.locator(".sections td[data-cells]:not([data-cells*=' '])").first.get_by_role("button")
+    time = number.inner_text()
+    number.focus()
+    page.keyboard.press("Enter")
     expect(dialog).to_be_visible()
     expect(dialog).to_contain_text("step tf1.14 cpu call=fit dtype=float32 mode=graph")
-    expect(dialog).to_contain_text(f"{told.split(' †')[0]} ms, over 5 rounds, from 10 launches")
+    expect(dialog).to_contain_text(f"{time.split(' †')[0]} ms, over 5 rounds, from 10 launches")
     expect(dialog.locator(".plot svg")).to_have_count(2)
     # two launches a round, those of the round that was repeated, and the pilot
     expect(dialog.locator("tbody tr")).to_have_count(13)
@@ -207,15 +188,35 @@ def test_a_number_of_the_times_opens_its_launches(opened: Opener) -> None:
     expect(dialog.get_by_text("other processes used 0.41 of the CPUs of the launch").first).to_be_visible()
     assert "control" in dialog.locator("tbody").inner_text()
     assert 'jq -c \'select(.cell == {"scenario":"step"' in dialog.locator("pre").inner_text()
+    page.keyboard.press("Escape")
+    expect(dialog).to_be_hidden()
+    expect(number).to_be_focused()
+    # a ratio: both its cells
+    page.locator("[data-sortable] td[data-cells]").first.get_by_role("button").click()
+    expect(dialog.locator(".cell")).to_have_count(2)
+    expect(dialog.locator(".plot svg")).to_have_count(4)
+    page.keyboard.press("Escape")
+    # the name of a line: what tables have about its cell
+    page.locator("th[data-cells='2']").last.get_by_role("button").click()
+    expect(dialog).to_contain_text("step tf2.0 cpu call=fit dtype=float32 mode=graph")
+    phases = dialog.locator("section", has=page.get_by_role("heading", name="Phases of it")).last.locator("dl")
+    expect(phases).to_have_text("import, s1.2devicecpu")
+    page.keyboard.press("Escape")
+    # a cell without a number: why
+    cells(page).get_by_label("status").select_option("oom")
+    cells(page).locator("td[data-cells]").get_by_role("button").click()
+    expect(dialog).to_contain_text("killed at 2 GiB Allow more memory.")
+    dialog.get_by_role("button", name="Close").click()
+    expect(dialog).to_be_hidden()
 
 
 def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(
-    opened: Opener, monkeypatch: pytest.MonkeyPatch
+    open_page: Opener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         assets, "make_vega_script", lambda _: assets.PageScript("window.vegaEmbed = () => Promise.resolve();")
     )
-    page = opened(uncharted())
+    page = open_page(uncharted())
     page.locator(".sections td[data-cells]").first.get_by_role("button").click()
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_role("heading", name="Launches").first).to_be_visible()
@@ -223,141 +224,73 @@ def test_without_vega_a_cell_has_its_launches_and_no_empty_chart(
         expect(dialog.get_by_text(name, exact=True).first).to_be_hidden()
 
 
-def test_escape_closes_the_dialog_and_gives_the_focus_back(opened: Opener) -> None:
-    page = opened(small())
-    number = cells(page).locator("td[data-cells]").nth(1).get_by_role("button")
-    number.focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("dialog")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog")).to_be_hidden()
-    expect(number).to_be_focused()
+def read_ground(page: Page) -> str:
+    color: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    return color
 
 
-def test_a_cell_without_a_number_says_why(opened: Opener) -> None:
-    page = opened(small())
-    box = cells(page)
-    box.get_by_label("status").select_option("oom")
-    box.locator("td[data-cells]").get_by_role("button").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("killed at 2 GiB Allow more memory.")
-    dialog.get_by_role("button", name="Close").click()
-    expect(dialog).to_be_hidden()
+def test_the_theme_is_the_systems_until_it_is_chosen(open_page: Opener) -> None:
+    for scheme in ("light", "dark"):
+        page = open_page(small(), color_scheme=scheme)
+        button = page.get_by_role("button", name="Dark theme")
+        expect(button).to_have_attribute("aria-pressed", str(scheme == "dark").lower())
+        before = read_ground(page)
+        button.click()
+        expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+        assert read_ground(page) != before
+        page.reload()
+        expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+        assert read_ground(page) != before
 
 
-def test_a_ratio_opens_both_its_cells(opened: Opener) -> None:
-    page = opened(small())
-    page.locator("[data-sortable] td[data-cells]").first.get_by_role("button").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.locator(".cell")).to_have_count(2)
-    expect(dialog.locator(".plot svg")).to_have_count(4)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_theme_is_the_systems_until_it_is_chosen(opened: Opener, scheme: str) -> None:
-    page = opened(small(), color_scheme=scheme)
-    button = page.get_by_role("button", name="Dark theme")
-    expect(button).to_have_attribute("aria-pressed", str(scheme == "dark").lower())
-    before = ground(page)
-    button.click()
-    expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
-    assert ground(page) != before
-    page.reload()
-    expect(button).to_have_attribute("aria-pressed", str(scheme == "light").lower())
-    assert ground(page) != before
-
-
-def test_charts_follow_the_theme(opened: Opener) -> None:
-    page = drawn(opened(small(), color_scheme="light"))
-    label = page.locator("[data-chart=points] text[fill='#222222']").first
-    before = label.evaluate("node => getComputedStyle(node).fill")
-    page.get_by_role("button", name="Dark theme").click()
-    assert label.evaluate("node => getComputedStyle(node).fill") != before
-
-
-def ground(page: Page) -> str:
-    found: str = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    return found
-
-
-def test_contents_lead_to_every_section(opened: Opener) -> None:
-    page = opened(small())
-    links = page.get_by_role("navigation", name="Contents").get_by_role("link")
-    headings = page.locator("main h2")
-    assert links.all_inner_texts() == headings.all_inner_texts()
-    links.last.click()
-    expect(headings.last).to_be_in_viewport()
-
-
-def test_nothing_is_wider_than_a_narrow_screen(opened: Opener) -> None:
-    page = drawn(opened(small(), viewport={"width": 360, "height": 640}))
-    assert page.evaluate("document.documentElement.scrollWidth") == 360
+def test_charts_and_names_fit_every_width_and_are_drawn_again(open_page: Opener) -> None:
+    page = drawn(open_page(small(), viewport={"width": 1920, "height": 900}))
+    chart = page.locator("[data-chart=points]")
+    for width, least in ((1920, 1200), (1280, 1000), (420, 350), (360, 300)):
+        before = chart.get_attribute("data-drawn")
+        page.set_viewport_size({"width": width, "height": 900})
+        if width != 1920:
+            expect(chart).not_to_have_attribute("data-drawn", before or "")
+        expect(chart.locator("svg")).to_have_count(1)
+        assert page.evaluate("document.documentElement.scrollWidth") == width
+        for place in page.locator("[data-chart]:visible").all():
+            assert place.evaluate("node => node.scrollWidth <= node.clientWidth"), "something has to be scrolled to"
+        box = chart.locator("svg").bounding_box()
+        plot = chart.locator(".mark-group.role-frame .background").first.bounding_box()
+        assert box
+        assert plot
+        assert plot["width"] >= least
+        assert 0 <= box["x"] <= plot["x"] + 1
+        assert plot["x"] + plot["width"] <= box["x"] + box["width"] <= width
+        # names of lines are readable, each with its border
+        labels = chart.locator("text", has_text="each in its default mode: tf2.0 vs tf1.14")
+        assert labels.count() == 4
+        for label in labels.all() if width >= 420 else []:
+            place = label.bounding_box()
+            assert place
+            assert place["height"] >= 13
+            assert place["x"] >= 0
+            assert place["x"] + place["width"] <= width
     page.locator(".sections td[data-cells]").first.get_by_role("button").click()
     expect(page.locator("dialog .plot svg")).to_have_count(4)
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
 
 
-@pytest.mark.parametrize(("width", "least"), [(360, 300), (420, 350), (1280, 1000), (1920, 1200)])
-def test_charts_are_as_wide_as_the_screen_and_keep_a_plot(opened: Opener, width: int, least: int) -> None:
-    page = drawn(opened(small(), viewport={"width": width, "height": 900}))
-    for chart in page.locator("[data-chart]:visible").all():
-        assert chart.evaluate("node => node.scrollWidth <= node.clientWidth"), "something has to be scrolled to"
-    names = page.locator("[data-chart=points]")
-    box = names.locator("svg").bounding_box()
-    plot = names.locator(".mark-group.role-frame .background").first.bounding_box()
-    assert box
-    assert plot
-    assert plot["width"] >= least
-    assert 0 <= box["x"] <= plot["x"] + 1
-    assert plot["x"] + plot["width"] <= box["x"] + box["width"] <= width
-
-
-def test_names_of_lines_are_readable_at_every_width(opened: Opener) -> None:
-    for width in (420, 1280):
-        page = drawn(opened(small(), viewport={"width": width, "height": 900}))
-        labels = page.locator("[data-chart=points] text", has_text="each in its default mode: tf2.0 vs tf1.14")
-        # each with its border
-        assert labels.count() == 4
-        for label in labels.all():
-            box = label.bounding_box()
-            assert box
-            assert box["height"] >= 13
-            assert box["x"] >= 0
-            assert box["x"] + box["width"] <= width
-
-
-def test_charts_are_drawn_again_where_the_window_is_another_width(opened: Opener) -> None:
-    page = drawn(opened(small(), viewport={"width": 1280, "height": 900}))
-    chart = page.locator("[data-chart=points]")
-    before = chart.get_attribute("data-drawn")
-    page.set_viewport_size({"width": 420, "height": 900})
-    expect(chart).not_to_have_attribute("data-drawn", before or "")
-    expect(chart.locator("svg")).to_have_count(1)
-    assert page.evaluate("document.documentElement.scrollWidth") == 420
-
-
-def test_the_contents_stay_beside_what_is_read_on_a_wide_screen(opened: Opener) -> None:
-    page = opened(small(), viewport={"width": 1920, "height": 900})
+def test_contents_lead_to_every_section_and_stay_beside_it_on_a_wide_screen(open_page: Opener) -> None:
+    page = open_page(small(), viewport={"width": 1920, "height": 900})
     contents = page.get_by_role("navigation", name="Contents")
-    page.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
+    links, headings = contents.get_by_role("link"), page.locator("main h2")
+    assert links.all_inner_texts() == headings.all_inner_texts()
+    links.last.click()
+    expect(headings.last).to_be_in_viewport()
     expect(contents).to_be_in_viewport()
-    narrow = opened(small(), viewport={"width": 1000, "height": 900})
-    narrow.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
-    expect(narrow.get_by_role("navigation", name="Contents")).not_to_be_in_viewport()
+    page.set_viewport_size({"width": 1000, "height": 900})
+    page.get_by_role("heading", name="Reproduce", exact=True).last.scroll_into_view_if_needed()
+    expect(contents).not_to_be_in_viewport()
 
 
-def test_the_name_of_a_line_opens_its_cell_with_what_tables_tell_of_it(opened: Opener) -> None:
-    page = opened(small())
-    line = page.locator("th[data-cells='2']").last
-    line.get_by_role("button").click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog).to_contain_text("step tf2.0 cpu call=fit dtype=float32 mode=graph")
-    told = dialog.locator("section", has=page.get_by_role("heading", name="Phases of it")).last.locator("dl")
-    expect(told).to_have_text("import, s1.2devicecpu")
-
-
-def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None:
-    page = drawn(opened(small()))
+def test_all_is_unfolded_on_paper_and_folded_again_after(open_page: Opener) -> None:
+    page = drawn(open_page(small()))
     folded = page.locator("details:not([open])")
     count = folded.count()
     assert count
@@ -370,8 +303,8 @@ def test_all_is_unfolded_on_paper_and_folded_again_after(opened: Opener) -> None
     assert page.locator("h1").evaluate("node => getComputedStyle(node).color") == "rgb(29, 33, 37)"
 
 
-def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opened: Opener) -> None:
-    page = opened(small(), java_script_enabled=False)
+def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(open_page: Opener) -> None:
+    page = open_page(small(), java_script_enabled=False)
     assert "Scripts are off" in (page.locator("noscript").text_content() or "")
     expect(page.locator("td[data-cells]").first).to_be_visible()
     expect(page.locator(".verdict").first).to_be_visible()
@@ -382,15 +315,15 @@ def test_without_scripts_the_numbers_are_there_and_what_is_missing_is_said(opene
     expect(page.locator("main h2").last).to_be_in_viewport()
 
 
-def test_a_run_without_a_number_is_shown(opened: Opener) -> None:
-    page = opened(empty())
+def test_a_run_without_a_number_is_shown(open_page: Opener) -> None:
+    page = open_page(empty())
     expect(page.get_by_text("No cell has a result.")).to_be_visible()
     cells(page).locator("td[data-cells]").first.get_by_role("button").click()
     expect(page.get_by_role("dialog")).to_contain_text("it raised")
 
 
-def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
-    page = drawn(opened(strange()))
+def test_hostile_strings_are_shown_as_text(open_page: Opener) -> None:
+    page = drawn(open_page(strange()))
     page.on("dialog", lambda dialog: pytest.fail(f"a script ran: {dialog.message}"))
     assert "<script>alert(1)</script>" in page.locator("main").inner_text()
     expect(page.locator("main script")).to_have_count(0)
@@ -402,10 +335,10 @@ def test_hostile_strings_are_shown_as_text(opened: Opener) -> None:
         expect(dialog).to_be_hidden()
 
 
-def test_a_script_that_got_in_would_not_run(opened: Opener) -> None:
+def test_a_script_that_got_in_would_not_run(open_page: Opener) -> None:
     """The second wall: should an escape ever be forgotten, the page's policy lets no script run but its own."""
     text = small().replace("<h1", "<script>document.title = 'broken'</script><h1", 1)
     # the browser says that it refused
-    page = drawn(opened(text, talks=True))
+    page = drawn(open_page(text, talks=True))
     expect(page.locator("main script")).to_have_count(1)
     assert page.title() == "One training step: tf1.14, tf2.0, tf2.1"

@@ -1,4 +1,4 @@
-"""The documentation site in a browser, opened from the disk: it needs no server and asks no host."""
+"""The documentation site in a browser, open_page from the disk: it needs no server and asks no host."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Opener
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 #: Pages with a picture, code, tables, alerts, and folded parts.
 PAGES = [
@@ -23,16 +23,14 @@ PAGES = [
 def serious(page: Page) -> list[str]:
     """Return what axe-core finds that keeps somebody from using the page, and where."""
     # axe would read the style sheets again, which a browser refuses on the disk
-    found = Axe().run(page, options={"preload": False}).response["violations"]
-    impacts = ("serious", "critical")
-    return [
-        f"{entry['id']}: {node['html']}" for entry in found if entry["impact"] in impacts for node in entry["nodes"]
-    ]
+    violations = Axe().run(page, options={"preload": False}).response["violations"]
+    grave = [entry for entry in violations if entry["impact"] in ("serious", "critical")]
+    return [f"{entry['id']}: {node['html']}" for entry in grave for node in entry["nodes"]]
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name: str) -> None:
-    page = opened(site / name, color_scheme="light")
+def test_a_page_is_accessible_and_fits_a_phone(open_page: Opener, site: Path, name: str) -> None:
+    page = open_page(site / name, color_scheme="light")
     for folded in page.locator("article details").all():
         folded.evaluate("node => { node.open = true }")
     for scheme in ("light", "dark"):
@@ -42,8 +40,8 @@ def test_a_page_is_accessible_and_fits_a_phone(opened: Opener, site: Path, name:
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_search_finds_a_word(opened: Opener, site: Path) -> None:
-    page = opened(site / "index.html")
+def test_search_and_navigation_lead_from_page_to_page(open_page: Opener, site: Path) -> None:
+    page = open_page(site / "index.html")
     page.get_by_placeholder("Search").fill("unclear")
     page.keyboard.press("Enter")
     results = page.locator("#search-results")
@@ -51,17 +49,14 @@ def test_search_finds_a_word(opened: Opener, site: Path) -> None:
     results.get_by_role("link", name="Troubleshooting").first.click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Troubleshooting")
     expect(page.locator("article")).to_contain_text("unclear")
-
-
-def test_the_navigation_leads_from_page_to_page(opened: Opener, site: Path) -> None:
-    page = opened(site / "index.html", viewport={"width": 390, "height": 800})
+    page.set_viewport_size({"width": 390, "height": 800})
     page.locator(".mobile-header .nav-overlay-icon").click()
     page.get_by_role("link", name="Glossary", exact=True).click()
     expect(page.get_by_role("heading", level=1)).to_contain_text("Glossary")
 
 
-def test_folded_parts_of_a_report_have_all_their_headings(opened: Opener, site: Path) -> None:
-    page = opened(site / "docs" / "examples" / "headline" / "report.html")
+def test_folded_parts_of_a_report_have_all_their_headings(open_page: Opener, site: Path) -> None:
+    page = open_page(site / "docs" / "examples" / "headline" / "report.html")
     folded = page.locator("article details").first
     expect(folded.locator("h2, h3, .rubric").first).to_be_hidden()
     folded.locator("summary").first.click()

@@ -12,15 +12,15 @@ from tests.browser.test_accessibility import wrong
 from tests.browser.test_history import seasonal
 from tests.report.test_profiles import BOTH, RUN
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 WIDTHS = (390, 768, 1280, 1440, 1920)
 #: The widths at which axe looks: one of each layout of the style sheets.
 CHECKED = (390, 1280, 1920)
 
 #: Whether every chart is as wide as its place is now, or will be when it is unfolded.
-DRAWN = """() => [...document.querySelectorAll("[data-chart]")].every((each) =>
-  each.dataset.drawn === String(each.clientWidth || document.querySelector(".sections").clientWidth))"""
+DRAWN = """() => [...document.querySelectorAll("[data-chart]")].every((chart) =>
+  chart.dataset.drawn === String(chart.clientWidth || document.querySelector(".sections").clientWidth))"""
 
 
 @cache
@@ -29,8 +29,8 @@ def profile() -> str:
 
 
 @pytest.mark.parametrize("text", [small, seasonal, profile])
-def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(opened: Opener, text) -> None:
-    page = opened(text())
+def test_a_page_fits_every_width_and_axe_finds_nothing_in_light_and_in_dark(open_page: Opener, text) -> None:
+    page = open_page(text())
     for width in WIDTHS:
         page.set_viewport_size({"width": width, "height": 800})
         page.wait_for_function(DRAWN)

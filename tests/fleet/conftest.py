@@ -24,14 +24,24 @@ def planned(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> session.Planne
     return session.plan(request)
 
 
+class Sentences(session.Listener):
+    """A listener that keeps what is said."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def say(self, sentence: str) -> None:
+        self.said.append(sentence)
+
+
 def read_until(lines: Iterable[str], text: str) -> str:
     """What was said up to the line that has this text."""
-    told = ""
+    output = ""
     for line in lines:
-        told += line
+        output += line
         if text in line:
-            return told
-    pytest.fail(f"{text} was never said:\n{told}")
+            return output
+    pytest.fail(f"{text} was never said:\n{output}")
 
 
 def counts(folder: Path) -> Counter[tuple[str, str, int]]:
@@ -40,9 +50,12 @@ def counts(folder: Path) -> Counter[tuple[str, str, int]]:
     Of a round the last attempt counts; a pilot that was interrupted is made again for the cells that lack it.
     """
     launches = session.read(folder).launches
-    found = [launch for launch in launches if launch.status is Status.OK and launch.role is not Role.CONTROL]
+    results = [launch for launch in launches if launch.status is Status.OK and launch.role is not Role.CONTROL]
     newest: dict[tuple[str, int], int] = {}
-    for item in found:
-        newest[item.group, item.round] = max(newest.get((item.group, item.round), 0), item.attempt)
-    kept = [entry for entry in found if not entry.round or entry.attempt == newest[entry.group, entry.round]]
-    return Counter((entry.group, entry.cell.environment, entry.round) for entry in kept)
+    for launch in results:
+        newest[launch.group, launch.round] = max(newest.get((launch.group, launch.round), 0), launch.attempt)
+    return Counter(
+        (launch.group, launch.cell.environment, launch.round)
+        for launch in results
+        if not launch.round or launch.attempt == newest[launch.group, launch.round]
+    )

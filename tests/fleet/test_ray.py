@@ -42,7 +42,7 @@ def scenario(bench, size):
     bench.measure(lambda: time.sleep(0.01))
 """
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 
 
 class Nodes:
@@ -66,11 +66,11 @@ class Nodes:
         return self._folder / name / "data"
 
     def add(self, name: str, slots: int = 1) -> None:
-        own = self._folder / name
-        own.mkdir(exist_ok=True)
+        folder = self._folder / name
+        folder.mkdir(exist_ok=True)
         variables = {
             "HARNESS_MACHINE_ID": name,
-            "HARNESS_MACHINE_LOCK": str(own / "lock"),
+            "HARNESS_MACHINE_LOCK": str(folder / "lock"),
             "HARNESS_DATA_DIR": str(self.data(name)),
         }
         for tries_left in (2, 1, 0):
@@ -98,13 +98,13 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
         "HARNESS_CACHE_DIR": str(folder / "cache"),
         "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
     }
-    made = Nodes(folder, environ)
+    cluster = Nodes(folder, environ)
     try:
-        made.add("one")
-        made.add("two")
-        yield made
+        cluster.add("one")
+        cluster.add("two")
+        yield cluster
     finally:
-        made.stop()
+        cluster.stop()
 
 
 @pytest.fixture
@@ -125,19 +125,19 @@ def start(
 
 def is_whole(folder: Path) -> bool:
     """Whether each cell of each group has a result in each round, once."""
-    found = counts(folder)
-    return len(found) == 3 * 2 * 4 and set(found.values()) == {1}
+    results = counts(folder)
+    return len(results) == 3 * 2 * 4 and set(results.values()) == {1}
 
 
 def left(nodes: Nodes) -> list[psutil.Process]:
     """Harnesses that still measure on the nodes, by their project's folder."""
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             of_node = process.environ().get("HARNESS_DATA_DIR", "").startswith(str(nodes._folder))
             if process.cmdline()[1:3] == ["-m", "harness"] and of_node:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def until(is_so: Callable[[], object], what: str) -> None:
@@ -158,8 +158,8 @@ def test_a_worker_and_a_node_that_die_lose_only_their_shards(
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
     nodes.kill("one")
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 0, told
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 0, output
     assert is_whole(harness.run)
     nodes.add("one")
 
@@ -171,15 +171,16 @@ def test_an_interruption_stops_all_nodes_and_what_is_missing_is_measured_later(
     assert process.stderr
     read_until(process.stderr, "round 1")
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 130, told
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 130, output
     assert (harness.run / "report.md").exists()
     assert not left(nodes)
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
 
 
+@pytest.mark.campaign
 def test_who_asked_may_be_killed_and_nothing_is_lost(
     start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness, tmp_path: Path
 ) -> None:
@@ -193,14 +194,17 @@ def test_who_asked_may_be_killed_and_nothing_is_lost(
     process.communicate()
     until(lambda: not left(nodes), "no harness is left on a node")
     # the nodes' own folders are runs of one plan
-    kept = [path.parent for name in ("one", "two") for path in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")]
-    until(lambda: not any(is_held(folder / ".lock") for folder in kept), "no run's folder is locked")
-    merged = merge(kept, tmp_path / "merged")
+    folders = [
+        path.parent for name in ("one", "two") for path in (nodes.data(name) / "fleet").glob("*/runs/*/*/run.json")
+    ]
+    until(lambda: not any(is_held(folder / ".lock") for folder in folders), "no run's folder is locked")
+    merged = merge(folders, tmp_path / "merged")
     assert not merged.left_out
     assert merged.unfinished
     assert merged.ended.results.launches
 
 
+@pytest.mark.campaign
 def test_a_node_that_cannot_measure_gets_no_other_shard(
     start: Callable[..., "subprocess.Popen[str]"], nodes: Nodes, harness: Harness
 ) -> None:
@@ -208,11 +212,11 @@ def test_a_node_that_cannot_measure_gets_no_other_shard(
     nodes.add("wide", slots=2)
     try:
         process = start()
-        _, told = process.communicate(timeout=180)
+        _, output = process.communicate(timeout=180)
     finally:
         nodes.kill("wide")
-    assert told.count("Measuring stopped on the node") == 1, told
-    assert process.returncode == 0, told
+    assert output.count("stopped on the node") == 1, output
+    assert process.returncode == 0, output
     assert is_whole(harness.run)
     assert {facts.machine.id for facts in session.read(harness.run).run.machines} <= {"one", "two"}
 

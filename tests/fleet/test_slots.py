@@ -37,103 +37,104 @@ def _safe() -> None:
 
 
 def is_whole(folder: Path, rounds: int = 3) -> bool:
-    known = {group.name for group in session.read(folder).run.plan.groups}
-    assert len(known) == 2
-    wanted = {(group, name, number) for group in known for name in ("old", "new") for number in range(rounds + 1)}
-    return counts(folder) == Counter(wanted)
+    groups = {group.name for group in session.read(folder).run.plan.groups}
+    assert len(groups) == 2
+    launches = {(group, name, number) for group in groups for name in ("old", "new") for number in range(rounds + 1)}
+    return counts(folder) == Counter(launches)
 
 
-def shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
+def find_shards(process: "subprocess.Popen[str]") -> list[psutil.Process]:
     """The harnesses that measure a shard each."""
     family = set(psutil.Process(process.pid).children(recursive=True))
     # `process_iter` leaves out processes that end meanwhile: a scenario's processes are short
     return [
-        entry
-        for entry in psutil.process_iter(["cmdline"])
-        if entry in family
-        and "harness" in (words := entry.info["cmdline"] or [])
+        child
+        for child in psutil.process_iter(["cmdline"])
+        if child in family
+        and "harness" in (words := child.info["cmdline"] or [])
         and {"--shard", "--resume"} & set(words)
         and "-m" in words[1:2]
     ]
 
 
+#: Launches that are as short as can be.
+SHORT = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+
+
+@pytest.mark.slow
 def test_groups_are_measured_beside_each_other_and_the_report_says_so(harness: Harness) -> None:
     shutil.rmtree(get_data_dir())
-    refused = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
-    assert refused.returncode == 4
-    assert "harness fleet check --slots 2" in refused.stderr
+    process = harness.matrix("-s", "ways", "-a", "way=fine", "--slots", "2")
+    assert process.returncode == 4
+    assert "harness fleet check --slots 2" in process.stderr
     check._save_check("cpu", SlotCheck(2, [], 0.03, "ways old fine", CORES, datetime.now(UTC).isoformat()))
-    done = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
-    assert done.returncode == 1, done.stderr  # some cells fail, as they are to
-    document = json.loads((harness.run / "run.json").read_text())
-    pinned = document["host"]["slots"]
+    process = harness.matrix("-s", "ways", "-a", "way=fine,raises", "-a", "speed=slow", "--slots", "2", "--rounds", "2")
+    assert process.returncode == 1, process.stderr  # some cells fail, as they are to
+    pinned = json.loads((harness.run / "run.json").read_text())["host"]["slots"]
     assert len(pinned) == 2
-    assert (
-        "in 2 slots at once, each pinned to 1 core (CPU " + "; ".join(pinned) in (harness.run / "report.md").read_text()
-    )
+    assert f"(CPU {'; '.join(pinned)}" in (harness.run / "report.md").read_text()
     fine = [launch for launch in harness.launches if launch["cell"]["axes"]["way"] == "fine"]
     # one group of the machine has a control
-    assert len([entry for entry in fine if entry["role"] != "control"]) == 2 + 2 * 2
+    assert len([launch for launch in fine if launch["role"] != "control"]) == 2 + 2 * 2
     assert {launch["resources"]["slots"] for launch in fine} == {2}
     with hold_machine():
         pass
 
 
+@pytest.mark.slow
 def test_shards_do_not_try_again_to_build_what_the_whole_run_could_not(harness: Harness) -> None:
     gone = BAKE.splitlines()[3].replace('"old"', '"gone"').replace("3.11", "3.60")
     (harness.root / "docker-bake.hcl").write_text(BAKE.replace("  ]\n", f"{gone}\n  ]\n"))
     (harness.root / "images" / "locks" / "gone-cpu.txt").write_text("# nothing\n")
-    done = harness.matrix(*PLAN[:-1], "1", "-e", "old", "-e", "gone")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.count("gone is not available here") == 1
-    found = session.read(harness.run)
-    assert {launch.cell.environment for launch in found.launches} == {"old"}
-    assert {entry.cell.environment for entry in found.run.plan.unavailable} == {"gone"}
-    assert len(found.run.plan.groups) == 2
+    process = harness.matrix(*PLAN[:-1], "1", "-e", "old", "-e", "gone")
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.count("gone is not available here") == 1
+    results = session.read(harness.run)
+    assert {launch.cell.environment for launch in results.launches} == {"old"}
+    assert {entry.cell.environment for entry in results.run.plan.unavailable} == {"gone"}
+    assert len(results.run.plan.groups) == 2
 
 
+@pytest.mark.slow
 def test_a_shard_that_is_killed_goes_on_and_each_launch_is_there_once(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    process = harness.start("matrix", *PLAN, *SHORT)
     assert process.stderr
     read_until(process.stderr, "round 1")
-    killed = shards(process)[0]
-    killed.kill()
-    _, told = process.communicate(timeout=120)
-    assert "ended with exit code 137 on slot " in told
-    assert "The shard is measured again." in told
-    assert process.returncode == 0, told
+    find_shards(process)[0].kill()
+    _, output = process.communicate(timeout=120)
+    assert "exit code 137 on slot " in output
+    assert process.returncode == 0, output
     assert is_whole(harness.run)
     # and for longer
-    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run, 4)
 
 
+@pytest.mark.slow
 def test_an_interruption_ends_all_slots_and_what_is_missing_is_measured_later(harness: Harness) -> None:
-    process = harness.start("matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
+    process = harness.start("matrix", *PLAN, *SHORT)
     assert process.stderr
     read_until(process.stderr, "round 1")
-    own = shards(process)
+    shards = find_shards(process)
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 130, told
-    assert f"To continue: harness matrix --resume results/{harness.run.name}" in told
-    assert not any(entry.is_running() for entry in own)
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert f": harness matrix --resume results/{harness.run.name}" in output
+    assert not any(shard.is_running() for shard in shards)
     assert counts(harness.run)
     assert not is_whole(harness.run)
     with hold_machine():
         pass
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 0, again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run)
 
 
+@pytest.mark.slow
 def test_a_run_whose_command_was_killed_is_resumed_at_once(harness: Harness) -> None:
-    process = harness.start(
-        "matrix", *PLAN, "--backend", "local", "--warmup", "1ms", "--measure", "50ms", "--seed", "1"
-    )
+    process = harness.start("matrix", *PLAN, *SHORT, "--measure", "50ms")
     assert process.stderr
-    assert process.stdout
     read_until(process.stderr, "round 1")
     with process:
         process.kill()
@@ -142,49 +143,47 @@ def test_a_run_whose_command_was_killed_is_resumed_at_once(harness: Harness) -> 
     assert is_whole(harness.run)
 
 
-def test_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
-    done = harness.matrix(*PLAN, "--warmup", "1ms", "--measure", "5ms")
-    assert done.returncode == 0, done.stderr
+@pytest.mark.slow
+def test_a_machine_that_is_held_is_not_used_and_a_resumed_run_waits_for_its_own_shards_only(harness: Harness) -> None:
+    with hold_machine():
+        process = harness.matrix(*PLAN)
+    assert process.returncode == 4
+    assert not list((harness.root / "results").glob("*"))
+    process = harness.matrix(*PLAN, *SHORT)
+    assert process.returncode == 0, process.stderr
     shard = next((harness.run / "shards").glob("*/*/.lock"))
     with hold_machine():
-        refused = harness("matrix", "--resume", str(harness.run))
-    assert refused.returncode == 4
-    assert "Another run is measuring on this machine" in refused.stderr
+        process = harness("matrix", "--resume", str(harness.run))
+    assert process.returncode == 4
     with hold_machine(), hold_lock(shard, ""):
-        process = harness.start("matrix", "--resume", str(harness.run))
-        assert process.stderr
-        read_until(process.stderr, "Waiting for it.")
-    with process:
-        process.communicate(timeout=120)
-    assert process.returncode == 0
+        waiting = harness.start("matrix", "--resume", str(harness.run))
+        assert waiting.stderr
+        read_until(waiting.stderr, "Waiting for it.")
+    with waiting:
+        waiting.communicate(timeout=120)
+    assert waiting.returncode == 0
 
 
-def test_slots_of_a_machine_that_is_held_are_not_used(harness: Harness) -> None:
-    with hold_machine():
-        done = harness.matrix(*PLAN)
-    assert done.returncode == 4
-    assert "Another run is measuring on this machine" in done.stderr
-    assert not list((harness.root / "results").glob("*"))
-
-
+@pytest.mark.slow
 def test_a_shard_is_measured_in_a_free_slot(harness: Harness) -> None:
-    done = harness.matrix(*PLAN, "--shard", "1/2", "--balance", "even")
-    assert done.returncode == 0, done.stderr
-    run = session.read(harness.run).run
-    assert (run.slots, len(run.plan.groups), len(run.plan.limits.cpus or ())) == (2, 1, 1)
-    assert {launch.resources["slots"] for launch in session.read(harness.run).launches} == {2.0}
+    process = harness.matrix(*PLAN, "--shard", "1/2", "--balance", "even")
+    assert process.returncode == 0, process.stderr
+    results = session.read(harness.run)
+    assert (results.run.slots, len(results.run.plan.groups), len(results.run.plan.limits.cpus or ())) == (2, 1, 1)
+    assert {launch.resources["slots"] for launch in results.launches} == {2.0}
 
 
+@pytest.mark.slow
 def test_a_command_ends_when_its_shell_is_left(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ctrl-C ends it: whoever asked for it may have died in any way."""
     for name, value in harness.environ.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(harness.root)
     words = ["matrix", "-s", "ways", "-a", "way=endless", "--backend", "local", "--rounds", "1"]
-    heard: list[str] = []
-    shell = ShellRunner(lambda line: heard.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
+    lines: list[str] = []
+    shell = ShellRunner(lambda line: lines.append(line) or ("Backend" in line and shell.stop()))  # type: ignore[func-returns-value]
     code, _ = shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])
-    assert code == 130, heard
+    assert code == 130, lines
     # and a later one at once
     assert shell.run(["sh", "-c", make_script(words, sys.executable, environ={})])[0] != 0
 
@@ -233,32 +232,32 @@ main()
 """
 
 
-@pytest.mark.parametrize("when", ["before", "after"])
-def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_was_finished(
-    harness: Harness, when: str
-) -> None:
-    def interrupt(*arguments: str) -> None:
-        process = subprocess.run(
-            [sys.executable, "-c", INTERRUPTED, when, *arguments],
-            cwd=harness.root,
-            env=harness.environ,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        assert process.returncode == 130, process.stderr
-        assert "Traceback" not in process.stderr
-        left = [entry for entry in psutil.process_iter(["cwd"]) if entry.info["cwd"] == str(harness.root)]
-        assert not psutil.wait_procs(left, timeout=60)[1]
+def interrupt(harness: Harness, when: str, *arguments: str) -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, when, *arguments],
+        cwd=harness.root,
+        env=harness.environ,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert process.returncode == 130, process.stderr
+    assert "Traceback" not in process.stderr
+    left = [entry for entry in psutil.process_iter(["cwd"]) if entry.info["cwd"] == str(harness.root)]
+    assert not psutil.wait_procs(left, timeout=60)[1]
 
-    short = ("--backend", "local", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
-    interrupt("matrix", *PLAN, *short)
-    assert not list((harness.root / "results").glob("*"))
-    done = harness.matrix(*PLAN)
-    assert done.returncode == 0, done.stderr
-    interrupt("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert is_whole(harness.run)
-    again = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
-    assert again.returncode == 0, again.stderr
+
+@pytest.mark.slow
+def test_an_interruption_while_a_slot_starts_leaves_no_process_and_keeps_what_was_finished(harness: Harness) -> None:
+    for when in ("before", "after"):
+        interrupt(harness, when, "matrix", *PLAN, *SHORT)
+        assert not list((harness.root / "results").glob("*"))
+    process = harness.matrix(*PLAN)
+    assert process.returncode == 0, process.stderr
+    for when in ("before", "after"):
+        interrupt(harness, when, "matrix", "--resume", str(harness.run), "--rounds", "4")
+        assert is_whole(harness.run)
+    resumed = harness("matrix", "--resume", str(harness.run), "--rounds", "4")
+    assert resumed.returncode == 0, resumed.stderr
     assert is_whole(harness.run, 4)

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import psutil
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
-from harness.fleet import parcel
-from harness.fleet.parcel import Parcel
+from harness.fleet.parcel import Parcel, _list_packages
 from harness.fleet.ssh import Host, SshExecutor, parse_hosts
-from harness.model.errors import UsageError
 from harness.session.request import read_on
 from tests.cli.conftest import Harness
 from tests.fleet.conftest import read_until
+from tests.refusal import read_refusal
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', os.defpath)}:/usr/sbin")
 
@@ -33,20 +33,19 @@ needs_sshd = pytest.mark.skipif(
 )
 
 
-def test_hosts_are_read_as_ssh_calls_them() -> None:
+def test_hosts_are_read_as_ssh_calls_them(snapshot: SnapshotAssertion) -> None:
     assert parse_hosts("ssh://one,me@two.example:2222") == [Host("one"), Host("me@two.example", "2222")]
     assert parse_hosts("ssh://one,ssh://two/") == [Host("one"), Host("two")]
-    for text in ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,"):
-        with pytest.raises(UsageError, match="Invalid --on"):
-            parse_hosts(text)
+    texts = ("ssh://", "ssh://one,one", "ssh://-oProxyCommand=x", "ssh://a b", "ssh://one,")
+    assert {text: read_refusal(lambda text=text: parse_hosts(text)) for text in texts} == snapshot  # type: ignore[misc]
     assert read_on("ssh://one,me@two:22", "--on") == "ssh://one,me@two:22"
 
 
 def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line_shows_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given, home = Parcel(b"", ()), tmp_path / "home"
-    folder = home / ".cache" / "harness-fleet" / given.name
+    parcel, home = Parcel(b"", ()), tmp_path / "home"
+    folder = home / ".cache" / "harness-fleet" / parcel.name
     (folder / "env" / "bin").mkdir(parents=True)
     (folder / "ready").touch()  # an earlier run has prepared the host
     scripts = {
@@ -71,8 +70,8 @@ def test_a_measurement_gets_the_variables_of_package_sources_and_no_command_line
     monkeypatch.setenv("UV_INDEX_URL", "https://me:secret@index.example")
     (tmp_path / "shards").mkdir()
     monkeypatch.chdir(home)
-    code, told = SshExecutor(Host("one"), given, print).measure(["matrix"], tmp_path / "shards" / "1.1")
-    assert code == 0, told
+    code, output = SshExecutor(Host("one"), parcel, print).measure(["matrix"], tmp_path / "shards" / "1.1")
+    assert code == 0, output
     run = tmp_path / "shards" / "1.1" / "run"
     assert (run / "seen").read_text() == "registry.example/it's https://me:secret@index.example\n"
     assert len((run / "files").read_text().split()) == 1  # only the run's folder
@@ -105,8 +104,8 @@ def serve(tmp_path: Path, harness: Harness) -> Iterator[Serve]:
             port: int = probe.getsockname()[1]
         inherited = {name: value for name, value in os.environ.items() if re.match("UV_|SSL_|PIP_|PATH$", name)}
         inherited["UV_CACHE_DIR"] = uv_cache()
-        given = {"HOME": str(home), "HARNESS_MACHINE_ID": machine, "HARNESS_MACHINE_LOCK": str(tmp_path / "lock")}
-        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**inherited, **given}.items())
+        machines = {"HOME": str(home), "HARNESS_MACHINE_ID": machine, "HARNESS_MACHINE_LOCK": str(tmp_path / "lock")}
+        words = " ".join(f"{name}={shlex.quote(value)}" for name, value in {**inherited, **machines}.items())
         (tmp_path / f"{machine}.conf").write_text(
             f"Port {port}\nListenAddress 127.0.0.1\nHostKey {keys / 'host'}\nPidFile none\nStrictModes no\n"
             f"AuthorizedKeysFile {keys / 'user.pub'}\nPasswordAuthentication no\nPermitRootLogin yes\n"
@@ -130,8 +129,7 @@ def uv_cache() -> str:
     """Return the path of the user's package cache, so that hosts don't download packages."""
     from harness.machine import uv
 
-    told = subprocess.run([uv.find_uv(), "cache", "dir"], capture_output=True, text=True, check=True)
-    return told.stdout.strip()
+    return subprocess.run([uv.find_uv(), "cache", "dir"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def is_whole(merged: Path) -> bool:
@@ -139,33 +137,41 @@ def is_whole(merged: Path) -> bool:
     launches = [json.loads(line) for line in (merged / "launches.jsonl").read_text().splitlines()]
     plan = json.loads((merged / "run.json").read_text())["plan"]
     assert len(plan["groups"]) == 6
-    own = [launch for launch in launches if launch["attempt"] == 0 and launch["role"] != "control"]
-    found = Counter((entry["group"], entry["round"]) for entry in own)
-    return set(found.values()) == {1} and {group["name"] for group in plan["groups"]} == {name for name, _ in found}
+    first = [launch for launch in launches if launch["attempt"] == 0 and launch["role"] != "control"]
+    counts = Counter((launch["group"], launch["round"]) for launch in first)
+    return set(counts.values()) == {1} and {group["name"] for group in plan["groups"]} == {name for name, _ in counts}
 
 
+@pytest.fixture
+def own_scenario(harness: Harness) -> None:
+    """A scenario in the folder of the command, which hosts get too."""
+    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
+
+
+SHORT = ("--backend", "local", "--trust", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
 PLAN = ("-s", "mine.py", "-a", "way=fine,exits,raises", "-a", "speed=fast,slow", "-e", "old", "--rounds", "1")
 
 
+@pytest.mark.slow
 @needs_sshd
+@pytest.mark.usefixtures("own_scenario")
 def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_named(
     harness: Harness, serve: Serve, tmp_path: Path
 ) -> None:
     one, two = serve("m-one"), serve("m-two")
-    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
     on = f"ssh://127.0.0.1:{one},localhost:{two},127.0.0.1:1"
-    refused = harness.matrix(*PLAN, "--on", on)
-    assert refused.returncode == 2
-    assert "--trust" in refused.stderr
-    assert "Shard" not in refused.stderr
-    done = harness.matrix(*PLAN, "--on", on, "--trust")
-    assert f"127.0.0.1:{one}: Shard " in done.stderr, done.stderr
-    assert "Measuring stopped on 127.0.0.1:1: " in done.stderr
-    assert "Connection refused" in done.stderr
-    assert "ended with exit code" not in done.stderr, done.stderr
+    process = harness.matrix(*PLAN, "--on", on)
+    assert process.returncode == 2
+    assert "--trust" in process.stderr
+    assert "Shard" not in process.stderr
+    process = harness.matrix(*PLAN, "--on", on, "--trust")
+    assert f"127.0.0.1:{one}: Shard " in process.stderr, process.stderr
+    assert "on 127.0.0.1:1: " in process.stderr
+    assert "Connection refused" in process.stderr
+    assert "exit code" not in process.stderr, process.stderr
     # what the host that is not there would have measured was measured by the others
-    assert "is missing" not in done.stderr, done.stderr
-    assert done.returncode == 1
+    assert "is missing" not in process.stderr, process.stderr
+    assert process.returncode == 1
     assert is_whole(harness.run)
     merged = json.loads((harness.run / "run.json").read_text())
     runs = [json.loads(path.read_text()) for path in harness.run.glob("shards/*/*/run.json")]
@@ -177,100 +183,96 @@ def test_a_plan_is_measured_on_hosts_and_merged_and_one_that_is_not_there_is_nam
         assert not list((tmp_path / machine).glob(".cache/harness-fleet/*/runs/*"))
 
 
+@pytest.mark.slow
 @needs_sshd
+@pytest.mark.usefixtures("own_scenario")
 def test_a_host_whose_command_dies_loses_only_its_shard_and_ctrl_c_ends_it_for_later(
-    harness: Harness, serve: Serve
+    harness: Harness, serve: Serve, tmp_path: Path
 ) -> None:
     on = f"ssh://127.0.0.1:{serve('m-one')}"
-    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
-    short = ("--backend", "local", "--trust", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
-    process = harness.start("matrix", *PLAN, "--on", on, *short)
+    process = harness.start("matrix", *PLAN, "--on", on, *SHORT)
     assert process.stderr
     read_until(process.stderr, "round 1")
-    (remote,) = remotes("m-one")
+    (remote,) = remotes(tmp_path / "m-one")
     remote.kill()
     read_until(process.stderr, "The shard is measured again.")
     read_until(process.stderr, "round 1")
-    (remote,) = remotes("m-one")
+    (remote,) = remotes(tmp_path / "m-one")
     process.send_signal(signal.SIGINT)
-    _, told = process.communicate(timeout=120)
-    assert process.returncode == 130, told
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 130, output
     assert not remote.is_running()
-    again = harness("matrix", "--resume", str(harness.run))
-    assert again.returncode == 1, again.stderr  # some cells fail, as they are to
-    assert "missing" not in again.stderr
+    resumed = harness("matrix", "--resume", str(harness.run))
+    assert resumed.returncode == 1, resumed.stderr  # some cells fail, as they are to
+    assert "missing" not in resumed.stderr
     assert is_whole(harness.run)
-    refused = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
-    assert refused.returncode == 2
-    assert "it doesn't accept --rounds and --budget" in refused.stderr
+    longer = harness("matrix", "--resume", str(harness.run), "--rounds", "9")
+    assert longer.returncode == 2
+    assert "--rounds and --budget" in longer.stderr
 
 
+@pytest.mark.slow
 @needs_sshd
+@pytest.mark.usefixtures("own_scenario")
 def test_what_a_host_whose_server_dies_would_have_measured_is_measured_by_another_one(
-    harness: Harness, serve: Serve
+    harness: Harness, serve: Serve, tmp_path: Path
 ) -> None:
     one, two = serve("m-one"), serve("m-two")
-    (harness.root / "mine.py").write_text((harness.root / "scenarios" / "ways.py").read_text())
-    short = ("--backend", "local", "--trust", "--warmup", "1ms", "--measure", "5ms", "--seed", "1")
-    process = harness.start("matrix", *PLAN, "--on", f"ssh://127.0.0.1:{one},127.0.0.1:{two}", *short)
+    process = harness.start("matrix", *PLAN, "--on", f"ssh://127.0.0.1:{one},127.0.0.1:{two}", *SHORT)
     assert process.stderr
     read_until(process.stderr, f"127.0.0.1:{one}: Shard ")
-    measuring = remotes("m-one")
-    for server in servers("m-one"):
+    measuring = remotes(tmp_path / "m-one")
+    for server in servers(tmp_path / "m-one"):
         server.kill()
-    _, told = process.communicate(timeout=300)
-    assert process.returncode == 1, told  # some cells fail, as they are to
-    assert f"Measuring stopped on 127.0.0.1:{one}: " in told
-    assert "is missing" not in told
+    _, output = process.communicate(timeout=300)
+    assert process.returncode == 1, output  # some cells fail, as they are to
+    assert f"on 127.0.0.1:{one}: " in output
+    assert "is missing" not in output
     assert is_whole(harness.run)
     # without its server, the host stops measuring
     assert not psutil.wait_procs(measuring, timeout=60)[1]
 
 
-def servers(machine: str) -> list[psutil.Process]:
-    """Return the ssh server of a host, and its processes for connections."""
-    named = (
-        entry for entry in psutil.process_iter() if any(word.endswith(f"{machine}.conf") for word in words_of(entry))
-    )
-    return [
-        process
-        for server in named
-        for process in [server, *server.children(recursive=True)]
-        if process.name().startswith("sshd")
-    ]
+def servers(home: Path) -> list[psutil.Process]:
+    """Return the ssh server of the host with this home, and its processes for connections."""
+    named = [process for process in psutil.process_iter() if f"{home}.conf" in read_command(process)]
+    family = [process for server in named for process in [server, *server.children(recursive=True)]]
+    return [process for process in family if process.name().startswith("sshd")]
 
 
-def words_of(process: psutil.Process) -> list[str]:
+def read_command(process: psutil.Process) -> list[str]:
     """Return the command line of a process; none if it has ended."""
     with contextlib.suppress(psutil.Error):
         return process.cmdline()
     return []
 
 
-def remotes(machine: str) -> list[psutil.Process]:
-    """Return the harnesses that measure on a host.
+def remotes(home: Path) -> list[psutil.Process]:
+    """Return the harnesses that measure on the host with this home.
 
     Child processes are left out: until a child runs another program, its command line is its parent's.
     """
-    found = {}
+    parents = {}
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            words = process.cmdline()
-            if words[1:3] == ["-m", "harness"] and process.environ().get("HARNESS_MACHINE_ID") == machine:
-                found[process.pid] = (process, process.ppid())
-    return [process for process, parent in found.values() if parent not in found]
+            if read_command(process)[1:3] == ["-m", "harness"] and process.environ().get("HOME") == str(home):
+                parents[process] = process.ppid()
+    numbers = {process.pid for process in parents}
+    return [process for process, parent in parents.items() if parent not in numbers]
 
 
+@pytest.mark.slow
 @needs_sshd
+@pytest.mark.usefixtures("own_scenario")
 def test_where_no_host_answers_nothing_is_left(harness: Harness, serve: Serve) -> None:
-    done = harness.matrix("-s", "ways", "--on", "ssh://127.0.0.1:1")
-    assert done.returncode == 4
-    assert "No shard produced a run." in done.stderr
+    process = harness.matrix("-s", "ways", "--on", "ssh://127.0.0.1:1")
+    assert process.returncode == 4
+    assert "Connection refused" in process.stderr
     assert not list((harness.root / "results").glob("*"))
 
 
 def test_a_host_gets_what_this_harness_needs_at_the_versions_here() -> None:
-    packages = parcel._list_packages()
+    packages = _list_packages()
     assert f"pydantic=={version('pydantic')}" in packages
     # and what that needs, but no tool of the tests
     assert f"pydantic-core=={version('pydantic-core')}" in packages

@@ -21,8 +21,8 @@ def night() -> Summary:
     """A run of four cells in two environments, the last of which takes 20 % longer than the reference."""
     planned = cells()
     seconds = {entry: 0.012 if entry == planned[-1] else 0.01 for entry in planned}
-    made = run(planned, controlled=True, machine=Machine("m-00000001", "lab"), kit="c0ffee", own={"step": "ab12"})
-    return summarize(Results(made, rounds(seconds, 5, 0.002, 1)))
+    of_night = run(planned, controlled=True, machine=Machine("m-00000001", "lab"), kit="c0ffee", own={"step": "ab12"})
+    return summarize(Results(of_night, rounds(seconds, 5, 0.002, 1)))
 
 
 @pytest.fixture(scope="session")

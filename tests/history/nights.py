@@ -68,41 +68,46 @@ def changed(of: Series, **at: tuple[str, int]) -> Series:
 
 def decided(of: JudgedSeries, *, confirmed: bool) -> Decision:
     """What measuring both sides of a series' last change again said: 8.9 % more, or next to nothing."""
-    found = of.findings[-1]
+    result = of.findings[-1]
     size = (1.089, 1.08, 1.098) if confirmed else (1.001, 0.999, 1.003)
-    return Decision(found.key, found.since, found.suspects, confirmed, "2026-11-20T00-00-00Z-aaaa", "2026-11-20", *size)
+    return Decision(
+        result.key, result.since, result.suspects, confirmed, "2026-11-20T00-00-00Z-aaaa", "2026-11-20", *size
+    )
 
 
 def season(nights: int = 120) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
     """Four months with something of everything."""
     driver = {"driver": ("575.51", 31)}
-    made: list[Series] = []
+    all_series: list[Series] = []
     for place, call in enumerate(("fit", "train_on_batch")):
         logs = [*noise(84, 0.7 + place, seed=place), *noise(nights - 84, 0.778 + place, seed=9 + place)]
         one = series(key(call=call, mode="eager"), logs, seconds=0.002)
-        made.append(changed(one, scenario=("01bc", 60), lock=("9be2", 84), **driver))
+        all_series.append(changed(one, scenario=("01bc", 60), lock=("9be2", 84), **driver))
     faster = [*noise(100, -0.2, seed=21), *noise(nights - 100, -0.31, seed=22)]
-    made.append(changed(series(key("input", "tf2.2"), faster), **driver))
+    all_series.append(changed(series(key("input", "tf2.2"), faster), **driver))
     refuted = [*noise(40, 0.1, seed=31), *noise(nights - 40, 0.15, seed=32)]
-    made.append(series(key("gather", "tf2.1"), refuted))
+    all_series.append(series(key("gather", "tf2.1"), refuted))
     holes: list[float | None] = list(noise(nights, 0.02, seed=5))
     holes[50:58] = [None] * 8
     holes[70] = 0.4
-    made.append(changed(series(key("gather", "tf2.2"), holes), **driver))
+    all_series.append(changed(series(key("gather", "tf2.2"), holes), **driver))
     for place in range(12):
         one = series(key("conv", "tf2.2", filters=str(2**place)), noise(nights, place / 3, 0.01, place), half=0.012)
-        made.append(changed(one, **driver))
-    decisions = [decided(judge_series(made[0]), confirmed=True), decided(judge_series(made[3]), confirmed=False)]
+        all_series.append(changed(one, **driver))
+    decisions = [
+        decided(judge_series(all_series[0]), confirmed=True),
+        decided(judge_series(all_series[3]), confirmed=False),
+    ]
     notes = [
         Note("2026-09-14", "BIOS updated, fans cleaned"),
         Note("2026-11-02T09:00:00+00:00", "the machine moved to the other room <b>&amp;</b>"),
     ]
-    return [judge_series(entry, decisions) for entry in made], entries(nights), notes
+    return [judge_series(entry, decisions) for entry in all_series], entries(nights), notes
 
 
 def many(count: int = 3000, nights: int = 60) -> tuple[list[JudgedSeries], list[HistoryEntry], list[Note]]:
     """Thousands of series."""
-    made = [
+    judged = [
         judge_series(series(key(f"s{place % 50}", n=str(place)), noise(nights, seed=place))) for place in range(count)
     ]
-    return made, entries(nights), []
+    return judged, entries(nights), []

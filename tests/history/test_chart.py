@@ -13,19 +13,20 @@ PARAMETERS = {"from": 0, "to": 1, "low": 0.9, "high": 1.1, "least": 0, "most": 1
 FLAGS: dict[str, list[str]] = {"places": [], "labels": []}
 
 
-@pytest.mark.parametrize("along", ["date", "run"])
-def test_every_signal_has_one_definition(along: chart.Along) -> None:
+@pytest.mark.slow
+def test_every_signal_has_one_definition() -> None:
     values = {**PARAMETERS, "dates": [0], "breaks": FLAGS, "notes": FLAGS}
-    complete = {
-        **chart.make_specifications()[along],
-        "datasets": {name: [] for name in ("points", "levels", "breaks", "notes", "changes")},
-        "params": [{"name": name, "value": value} for name, value in values.items()],
-    }
-    vega = vl_convert.vegalite_to_vega(complete)
-    for group in (vega, *vega["marks"]):
-        names = [signal["name"] for signal in group.get("signals", [])]
-        assert len(names) == len(set(names)), "Vega refuses the chart"
-    assert {"zoom", "zoom_at", "brush"} <= {signal["name"] for signal in vega["signals"]}
+    for along, specification in chart.make_specifications().items():
+        complete = {
+            **specification,
+            "datasets": {name: [] for name in ("points", "levels", "breaks", "notes", "changes")},
+            "params": [{"name": name, "value": value} for name, value in values.items()],
+        }
+        vega = vl_convert.vegalite_to_vega(complete)
+        for group in (vega, *vega["marks"]):
+            names = [signal["name"] for signal in group.get("signals", [])]
+            assert len(names) == len(set(names)), f"Vega refuses the chart along {along}s"
+        assert {"zoom", "zoom_at", "brush"} <= {signal["name"] for signal in vega["signals"]}
 
 
 def test_the_style_sheet_names_layers_that_exist() -> None:

@@ -43,15 +43,14 @@ def test_a_history_is_made_again_from_what_git_has(tmp_path: Path, night: Summar
             decisions.write_text("\n" + decisions.read_text() + " \n")
             export.add_notes_and_decisions(other, folder)
             assert list(other.summaries()) == nights
-            assert other.series() == one.series()
-            assert other.notes() == one.notes()
-            assert other.decisions() == one.decisions()
+            for name in ("series", "notes", "decisions"):
+                assert getattr(other, name)() == getattr(one, name)()
     names = sorted(str(path.relative_to(folder)) for path in folder.rglob("*.*"))
     assert names == [f"2026-11/{night.run}.json" for night in nights] + ["decisions.jsonl", "notes.jsonl"]
 
 
 def test_a_folder_without_summaries_and_damaged_words_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="doesn't contain summaries"):
+    with pytest.raises(UsageError, match=re.escape(str(tmp_path))):
         export.find_summaries(tmp_path)
     (tmp_path / "notes.jsonl").write_text("{\n")
     with History.open() as history, pytest.raises(DamagedError, match="line 1"):
@@ -63,63 +62,52 @@ def test_otava_gets_a_number_in_every_row_and_column(series: list[Series]) -> No
     columns = list(rows[0])[3:]
     assert columns == [f"{entry.key.cell} / {entry.key.versus}" for entry in series if entry.key.reference]
     assert [row["run"][:10] for row in rows] == ["2026-11-21", "2026-11-22"]
-    # what its importer asks: an instant with a zone, and floats
+    # what its importer needs: an instant with a zone, and floats
     assert all(datetime.fromisoformat(row["time"]).tzinfo for row in rows)
     assert all(float(row[column]) > 0.0 for row in rows for column in columns)
-
-
-def test_otava_gets_no_gaps(series: list[Series]) -> None:
+    # series without a night in common
     last = [entry for entry in series if entry.points[-1].seconds is None]
     other = [entry for entry in series if entry not in last and entry.points[0].log_ratio is not None]
     gone = replace(other[0], points=other[0].points[2:])
-    with pytest.raises(NothingSelectedError, match="no gaps"):
+    with pytest.raises(NothingSelectedError):
         export.render("otava", [*last, gone])
 
 
-def test_the_action_gets_the_newest_run(series: list[Series]) -> None:
+def test_dashboards_get_the_newest_run_with_its_interval(series: list[Series]) -> None:
     entries = json.loads(export.render("benchmark-action", series))
     assert len(entries) == 2
     for entry in entries:
         assert set(entry) == {"name", "unit", "value", "range", "extra"}
         assert "2026-11-23" in entry["extra"]
         assert entry["value"] == pytest.approx(1.0, abs=0.02)
-
-
-def test_bencher_gets_the_newest_run_with_its_interval(series: list[Series]) -> None:
     document = json.loads(export.render("bencher", series))
     assert len(document) == 2
     for measures in document.values():
-        of = measures["ratio"]
-        assert of["lower_value"] < of["value"] < of["upper_value"]
+        ratio = measures["ratio"]
+        assert ratio["lower_value"] < ratio["value"] < ratio["upper_value"]
+    # the reference alone has nothing to compare
+    reference = [entry for entry in series if not entry.key.reference]
+    for format in ("bencher", "benchmark-action", "otava"):
+        with pytest.raises(NothingSelectedError):
+            export.render(format, reference)
 
 
 def test_openmetrics_has_every_point_in_its_family(series: list[Series]) -> None:
     text = export.render("openmetrics", series)
     assert text.endswith("# EOF\n")
-    sample = re.compile(r'(\w+)\{(?:\w+="(?:[^"\\]|\\.)*",?)+\} (\S+) (\d+)')
+    pattern = re.compile(r'(\w+)\{(?:\w+="(?:[^"\\]|\\.)*",?)+\} (\S+) (\d+)')
     families: list[str] = []
     for line in text.splitlines()[:-1]:
         if line.startswith("# TYPE "):
             families.append(line.split()[2])
         elif not line.startswith("#"):
-            found = sample.fullmatch(line)
-            assert found, line
-            assert found[1] == families[-1]
-            assert math.isfinite(float(found[2]))
+            sample = pattern.fullmatch(line)
+            assert sample, line
+            assert sample[1] == families[-1]
+            assert math.isfinite(float(sample[2]))
     assert len(families) == len(set(families)) == 4
     # three nights of three compared cells, less the one that was lost; and the reference's time
     assert len(re.findall(r"^harness_ratio\{", text, re.M)) == 8
     assert len(re.findall(r"^harness_step_seconds\{", text, re.M)) == 11
-
-
-def test_openmetrics_escapes_what_labels_hold(series: list[Series]) -> None:
     odd = replace(series[-1], key=replace(series[-1].key, axes=(("a-b", 'x"\\\n'),)))
-    text = export.render("openmetrics", [odd])
-    assert r'axis_a_b="x\"\\\n"' in text
-
-
-def test_where_nothing_was_compared_there_is_nothing_to_write(series: list[Series]) -> None:
-    reference = [entry for entry in series if not entry.key.reference]
-    for format in ("bencher", "benchmark-action", "otava"):
-        with pytest.raises(NothingSelectedError):
-            export.render(format, reference)
+    assert r'axis_a_b="x\"\\\n"' in export.render("openmetrics", [odd])

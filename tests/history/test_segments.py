@@ -1,28 +1,29 @@
 """Breaks: what changed between two nights, named, and whether anything is compared across it."""
 
-import pytest
-
 from harness.history.segments import SegmentBoundary, find_boundaries, split_segments
 from tests.history.series import series
 
 
-@pytest.mark.parametrize(
-    ("changed", "is_cut", "words"),
-    [
+def test_a_break_says_what_changed_to_what_and_whether_it_is_a_cut():
+    boundaries = [
         ({"driver": "NVIDIA H200 570.86"}, True, "the driver (none → NVIDIA H200 570.86)"),
         ({"kit": "k2"}, True, "the kit (k1 → k2)"),
         ({"reference_lock": "dddddddddddd"}, True, "the lock of tf1.14 (cccccccc → dddddddd)"),
         ({"lock": "bbbbbbbbbbbb"}, False, "the lock of tf2.1 (aaaaaaaa → bbbbbbbb)"),
+        # an image is another with another lock
+        ({"lock": "bbbbbbbbbbbb", "image": "2222222222"}, False, "the lock of tf2.1 (aaaaaaaa → bbbbbbbb)"),
         ({"image": "sha256:2222222222"}, False, "the image of tf2.1 (11111111 → 22222222)"),
         ({"scenario": "s2"}, False, "the file of step (s1 → s2)"),
-    ],
-)
-def test_a_break_says_what_changed_to_what(changed, is_cut, words):
-    assert find_boundaries(series([0.0] * 4, {2: changed})) == [SegmentBoundary(2, is_cut, words)]
+    ]
+    for origin, is_cut, words in boundaries:
+        assert find_boundaries(series([0.0] * 4, {2: origin})) == [SegmentBoundary(2, is_cut, words)]
+    # what is measured by and not with is none
+    assert find_boundaries(series([0.0] * 4, {2: {"machine": "new name", "harness": "9.9", "commit": "abc"}})) == []
+    assert find_boundaries(series([])) == []
 
 
 def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
-    of = series(
+    one_series = series(
         [0.0] * 5,
         {
             0: {"version": "", "reference_version": ""},
@@ -32,26 +33,13 @@ def test_another_version_of_a_line_is_a_mark_and_of_its_baseline_a_cut():
         },
     )
     # points of earlier versions of harness have no version
-    assert find_boundaries(of) == [
+    assert find_boundaries(one_series) == [
         SegmentBoundary(2, False, "the version of tf2.1 (tf-nightly==1 → tf-nightly==2)", is_version=True),
         SegmentBoundary(4, True, "the version of tf1.14 (tf2.21 → tf2.22)"),
     ]
 
 
-def test_an_image_is_another_with_another_lock_and_is_not_told_apart():
-    found = find_boundaries(series([0.0] * 4, {1: {"lock": "bbbbbbbbbbbb", "image": "2222222222", "scenario": "s2"}}))
-    assert [entry.words.split(" (")[0] for entry in found] == ["the lock of tf2.1", "the file of step"]
-
-
-def test_what_is_measured_by_and_not_with_is_no_break():
-    assert find_boundaries(series([0.0] * 4, {2: {"machine": "new name", "harness": "9.9", "commit": "abc"}})) == []
-
-
 def test_an_epoch_begins_at_each_cut_and_at_no_mark():
-    of = series([0.0] * 9, {2: {"lock": "b"}, 4: {"kit": "k2", "driver": "d"}, 7: {"reference_lock": "d"}})
-    assert split_segments(of, find_boundaries(of)) == [range(4), range(4, 7), range(7, 9)]
-
-
-def test_a_series_of_no_point_has_no_break():
-    assert find_boundaries(series([])) == []
+    one_series = series([0.0] * 9, {2: {"lock": "b"}, 4: {"kit": "k2", "driver": "d"}, 7: {"reference_lock": "d"}})
+    assert split_segments(one_series, find_boundaries(one_series)) == [range(4), range(4, 7), range(7, 9)]
     assert split_segments(series([]), []) == [range(0)]
