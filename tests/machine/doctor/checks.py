@@ -6,15 +6,10 @@ from harness.machine.doctor.check import CheckResult
 
 
 def read_checks(checks: Mapping[str, Sequence[CheckResult]]) -> dict[str, list[str]]:
-    """Return the name, the value, the advice and the command of each check, which has to have the level it stands under."""
+    """Return what each check says, with its advice and command. Each has to have the level that it stands under."""
+    texts = {}
     for level, results in checks.items():
-        assert {result.value: result.level for result in results} == dict.fromkeys(
-            [result.value for result in results], level
-        )
-    return {
-        level: [
-            "\n".join(filter(None, (f"{result.name}: {result.value}", result.advice, result.command)))
-            for result in results
-        ]
-        for level, results in checks.items()
-    }
+        assert {result.value: result.level for result in results if result.level != level} == {}, level
+        lines = [[f"{result.name}: {result.value}", result.advice, result.command] for result in results]
+        texts[level] = ["\n".join(filter(None, words)) for words in lines]
+    return texts
