@@ -131,19 +131,13 @@ WORSE, BETTER = (
 
 CHANGES = [
     ('issue = "K#13118"', 'issue = "K13118"'),
-    ('issue = "K#13118"', "issue = 13118"),
     ('issue = "K#13118"', ""),
-    ('reported = "predict leaks"', ""),
     ('reported = "predict leaks"', 'report = "x"'),
-    ("[[tool.harness.claim]]", "[[tool.harness.claims]]"),
     (RATIO, ""),
     (RATIO, f"{RATIO}\n# seconds = [1, 2]"),
-    (RATIO, "ratio = 100"),
     (RATIO, "ratio = [50]"),
-    (RATIO, "ratio = [1, inf]"),
     (RATIO, "ratio = [300, 50]"),
     (RATIO, "ratio = [50, 50]"),
-    (RATIO, "ratio = [0.2, 0.5]"),
     (BYTES, "bytes = [0, 100]"),
     (RATIO, f'{RATIO}\n# of = "memory growth"'),
     (BYTES, f'{BYTES}\n# of = "step"'),
@@ -151,7 +145,6 @@ CHANGES = [
     (WORSE, ""),
     (WORSE, 'worse = "tf2.2"'),
     (WORSE, 'worse = { call = "predict" }'),
-    (WORSE, 'worse = { environment = 2.2, call = "predict" }'),
     ("tf2.0+numpy==1.17.4", "tf2.0+numpy"),
     ("tf2.0+numpy==1.17.4", "numpy==1.17.4"),
     (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }'),
@@ -166,10 +159,7 @@ CHANGES = [
     ('rows = "one", size = 1', "size = 1"),
     ('rows = "one", size = 1', 'rows = "on", size = 1'),
     (RATIO, f'{RATIO}\n# of = "first cal"'),
-    ('fixed = "2.3"', "fixed = 2.3"),
     ('visible = ["cpu"]', 'visible = ["tpu"]'),
-    ('visible = ["cpu"]', "visible = []"),
-    ('issue = "K#13118"', 'issue = "K#13118"\n# note = 1'),
 ]
 
 

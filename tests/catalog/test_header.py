@@ -1,11 +1,6 @@
-import json
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.header import parse
@@ -149,7 +144,6 @@ CHANGES = [
     ('["small", "large"]', "[]"),
     ('"small", "large"]', '"small", "small"]'),
     ('model = ["small', 'environment = ["small'),
-    ('model = "large"', 'model = "huge"'),
     ('model = "large"', 'model = "lagre"'),
     ('{ mode = "graph" }', '{ mood = "graph" }'),
     ('"tensorflow<2.16"', '"tensorflow <> 1"'),
@@ -161,14 +155,11 @@ CHANGES = [
     ('# plus = "graph"\n', ""),
     ('along = "environment"', 'along = "environment"\n# plus = "x"'),
     ('# plus = "graph"', '# of = "peek memory"\n# plus = "graph"'),
-    ('# plus = "graph"', '# of = 3\n# plus = "graph"'),
     ('# plus = "graph"', '# percent = 1\n# plus = "graph"'),
     ('>=2"], mode = "eager"', '>=2"], mode = "eagre"'),
     ('["tensorflow>=2"], mode = "eager"', '["tensorflow>=2"], size = 1'),
     ('reason = "Keras', 'reasons = "Keras'),
     ('reason = "Keras', 'devices = ["gpu", "tpu"]\n# reason = "Keras'),
-    ('reason = "Keras', 'devices = []\n# reason = "Keras'),
-    ('reason = "Keras', 'devices = "cpu"\n# reason = "Keras'),
     ("[1, 32.0, 1e3]", "[1]"),
     ("[1, 32.0, 1e3]", '[1, "32"]'),
     ("[1, 32.0, 1e3]", "[1, inf]"),
@@ -181,8 +172,6 @@ CHANGES = [
     ("value = [1, 2, 3]", "value = 2026-11-21"),
     ("[tool.harness.default]", "[[tool.harness.default]]"),
     ('data = ["*.cast"]', 'date = ["*.cast"]'),
-    ('data = ["*.cast"]', "data = 1"),
-    ("[tool.harness.profile]", "[[tool.harness.profile]]"),
     ('mode = ["graph", "eager"]', 'mode = "graph"'),
     ('["small", "large"]', '[\n#   "small",\n#   "large",\n#   "large",\n# ]'),
     ("[1, 32.0, 1e3]", "[\n#   5,\n#   2,\n# ]"),
@@ -200,33 +189,6 @@ def test_all_that_is_wrong_is_told_at_once_in_the_order_of_the_lines() -> None:
 
 def test_the_sentence_names_file_and_line(snapshot: SnapshotAssertion) -> None:
     assert catch_text(FileError, read, HEADER.replace('title = "A step"', "title = 3")) == snapshot
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it on one line."""
-    if isinstance(value, dict):
-        return f"{{ {', '.join(f'{json.dumps(key)} = {toml(inner)}' for key, inner in value.items())} }}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml, value))}]"
-    return json.dumps(value)
-
-
-WORDS = ["axes", "mode", "size", "graph", "sweep", "unit", "when", "requires", "along", "plus", "pick", ">=1"]
-WORDS += ["environment", "worse", "better", "ratio", "bytes", "issue", "T#1", "visible"]
-VALUES = st.recursive(
-    st.sampled_from(WORDS) | st.text("a\"\\'#=[{", max_size=3) | st.integers() | st.booleans() | st.just(0.5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(WORDS), inner, max_size=3),
-    max_leaves=8,
-)
-KEYS = ["title", "tags", "axes", "env", "default", "exclude", "needs", "compare", "claim", "expect", "profile", "titel"]
-
-
-@given(VALUES, st.dictionaries(st.sampled_from(KEYS), VALUES))
-def test_whatever_a_header_says_is_a_scenario_or_a_list_of_problems(outer: object, table: dict[str, object]) -> None:
-    keys = [f"# {key} = {toml(value)}" for key, value in table.items()]
-    lines = ["# /// script", f"# requires-python = {toml(outer)}", "# [tool.harness]", *keys, "# ///"]
-    with suppress(FileError):
-        read("\n".join([*lines, "def scenario(bench, mode=1, **axes): pass", ""]))
 
 
 SETTING = """\

@@ -5,12 +5,11 @@ import os
 import threading
 from collections.abc import Callable
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pynvml
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.machine.gpu import monitor
@@ -282,6 +281,7 @@ NUMBER = st.none() | st.integers(0, 2**40)
 READING = st.builds(Reading, **{field.name: NUMBER for field in fields(Reading) if field.name != "is_lost"})
 
 
+@settings(max_examples=40)
 @given(st.lists(st.builds(Instant, st.floats(0, 30), st.lists(READING, max_size=3)), max_size=8))
 def test_whatever_is_read_makes_numbers_that_can_be_stored(instants: list[Instant]) -> None:
     numbers = summarize_readings(instants, WINDOW)
@@ -308,52 +308,36 @@ def test_processes_are_foreign_that_were_there_before_or_are_outside_the_launchs
     assert [(before, now, count_foreign(before, now, homes.get)) for before, now, _ in table] == table
 
 
-SESSION = "0::/user.slice/user-1000.slice/session-2.scope\n"
-
-
-def make_process(tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, numbers: str | None) -> Path:
-    """Files of a machine, outside all containers, whose process 7 has this control group and these numbers."""
-    status = numbers and f"Name:\tpython\nNSpid:\t{chr(9).join(numbers.split())}\n"
-    files = {"proc/self/ns/pid": "", "proc/7/cgroup": cgroup, "proc/7/status": status}
-    root = tree({name: text for name, text in files.items() if text is not None})
-    monkeypatch.setattr(monitor, "_FIRST_NAMESPACE", (root / "proc/self/ns/pid").stat().st_ino)
-    return root
-
-
-@pytest.mark.parametrize(
-    ("cgroup", "numbers", "home"),
-    [
-        (f"0::/system.slice/docker-{OURS}.scope\n", "7 1", OURS),
-        (f"12:cpuset:/docker/{OURS}\n11:memory:/docker/{OURS}\n", "7 1", OURS),
-        (f"0::/user.slice/user-1000.slice/user@1000.service/app.slice/docker-{OURS}.scope\n", "7 1", OURS),
-        # an engine without root that makes no control groups: the container is in its user's session
-        (SESSION, "7 1", "pid:[4026532001]"),
-        (SESSION, "7", ""),
-        (None, None, None),
-    ],
-)
 def test_a_process_is_in_the_container_that_its_control_group_or_its_namespace_names(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch, cgroup: str | None, numbers: str | None, home: str | None
-) -> None:
-    root = make_process(tree, monkeypatch, cgroup, numbers)
-    (root / "proc/7/ns").mkdir(parents=True)
-    (root / "proc/7/ns/pid").symlink_to("pid:[4026532001]")
-    assert container_of(7, root) == home
-
-
-def test_a_container_is_not_known_by_a_hidden_namespace_nor_inside_another_container(
     tree: Tree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def find_home(
+        cgroup: str | None, numbers: str | None, namespace: str = "pid:[4026532001]", stat: str = ""
+    ) -> object:
+        status = numbers and f"Name:\tpython\nNSpid:\t{chr(9).join(numbers.split())}\n"
+        files = {"self/ns/pid": "", "7/cgroup": cgroup, "7/status": status, "7/stat": stat or None}
+        texts = {f"proc/{name}": text for name, text in files.items() if text is not None}
+        root = tree(texts, len([*tree({}).iterdir()]))
+        # a machine, outside all containers
+        monkeypatch.setattr(monitor, "_FIRST_NAMESPACE", (root / "proc/self/ns/pid").stat().st_ino)
+        if namespace:
+            (root / "proc/7/ns").mkdir(parents=True)
+            (root / "proc/7/ns/pid").symlink_to(namespace)
+        return container_of(7, root)
+
+    assert find_home(f"0::/system.slice/docker-{OURS}.scope\n", "7 1") == OURS
+    assert find_home(f"12:cpuset:/docker/{OURS}\n11:memory:/docker/{OURS}\n", "7 1") == OURS
+    user = "0::/user.slice/user-1000.slice"
+    assert find_home(f"{user}/user@1000.service/app.slice/docker-{OURS}.scope\n", "7 1") == OURS
+    # an engine without root that makes no control groups: the container is in its user's session
+    session = f"{user}/session-2.scope\n"
+    assert find_home(session, "7 1") == "pid:[4026532001]"
+    assert find_home(session, "7") == ""
+    assert find_home(None, None) is None
+    # a namespace that may not be read
+    assert find_home(session, "7 1", namespace="") is None
+    # a launch without a container is not taken for another user of the GPU
+    assert find_home(session, "7", namespace="", stat="7 (a) b) S 1 7 7") == ""
+    assert find_home(session, "7", namespace="", stat=f"7 (a) b) S {os.getpid()} 7 7") is None
     # in a container the host's numbers mean nothing
-    assert container_of(7, tree({"proc/self/ns/pid": "", "proc/7/cgroup": ""})) is None
-    root = make_process(tree, monkeypatch, SESSION, "7 1")
-    assert container_of(7, root) is None
-
-
-def test_a_launch_without_a_container_is_not_taken_for_another_user_of_the_gpu(
-    tree: Tree, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = make_process(tree, monkeypatch, SESSION, "7")
-    assert container_of(7, root) == ""
-    (root / "proc/7/stat").write_text(f"7 (a) b) S {os.getpid()} 7 7")
-    assert container_of(7, root) is None
+    assert container_of(7, tree({"proc/self/ns/pid": "", "proc/7/cgroup": ""}, "container")) is None
