@@ -53,8 +53,8 @@ class Repository:
 
     def add(self, **values: Any) -> None:
         """Add an issue."""
-        made = {"number": len(self.issues) + 1, "title": "", "body": "", "state": "OPEN", "stateReason": ""}
-        self.issues.append({**made, "closedAt": None, "labels": [], **values})
+        issue = {"number": len(self.issues) + 1, "title": "", "body": "", "state": "OPEN", "stateReason": ""}
+        self.issues.append({**issue, "closedAt": None, "labels": [], **values})
 
     def close(self, number: int, when: str, reason: str = "COMPLETED") -> None:
         """Close an issue, as a person does."""
@@ -63,64 +63,54 @@ class Repository:
     def gh(self, *words: str, body: str | None = None, check: bool = True) -> str:
         """Return what `gh` prints. Raises RefusedError if `check` is true and `gh` would fail."""
         parser = argparse.ArgumentParser()
-        for name in (
-            "--method",
-            "--input",
-            "--title",
-            "--body-file",
-            "--state",
-            "--json",
-            "--comment",
-            "--limit",
-            "--jq",
-        ):
-            parser.add_argument(name)
+        for name in ("method", "input", "title", "body-file", "state", "json", "comment", "limit", "jq"):
+            parser.add_argument(f"--{name}")
         parser.add_argument("--label", action="append", default=[])
         parser.add_argument("--paginate", action="store_true")
         parser.add_argument("words", nargs="+")
         options = parser.parse_intermixed_args(words)
         try:
-            return self._done(options, body)
+            return self._run(options, body)
         except RefusedError:
             if check:
                 raise
             return ""
 
-    def _done(self, options: argparse.Namespace, body: str | None) -> str:
-        command, of = " ".join(options.words[:2]), options.words[2:]
+    def _run(self, options: argparse.Namespace, body: str | None) -> str:
+        command, arguments = " ".join(options.words[:2]), options.words[2:]
         if options.words[0] in ("pr", "api"):
-            return self._looked_up(options, body)
+            return self._look_up(options, body)
         if command == "issue list":
             assert options.state == "all"
             listed = [issue for issue in self.issues if {*options.label} <= {*issue["labels"]}][: int(options.limit)]
             return json.dumps([{field: entry[field] for field in options.json.split(",")} for entry in listed])
         if command == "label create":
-            if of[0] in self.labels:
-                raise RefusedError(f"label with name {of[0]!r} already exists")
-            self.labels.append(of[0])
+            if arguments[0] in self.labels:
+                raise RefusedError(f"label with name {arguments[0]!r} already exists")
+            self.labels.append(arguments[0])
             return ""
         if not {*options.label} <= {*self.labels}:
             raise RefusedError("could not add label")
         if body is not None and (options.body_file != "-" or len(body) > 65536):
             raise RefusedError("body is too long")
-        self.writes.append(" ".join([command, *of]))
+        self.writes.append(" ".join([command, *arguments]))
         if command == "run cancel":
             return ""
         if command == "issue create":
             self.add(title=options.title, body=body, labels=options.label)
         elif command == "issue edit":
-            self.issues[int(of[0]) - 1] |= {"title": options.title, "body": body}
+            self.issues[int(arguments[0]) - 1] |= {"title": options.title, "body": body}
         elif command == "issue reopen":
-            self.issues[int(of[0]) - 1] |= {"state": "OPEN", "closedAt": None, "stateReason": "REOPENED"}
+            self.issues[int(arguments[0]) - 1] |= {"state": "OPEN", "closedAt": None, "stateReason": "REOPENED"}
             self.comments.append(options.comment)
         elif command == "issue close":
-            self.close(int(of[0]), "2026-11-30T12:00:00Z")
+            self.close(int(arguments[0]), "2026-11-30T12:00:00Z")
             self.comments.append(options.comment)
         else:
             raise AssertionError(f"no stand-in for gh {command}")
-        return f"https://github.com/{REPOSITORY}/issues/{of[0] if of else len(self.issues)}"
+        return f"https://github.com/{REPOSITORY}/issues/{arguments[0] if arguments else len(self.issues)}"
 
-    def _looked_up(self, options: argparse.Namespace, body: str | None) -> str:
+    def _look_up(self, options: argparse.Namespace, body: str | None) -> str:
         if options.words[0] == "pr":
             return json.dumps(self.pulls)
         if "/comments" in options.words[1]:
@@ -137,8 +127,8 @@ class Repository:
         assert body
         self.writes.append(f"{options.method} {path}")
         if options.method == "PATCH":
-            self.talk = [[of, who, json.loads(body)["body"] if f"comments/{of}" == path else text]
-                         for of, who, text in self.talk]  # fmt: skip
+            self.talk = [[number, who, json.loads(body)["body"] if f"comments/{number}" == path else text]
+                         for number, who, text in self.talk]  # fmt: skip
         else:
             self.talk.append([len(self.talk) + 1, "github-actions[bot]", json.loads(body)["body"]])
         return ""

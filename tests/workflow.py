@@ -22,7 +22,7 @@ Context = Mapping[str, Any]
 
 
 @dataclass
-class Ran:
+class JobResult:
     """A job as it went: `result` as GitHub says it, the summary page, what its steps printed, and its outputs."""
 
     result: str
@@ -44,13 +44,13 @@ class Runner:
     environ: Mapping[str, str]
     prepare: Callable[[Path], None]
     called: Path | None = None
-    jobs: dict[str, Ran] = field(default_factory=dict)
+    jobs: dict[str, JobResult] = field(default_factory=dict)
 
     @property
     def artifacts(self) -> Path:
         return self.place / "artifacts"
 
-    def run(self, name: str, inputs: Context | None = None, only: str = "") -> dict[str, Ran]:
+    def run(self, name: str, inputs: Context | None = None, only: str = "") -> dict[str, JobResult]:
         """Run a workflow of the project; returns its jobs by name, those of a matrix as `measure: NIGHT MACHINE`.
 
         With `only`, that job alone, as if those that it needs had gone well.
@@ -58,42 +58,39 @@ class Runner:
         workflow = yaml.safe_load(((self.called or self.project) / ".github" / "workflows" / name).read_text())
         self.artifacts.mkdir(parents=True, exist_ok=True)
         needs: dict[str, Any] = {}
-        for job, asked in workflow["jobs"].items():
+        for job, definition in workflow["jobs"].items():
             if only and job != only:
                 needs[job] = {"result": "success", "outputs": {}}
                 continue
-            wanted = [asked["needs"]] if isinstance(asked.get("needs"), str) else asked.get("needs", [])
-            known = {entry: needs[entry] for entry in wanted}
+            wanted = definition.get("needs", [])
+            needed = {entry: needs[entry] for entry in ([wanted] if isinstance(wanted, str) else wanted)}
             context = {
-                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": known, "github": GITHUB, "job": JOB,
+                "inputs": {**_defaults(workflow), **(inputs or {})}, "needs": needed, "github": GITHUB, "job": JOB,
                 "vars": VARIABLES, "secrets": {},
             }  # fmt: skip
-            if not _is_true(asked.get("if", "success()"), context):
-                self.jobs[job], needs[job] = Ran("skipped"), {"result": "skipped", "outputs": {}}
+            if not _is_true(definition.get("if", "success()"), context):
+                self.jobs[job], needs[job] = JobResult("skipped"), {"result": "skipped", "outputs": {}}
                 continue
-            if "uses" in asked:
+            if "uses" in definition:
                 before = {*self.jobs}
-                if "with" in asked:
-                    self.run(
-                        Path(asked["uses"]).name, {key: _value(text, context) for key, text in asked["with"].items()}
-                    )
+                if "with" in definition:
+                    values = {key: _value(text, context) for key, text in definition["with"].items()}
+                    self.run(Path(definition["uses"]).name, values)
                 else:  # a workflow that has tests of its own
-                    self.jobs[job] = Ran("success")
-                results = [each.result for name, each in self.jobs.items() if name not in before]
-                needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": {}}
+                    self.jobs[job] = JobResult("success")
+                needs[job] = _summarize([result for name, result in self.jobs.items() if name not in before], {})
                 continue
-            matrix = asked.get("strategy", {}).get("matrix", {}).get("include")
-            rows = _value(matrix, context) if matrix else [None]
-            ran = []
-            for row in rows:
-                told = f"{job}: {row['night']} {row['machine']}" if row else job
-                self.jobs[told] = self._job(told, asked, {**context, "matrix": row or {}}, workflow.get("env", {}))
-                ran.append(self.jobs[told])
-            results = [entry.result for entry in ran]
-            needs[job] = {"result": "failure" if "failure" in results else "success", "outputs": ran[-1].outputs}
+            matrix = definition.get("strategy", {}).get("matrix", {}).get("include")
+            results = []
+            for row in _value(matrix, context) if matrix else [None]:
+                title = f"{job}: {row['night']} {row['machine']}" if row else job
+                row_context = {**context, "matrix": row or {}}
+                self.jobs[title] = self._job(title, definition, row_context, workflow.get("env", {}))
+                results.append(self.jobs[title])
+            needs[job] = _summarize(results, results[-1].outputs)
         return self.jobs
 
-    def _job(self, name: str, asked: Context, context: Context, environ: Mapping[str, str]) -> Ran:
+    def _job(self, name: str, definition: Context, context: Context, environ: Mapping[str, str]) -> JobResult:
         place = self.place / "jobs" / re.sub(r"\W+", "-", name)
         workspace, temporary = place / "work", place / "temp"
         for folder in (workspace, temporary):
@@ -102,34 +99,39 @@ class Runner:
         files = {name: place / name for name in ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")}
         for path in files.values():
             path.touch()
-        labels = _value(asked["runs-on"], context)
+        labels = _value(definition["runs-on"], context)
         hosted = "self-hosted" not in labels
         shared = {
             **os.environ, **self.environ, **environ, **{key: str(path) for key, path in files.items()},
             "RUNNER_TEMP": str(temporary), "RUNNER_ENVIRONMENT": "github-hosted" if hosted else "self-hosted",
         }  # fmt: skip
-        ran = Ran("success")
+        result = JobResult("success")
         within = {**context, "runner": {"temp": str(temporary)}}
-        steps, fine = self._steps(asked["steps"], within, workspace, shared, ran)
-        ran.result = "success" if fine else "failure"
-        ran.summary = files["GITHUB_STEP_SUMMARY"].read_text()
-        ran.outputs = {key: _value(text, {"steps": steps}) for key, text in asked.get("outputs", {}).items()}
-        return ran
+        steps, fine = self._steps(definition["steps"], within, workspace, shared, result)
+        result.result = "success" if fine else "failure"
+        result.summary = files["GITHUB_STEP_SUMMARY"].read_text()
+        result.outputs = {key: _value(text, {"steps": steps}) for key, text in definition.get("outputs", {}).items()}
+        return result
 
     def _steps(
-        self, asked: Sequence[Context], context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran
+        self,
+        definitions: Sequence[Context],
+        context: Context,
+        workspace: Path,
+        environ: Mapping[str, str],
+        result: JobResult,
     ) -> tuple[dict[str, Any], bool]:
         """Run steps; returns their outcomes and outputs by id, and whether all went well."""
         steps: dict[str, Any] = {}
         fine = True
-        for step in asked:
+        for step in definitions:
             # its condition is about the steps before it, and not about other jobs
             here = {**context, "steps": steps, "failed": not fine}
             outcome = "skipped"
             condition = step.get("if", "success()")
             # without a function, GitHub adds success()
             if (fine or "()" in condition) and _is_true(condition, {**here, "needs": {}}):
-                outcome = "success" if self._step(step, here, workspace, environ, ran) else "failure"
+                outcome = "success" if self._step(step, here, workspace, environ, result) else "failure"
                 fine = fine and outcome == "success"
             if "id" in step:
                 lines = Path(environ["GITHUB_OUTPUT"]).read_text().splitlines()
@@ -137,39 +139,41 @@ class Runner:
                 steps[step["id"]] = {"outcome": outcome, "outputs": outputs}
         return steps, fine
 
-    def _step(self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], ran: Ran) -> bool:
-        given = {key: _value(value, context) for key, value in step.get("with", {}).items()}
-        own = {key: _text(_value(value, context)) for key, value in step.get("env", {}).items()}
+    def _step(
+        self, step: Context, context: Context, workspace: Path, environ: Mapping[str, str], result: JobResult
+    ) -> bool:
+        inputs = {key: _value(value, context) for key, value in step.get("with", {}).items()}
+        variables = {key: _text(_value(value, context)) for key, value in step.get("env", {}).items()}
         uses = step.get("uses", "")
         if "run" in step:
             path = [*Path(environ["GITHUB_PATH"]).read_text().splitlines(), environ["PATH"]]
-            done = subprocess.run(
+            completed = subprocess.run(
                 ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]],
-                cwd=workspace, env={**environ, "PATH": ":".join(path), **own}, stdout=subprocess.PIPE,
+                cwd=workspace, env={**environ, "PATH": ":".join(path), **variables}, stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT, text=True, check=False, timeout=300,
             )  # fmt: skip
-            ran.log += done.stdout
-            return done.returncode == 0
+            result.log += completed.stdout
+            return completed.returncode == 0
         if uses.startswith("actions/checkout@"):
-            source = self.called if self.called and "repository" in given else self.project
-            shutil.copytree(source, workspace / given.get("path", "."), dirs_exist_ok=True, symlinks=True)
+            source = self.called if self.called and "repository" in inputs else self.project
+            shutil.copytree(source, workspace / inputs.get("path", "."), dirs_exist_ok=True, symlinks=True)
         elif uses.startswith(("actions/setup-python@", "actions/deploy-pages@")):
             pass
         elif uses.startswith(("actions/upload-artifact@", "actions/upload-pages-artifact@")):
-            found = workspace / given["path"]
-            if found.exists():
-                kept = self.artifacts / given.get("name", "github-pages")
-                (shutil.copytree if found.is_dir() else _copy_into)(found, kept)
+            file = workspace / inputs["path"]
+            if file.exists():
+                artifact = self.artifacts / inputs.get("name", "github-pages")
+                (shutil.copytree if file.is_dir() else _copy_into)(file, artifact)
         elif uses.startswith("actions/download-artifact@"):
-            for kept in sorted(self.artifacts.iterdir()):
-                if fnmatchcase(kept.name, given["pattern"]):
-                    shutil.copytree(kept, workspace / given["path"] / kept.name, dirs_exist_ok=True)
+            for artifact in sorted(self.artifacts.iterdir()):
+                if fnmatchcase(artifact.name, inputs["pattern"]):
+                    shutil.copytree(artifact, workspace / inputs["path"] / artifact.name, dirs_exist_ok=True)
         elif uses.startswith("./"):
             action = yaml.safe_load((workspace / uses / "action.yml").read_text())
-            defaults = {key: each.get("default", "") for key, each in action["inputs"].items()}
-            within = {**context, "inputs": {**defaults, **given}}
+            defaults = {key: declaration.get("default", "") for key, declaration in action["inputs"].items()}
+            within = {**context, "inputs": {**defaults, **inputs}}
             here = {**environ, "GITHUB_ACTION_PATH": str(workspace / uses)}
-            return self._steps(action["runs"]["steps"], within, workspace, here, ran)[1]
+            return self._steps(action["runs"]["steps"], within, workspace, here, result)[1]
         else:
             raise AssertionError(f"no stand-in for {uses}")
         return True
@@ -183,7 +187,12 @@ VARIABLES = {"PUBLISH_DOCUMENTATION": "true"}
 def _defaults(workflow: Context) -> Context:
     """Return the defaults of the inputs of a workflow that others call."""
     call = workflow[True].get("workflow_call") if isinstance(workflow[True], dict) else None
-    return {name: each.get("default") for name, each in (call or {}).get("inputs", {}).items()}
+    return {name: declaration.get("default") for name, declaration in (call or {}).get("inputs", {}).items()}
+
+
+def _summarize(results: Sequence[JobResult], outputs: Mapping[str, str]) -> Context:
+    """Return what jobs that need this one see of it."""
+    return {"result": "failure" if "failure" in [job.result for job in results] else "success", "outputs": outputs}
 
 
 def _copy_into(file: Path, folder: Path) -> None:
@@ -199,10 +208,10 @@ def _value(value: Any, context: Context) -> Any:
     """Return a value of a workflow with its expressions resolved; one that is a whole expression is what that is."""
     if not isinstance(value, str):
         return [_value(entry, context) for entry in value] if isinstance(value, list) else value
-    whole = re.fullmatch(r"\$\{\{\s*([^}]+?)\s*\}\}", value)
-    if whole:
-        return _look_up(whole[1], context)
-    return re.sub(r"\$\{\{\s*(.+?)\s*\}\}", lambda found: _text(_look_up(found[1], context)), value)
+    expression = re.fullmatch(r"\$\{\{\s*([^}]+?)\s*\}\}", value)
+    if expression:
+        return _look_up(expression[1], context)
+    return re.sub(r"\$\{\{\s*(.+?)\s*\}\}", lambda match: _text(_look_up(match[1], context)), value)
 
 
 def _look_up(expression: str, context: Context) -> Any:
@@ -213,10 +222,10 @@ def _look_up(expression: str, context: Context) -> Any:
     call = re.fullmatch(r"fromJSON\((.+)\)", expression)
     if call:
         return json.loads(_look_up(call[1], context))
-    found: Any = context
+    result: Any = context
     for part in expression.split("."):
-        found = found.get(part, "") if isinstance(found, dict) else ""
-    return found
+        result = result.get(part, "") if isinstance(result, dict) else ""
+    return result
 
 
 def _is_true(condition: str, context: Context) -> bool:

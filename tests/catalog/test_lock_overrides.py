@@ -50,8 +50,8 @@ def base(index: PackageIndex, project: Project) -> Requirement:
 
 
 def override(text: str, project: Project) -> Requirement:
-    known, (name,) = adhoc.add_requested({BASE.name: BASE}, [text])
-    return load_lock(project, known[name], Device.CPU)
+    environments, (name,) = adhoc.add_requested({BASE.name: BASE}, [text])
+    return load_lock(project, environments[name], Device.CPU)
 
 
 @pytest.mark.slow
@@ -147,12 +147,12 @@ def test_what_cannot_be_moved_is_told(
     index.add_source("h5py-2.10.0", DAY)
     index.add_source("termcolor-1.1.0", DAY)
     ngc = Environment("old-ngc", "1.15.5", "3.8", "2024-03-20T00:00:00Z", gpu_image="image")
-    known = {BASE.name: BASE, ngc.name: ngc}
+    catalogue = {BASE.name: BASE, ngc.name: ngc}
     texts = [
         *("tf2.51+numpy==1.26.9", "tf2.15+numpyy==1.26.9", "tf2.15+numpyy<2", "tf2.15+six==1.15.0"),
         *("tf2.15+tensorflow<2.15", "old-ngc+numpy==1.26.9"),
     ]
-    errors = {text: catch_text(UsageError, adhoc.add_requested, known, [text]) for text in texts}
+    errors = {text: catch_text(UsageError, adhoc.add_requested, catalogue, [text]) for text in texts}
     # what would change nothing, and a source whose wheels are for other Pythons
     for text in ("tf2.15+numpy<2", "tf2.15+h5py==2.10.0"):
         errors[text] = catch_text(UsageError, override, text, project)

@@ -18,7 +18,6 @@ from harness.catalog.requirement_specs import (
 from harness.model.errors import UsageError
 from tests.errors import catch_text
 
-
 NAME = r"[a-z0-9][a-z0-9.-]*"
 
 

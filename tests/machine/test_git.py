@@ -5,7 +5,7 @@ import contextlib
 import http.server
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -175,66 +175,57 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: py
     assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
 
 
-class PrivateServer(http.server.ThreadingHTTPServer):
-    """A server that asks for a user and a password, and reads the command lines of all processes when it gets them."""
-
-    def __init__(self, target: str = "") -> None:
-        super().__init__(("127.0.0.1", 0), _PrivateHandler)
-        self.address = f"127.0.0.1:{self.server_port}"
-        self.target = target
-        self.credentials: list[str] = []
-        self.command_lines: list[str] = []
-
-
-class _PrivateHandler(http.server.BaseHTTPRequestHandler):
-    server: PrivateServer
-
-    def do_GET(self) -> None:
-        if self.server.target:
-            self.send_response(301)
-            self.send_header("Location", f"{self.server.target}{self.path}")
-        elif header := self.headers.get("Authorization"):
-            self.server.credentials.append(base64.b64decode(header.removeprefix("Basic ")).decode())
-            for process in psutil.process_iter():
-                with contextlib.suppress(psutil.Error):
-                    self.server.command_lines += process.cmdline()
-            self.send_response(404)
-        else:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @contextlib.contextmanager
-def serving(server: PrivateServer) -> Iterator[PrivateServer]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
+def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A server that answers each question so, without a text. The address is its host and port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer(self)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-        server.server_close()
 
 
 def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_other_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
-    with serving(PrivateServer()) as server:
-        address = f"http://me:s3%20c$ret@{server.address}/x"
+    credentials: list[str] = []
+    words: list[str] = []
+
+    def ask(handler: http.server.BaseHTTPRequestHandler) -> None:
+        if header := handler.headers.get("Authorization"):
+            credentials.append(base64.b64decode(header.removeprefix("Basic ")).decode())
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error):
+                    words.extend(process.cmdline())
+            handler.send_response(404)
+        else:
+            handler.send_response(401)
+            handler.send_header("WWW-Authenticate", 'Basic realm="x"')
+
+    def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(301)
+        handler.send_header("Location", f"http://{private}{handler.path}")
+
+    with serving(ask) as private, serving(redirect) as other:
+        address = f"http://me:s3%20c$ret@{private}/x"
         assert "c$ret" not in catch_text(CannotRunHereError, git.fetch_commit, address, "main")
-        assert server.credentials == ["me:s3 c$ret"]
-        assert server.address in " ".join(server.command_lines)
-        assert not [word for word in server.command_lines if "c$ret" in word]
-    # and another server does not get it
-    with serving(PrivateServer()) as other, serving(PrivateServer(f"http://{other.address}")) as server:
-        catch(CannotRunHereError, git.fetch_commit, f"http://me:s3cret@{server.address}/x", "main")
-        assert not other.credentials
+        assert credentials == ["me:s3 c$ret"]
+        assert private in " ".join(words)
+        assert not [word for word in words if "c$ret" in word]
+        catch(CannotRunHereError, git.fetch_commit, f"http://me:s3cret@{other}/x", "main")
+        assert len(credentials) == 1
 
 
 def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_path: Path) -> None:

@@ -97,14 +97,6 @@ def test_a_lock_that_is_a_link_or_no_file_is_refused_and_nothing_is_changed(
     assert not (tmp_path / "none").exists()
 
 
-def test_the_machines_lock_lies_in_a_folder_of_the_users_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HARNESS_MACHINE_LOCK")
-    with hold_machine():
-        assert get_lock_path().parent == get_data_dir()
-        assert get_lock_path().is_file()
-        assert get_data_dir().stat().st_mode & 0o777 == 0o700
-
-
 def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_DATA_DIR", str(tmp_path / "new" / "data"))
     monkeypatch.delenv("HARNESS_MACHINE_LOCK")
@@ -120,6 +112,9 @@ def test_only_the_user_can_access_the_data_folder(tmp_path: Path, monkeypatch: p
         os.umask(before)
     folders = {"data", "runs"}
     assert {name for name, mode in modes.items() if mode != (0o700 if name in folders else 0o600)} == set()
+    with hold_machine():
+        assert get_lock_path().parent == get_data_dir()
+        assert get_lock_path().is_file()
     assert {"secret", "machine.json", "history.duckdb", "history.notes.jsonl", "run.lock"} <= set(modes)
 
 
