@@ -43,10 +43,7 @@ def test_a_line_is_its_newest_wheel_of_the_day() -> None:
         "tf-nightly@2026-10-25": ("tf-nightly==2.23.0.dev20261025", "tf-nightly"),
         "keras-nightly": ("tf2.21+keras-nightly==3.16.0.dev2026102604", "keras-nightly"),
         "latest+keras-nightly": ("tf2.21+keras-nightly==3.16.0.dev2026102604", "keras-nightly"),
-        "tf2.20+keras-nightly@2026-10-25": (
-            "tf2.20+keras-nightly==3.16.0.dev2026102504",
-            "tf2.20+keras-nightly",
-        ),
+        "tf2.20+keras-nightly@2026-10-25": ("tf2.20+keras-nightly==3.16.0.dev2026102504", "tf2.20+keras-nightly"),
     }
     assert {text: (entry.exact, entry.line) for text in lines for entry in request(text)} == lines
     (moving,) = request("tf-nightly")

@@ -71,12 +71,5 @@ def test_an_axis_that_the_header_has_wrong_is_not_told_again_of_the_function() -
 
 
 def test_the_oldest_python_is_the_least_that_is_admitted() -> None:
-    ranges = {
-        "": (3, 6),
-        ">=3.6": (3, 6),
-        ">=3.6.1": (3, 6),
-        ">=3.9,<3.12": (3, 9),
-        "==3.11.*": (3, 11),
-        ">=4": (3, 6),
-    }
+    ranges = {"": (3, 6), ">=3.6": (3, 6), ">=3.6.1": (3, 6), ">=3.9,<3.12": (3, 9), "==3.11.*": (3, 11), ">=4": (3, 6)}
     assert {text: find_oldest_python(text) for text in ranges} == ranges

@@ -194,11 +194,7 @@ def test_the_numbers_are_of_the_readings_in_the_steady_state() -> None:
 def test_without_a_steady_state_they_are_of_the_whole_launch() -> None:
     readings = [Instant(time, [Reading(utilization=time)]) for time in (1.0, 3.0)]
     for window in (None, (30.0, 31.0)):
-        assert summarize_readings(readings, window) == {
-            "gpu_samples": 2,
-            "gpu_steady": 0,
-            "gpu_utilization_percent": 2,
-        }
+        assert summarize_readings(readings, window) == {"gpu_samples": 2, "gpu_steady": 0, "gpu_utilization_percent": 2}
     assert summarize_readings([Instant(0, [Reading()])], None) == {"gpu_samples": 1, "gpu_steady": 0}
     assert summarize_readings([], WINDOW) == {}
 
