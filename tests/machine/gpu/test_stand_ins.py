@@ -63,25 +63,6 @@ def test_a_card_that_is_newer_than_the_driver_is_refused(stand_ins: Path) -> Non
         assert f"{card.name} ({card.capability})" in completed.stderr
 
 
-def test_a_driver_that_does_not_start_says_why(stand_ins: Path) -> None:
-    script = """
-import ctypes, json
-cuda, name = ctypes.CDLL("libcuda.so.1"), ctypes.c_char_p()
-code = cuda.cuInit(0)
-cuda.cuGetErrorName(code, ctypes.byref(name))
-print(json.dumps([code, name.value.decode()]))
-"""
-    names = {
-        0: "CUDA_SUCCESS",
-        100: "CUDA_ERROR_NO_DEVICE",
-        802: "CUDA_ERROR_SYSTEM_NOT_READY",
-        803: "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH",
-        804: "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE",
-    }
-    machines = [Machine(stand_ins, [T4], {"STAND_IN_CUINIT": str(code)}) for code in names]
-    assert dict(run_script(machine, script) for machine in machines) == names
-
-
 def test_a_card_that_the_driver_loses_in_mid_launch_is_survived_and_reported(stand_ins: Path) -> None:
     script = """
 import json, threading
