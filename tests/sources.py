@@ -50,10 +50,10 @@ class SourceRepository:
         """Run git in the repository, and return its output."""
         options = {"user.name": "N", "user.email": "n@example.org", "commit.gpgsign": "false"}
         settings = [word for name, value in options.items() for word in ("-c", f"{name}={value}")]
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *settings, *arguments], cwd=self.folder, capture_output=True, text=True, check=True
         )
-        return done.stdout.strip()
+        return completed.stdout.strip()
 
     def commit(self, text: str, message: str = "a change") -> str:
         """Write the module, commit all files, and return the commit."""

@@ -1,21 +1,36 @@
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from harness.machine.uv import run_uv
 from tests.packageindex import PackageIndex, serving
 
 
+@pytest.fixture(scope="session")
+def interpreters(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of uv's that has what uv asked the interpreters, which takes longer than all else that it does here."""
+    folder = tmp_path_factory.mktemp("uv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("UV_NO_CACHE", raising=False)
+        patch.setenv("UV_CACHE_DIR", str(folder))
+        run_uv(["pip", "compile", os.devnull, "--offline"])
+    return folder
+
+
 @pytest.fixture
-def package_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
+def package_index(tmp_path: Path, interpreters: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PackageIndex]:
     """An index of the test's own, which uv asks in place of any other."""
     folder = tmp_path / "index"
     folder.mkdir()
+    shutil.copytree(interpreters, tmp_path / "uv")
     with serving(folder) as index:
-        for name in ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS", "UV_OFFLINE"):
+        for name in ("UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS", "UV_OFFLINE", "UV_NO_CACHE"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv("UV_DEFAULT_INDEX", f"{index.url}/simple")
-        monkeypatch.setenv("UV_NO_CACHE", "1")
+        monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv"))
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         monkeypatch.setenv("UV_HTTP_RETRIES", "0")
         yield index

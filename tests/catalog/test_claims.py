@@ -1,9 +1,9 @@
 """The claims in a scenario's header."""
-# ruff: noqa: E501
 
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.catalog.header import parse
 from harness.model.environment import Device
@@ -67,7 +67,8 @@ def problems(old: str, new: str) -> list[str]:
         read(changed)
     lines = changed.split("\n")
     return [
-        f"{lines[problem.line - 1].lstrip('# ')} | {problem.text} {problem.fix}" for problem in caught.value.problems
+        f"{lines[problem.line - 1].lstrip('# ')} | {problem.text} {problem.fix}".strip()
+        for problem in caught.value.problems
     ]
 
 
@@ -90,9 +91,7 @@ def test_bytes_are_what_each_call_of_one_side_keeps() -> None:
     assert (claim.of, claim.bytes, claim.better) == ("memory growth", (1000.0, 20000.0), None)
     assert claim.range == (1000.0, 20000.0)
     assert set(claim.visible) == {Device.CPU, Device.GPU}
-
-
-def test_requirements_are_kept_as_environments_are_known_by() -> None:
+    # requirements are kept as environments are known by
     text = HEADER.replace("tf2.0+numpy==1.17.4", "tf2.0+ NumPy == 1.17.4")
     assert read(text).claims[1].worse.environment == "tf2.0+numpy==1.17.4"
 
@@ -104,13 +103,10 @@ def test_a_claim_may_be_of_a_phase() -> None:
     assert (read(seconds).claims[1].of, read(seconds).claims[1].seconds) == ("import", (5.0, 20.0))
 
 
-def test_the_sides_of_a_claim_are_columns_of_the_table() -> None:
-    assert read().compared_axes == ("call",)
-    assert "rows" in read().row_axes
-
-
 def test_a_side_has_a_value_of_each_axis_and_moves_to_another_environment() -> None:
     scenario = read()
+    assert scenario.compared_axes == ("call",)
+    assert "rows" in scenario.row_axes
     rest = {"rows": "one", "size": "1", "inputs": "numpy", "model": "small"}
     predict, model = {"call": "predict", **rest}, {"call": "model", **rest}
 
@@ -133,56 +129,46 @@ WORSE, BETTER = (
 )
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ('issue = "K#13118"', 'issue = "K13118"', '"K13118" | Invalid `claim.issue` \'K13118\': expected an issue. \'K13118\' is not a valid issue name.'),
-        ('issue = "K#13118"', "issue = 13118", 'issue = 13118 | Invalid `claim.issue` 13118: expected a valid string. Example: issue = "T#33487"'),
-        ('issue = "K#13118"', "", '[[tool.harness.claim]] | Missing `claim.issue`. Example: issue = "T#33487"'),
-        ('reported = "predict leaks"', "", 'Missing `claim.reported`. Example: reported = "predict takes 100 times as long as a call of the'),
-        ('reported = "predict leaks"', 'report = "x"', "`claim.report` is not a known key. Did you mean `reported`?"),
-        ("[[tool.harness.claim]]", "[[tool.harness.claims]]", "`claims` is not a known key. Did you mean `claim`?"),
-        (RATIO, "", "[[tool.harness.claim]] | Invalid `claim`: expected one range, not 0. Write one of ratio = [2, 5],"),
-        (RATIO, f"{RATIO}\n# seconds = [1, 2]", "seconds = [1, 2] | Invalid `claim.seconds`: expected one range, not 2. Write one of ratio = [2, 5],"),
-        (RATIO, "ratio = 100", "ratio = 100 | Invalid `claim.ratio` 100: expected a valid list. Example: ratio = [2, 5]"),
-        (RATIO, "ratio = [50]", "Invalid `claim.ratio`: list should have at least 2 items, not 1. Example: ratio = [2, 5]"),
-        (RATIO, "ratio = [1, inf]", "Invalid `claim.ratio` inf: expected a finite number. Example: ratio = [2, 5]"),
-        (RATIO, "ratio = [300, 50]", "Invalid `claim.ratio`: expected two numbers above 1, the lower one first. Example: ratio = [2, 5]. If"),
-        (RATIO, "ratio = [50, 50]", "Invalid `claim.ratio`: expected two numbers above 1, the lower one first. Example: ratio = [2, 5]. If"),
-        (RATIO, "ratio = [0.2, 0.5]", "Example: ratio = [2, 5]. If the other side takes longer, swap `worse` and `better`."),
-        (BYTES, "bytes = [0, 100]", "Invalid `claim.bytes`: expected two numbers above 0, the lower one first. Example: bytes = [1000,"),
-        (RATIO, f'{RATIO}\n# of = "memory growth"', "Invalid `claim.of` 'memory growth': expected a quantity that `ratio` can describe. Write"),
-        (BYTES, f'{BYTES}\n# of = "step"', "Invalid `claim.of` 'step': expected a quantity that `bytes` can describe. Write one of"),
-        (BYTES, 'seconds = [1, 2]\n# of = "traces"', "Invalid `claim.of` 'traces': expected a quantity that `seconds` can describe. Write one"),
-        (WORSE, "", '[[tool.harness.claim]] | Missing `claim.worse`. Example: worse = { environment = "tf2.2" }'),
-        (WORSE, 'worse = "tf2.2"', '"tf2.2" | Invalid `claim.worse` \'tf2.2\': expected a table. Example: worse = { environment = "tf2.2"'),
-        (WORSE, 'worse = { call = "predict" }', 'Missing `claim.worse.environment`. Example: environment = "tf2.2" or environment ='),
-        (WORSE, 'worse = { environment = 2.2, call = "predict" }', 'Invalid `claim.worse.environment` 2.2: expected a valid string. Example: environment = "tf2.2" or'),
-        ("tf2.0+numpy==1.17.4", "tf2.0+numpy", "Invalid `claim.worse.environment` 'tf2.0+numpy': expected an environment. The environment"),
-        ("tf2.0+numpy==1.17.4", "numpy==1.17.4", "cannot be created: the first package is numpy, not one of"),
-        (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }', "Invalid `claim.worse.cal`: this is not an axis. Did you mean `call`? The axes are call, rows, size,"),
-        (WORSE, 'worse = { environment = "tf2.2", call = "predct" }', "Invalid `claim.worse.call` 'predct': expected a value of the axis call. Did you mean `predict`? The"),
-        (WORSE, 'worse = { environment = "tf2.2" }', "Invalid `claim.worse`: expected a value of call, as in `better`. Specify call on both sides, or in `when`."),
-        (WORSE, 'worse = { environment = "tf2.2", call = "predict", size = 1 }', "Invalid `claim.worse.size`: this axis is a sweep. Move this axis to `when`: values of a"),
-        (WORSE, 'worse = { environment = "tf2.2", call = "predict", rows = "one" }', "Invalid `claim.when`: `worse` names rows too. Use rows in one place only."),
-        (BETTER, "", "[[tool.harness.claim]] | Missing `claim.better`: expected the faster side."),
-        (BETTER, 'better = { environment = "tf2.2", call = "predict" }', "Invalid `claim.better`: this is the same as `worse`. Change a value: the environment, or the"),
-        (BETTER, 'better = { environment = "tf2.2", call = "model", inputs = "dataset" }', "Invalid `claim.better`: this is a combination of values that the header excludes. Use other values."),
-        (BYTES, f'{BYTES}\n# better = {{ environment = "tf2.2", call = "model" }}', "Invalid `claim.better`: expected no second side. Remove `better`: seconds and bytes describe only `worse`."),
-        ('rows = "one", size = 1', "size = 1", "[[tool.harness.claim]] | Invalid `claim`: expected a value of rows. Add the axis to `when`. The values"),
-        ('rows = "one", size = 1', 'rows = "on", size = 1', "Invalid `claim.when.rows` 'on': expected a value of the axis rows. Did you mean `one`? The values"),
-        (RATIO, f'{RATIO}\n# of = "first cal"', "Invalid `claim.of` 'first cal': expected a quantity or a phase of the file. Did you mean `first"),
-        ('fixed = "2.3"', "fixed = 2.3", 'fixed = 2.3 | Invalid `claim.fixed` 2.3: expected a valid string. Example: fixed = "2.3"'),
-        ('visible = ["cpu"]', 'visible = ["tpu"]', 'Invalid `claim.visible` \'tpu\': expected \'cpu\' or \'gpu\'. Example: visible = ["cpu"]'),
-        ('visible = ["cpu"]', "visible = []", 'Invalid `claim.visible`: list should have at least 1 item, not 0. Example: visible = ["cpu"]'),
-    ],
-)  # fmt: skip
-def test_a_wrong_claim_is_told_with_its_line_and_what_to_write(old: str, new: str, problem: str) -> None:
-    assert any(problem in told for told in problems(old, new)), problems(old, new)
+CHANGES = [
+    ('issue = "K#13118"', 'issue = "K13118"'),
+    ('issue = "K#13118"', ""),
+    ('reported = "predict leaks"', 'report = "x"'),
+    (RATIO, ""),
+    (RATIO, f"{RATIO}\n# seconds = [1, 2]"),
+    (RATIO, "ratio = [50]"),
+    (RATIO, "ratio = [300, 50]"),
+    (RATIO, "ratio = [50, 50]"),
+    (BYTES, "bytes = [0, 100]"),
+    (RATIO, f'{RATIO}\n# of = "memory growth"'),
+    (BYTES, f'{BYTES}\n# of = "step"'),
+    (BYTES, 'seconds = [1, 2]\n# of = "traces"'),
+    (WORSE, ""),
+    (WORSE, 'worse = "tf2.2"'),
+    (WORSE, 'worse = { call = "predict" }'),
+    ("tf2.0+numpy==1.17.4", "tf2.0+numpy"),
+    ("tf2.0+numpy==1.17.4", "numpy==1.17.4"),
+    (WORSE, 'worse = { environment = "tf2.2", cal = "predict" }'),
+    (WORSE, 'worse = { environment = "tf2.2", call = "predct" }'),
+    (WORSE, 'worse = { environment = "tf2.2" }'),
+    (WORSE, 'worse = { environment = "tf2.2", call = "predict", size = 1 }'),
+    (WORSE, 'worse = { environment = "tf2.2", call = "predict", rows = "one" }'),
+    (BETTER, ""),
+    (BETTER, 'better = { environment = "tf2.2", call = "predict" }'),
+    (BETTER, 'better = { environment = "tf2.2", call = "model", inputs = "dataset" }'),
+    (BYTES, f'{BYTES}\n# better = {{ environment = "tf2.2", call = "model" }}'),
+    ('rows = "one", size = 1', "size = 1"),
+    ('rows = "one", size = 1', 'rows = "on", size = 1'),
+    (RATIO, f'{RATIO}\n# of = "first cal"'),
+    ('visible = ["cpu"]', 'visible = ["tpu"]'),
+]
+
+
+def test_a_wrong_claim_is_told_with_its_line_and_what_to_write(snapshot: SnapshotAssertion) -> None:
+    assert {f"{old} → {new}".replace("\n", " / "): problems(old, new) for old, new in CHANGES} == snapshot
 
 
 def test_a_setting_that_a_claim_names_is_an_axis() -> None:
     sides = 'worse = { environment = "tf2.2", xla = "on" }\n# better = { environment = "tf2.2", xla = "off" }'
     text = HEADER.replace(f"{WORSE}\n# {BETTER}", sides).replace("when = { rows", 'when = { call = "model", rows')
-    made = read(text.replace("size = 32, inputs", 'xla = "off", size = 32, inputs'))
-    assert (made.settings, made.axes["xla"], made.compared_axes) == (["xla"], ["on", "off"], ("xla",))
+    scenario = read(text.replace("size = 32, inputs", 'xla = "off", size = 32, inputs'))
+    assert (scenario.settings, scenario.axes["xla"], scenario.compared_axes) == (["xla"], ["on", "off"], ("xla",))

@@ -4,8 +4,6 @@ import textwrap
 from contextlib import contextmanager
 from typing import Any
 
-import pytest
-
 from harness.catalog import header, skeleton
 
 SCRIPT = '''\
@@ -66,25 +64,24 @@ def run(text: str) -> Bench:
 
 
 def test_what_is_marked_becomes_the_step_and_what_stands_around_it_what_it_was(tmp_path, capsys):
-    made = skeleton.make_skeleton("mine", SCRIPT, 'Area "of" circles')
-    found = header.parse(made, tmp_path / "mine.py")
-    assert (found.title, found.dependencies) == ('Area "of" circles', [])
-    bench = run(made)
+    text = skeleton.make_skeleton("mine", SCRIPT, 'Area "of" circles')
+    scenario = header.parse(text, tmp_path / "mine.py")
+    assert (scenario.title, scenario.dependencies) == ('Area "of" circles', [])
+    bench = run(text)
     assert (bench.phases, bench.steps) == (["import", "build", "first call"], 3)
     assert capsys.readouterr().out == "\n  stays\nas it is 16 True\n"
 
 
 def test_without_a_mark_all_that_follows_the_imports_is_one_step(tmp_path, capsys):
     script = 'import math\n\ndef main():\n    print(math.floor(2.5))\n\nif __name__ == "__main__":\n    main()\n'
-    made = skeleton.make_skeleton("mine", script, "Mine")
-    header.parse(made, tmp_path / "mine.py")
-    bench = run(made)
+    text = skeleton.make_skeleton("mine", script, "Mine")
+    header.parse(text, tmp_path / "mine.py")
+    bench = run(text)
     assert (bench.phases, bench.steps, capsys.readouterr().out) == (["import"], 1, "2\n")
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
+def test_any_script_becomes_a_scenario_that_runs(tmp_path):
+    scripts = [
         "",
         "x = 1",
         "import math",
@@ -94,15 +91,14 @@ def test_without_a_mark_all_that_follows_the_imports_is_one_step(tmp_path, capsy
         "# harness: step\ny = 1\n# harness: end\nprint(y)",
         "def f():\n    # harness: step\n    return 1\nf()",
         "s = '''\n# harness: step\n'''\nimport os\n",
-    ],
-)
-def test_any_script_becomes_a_scenario_that_runs(tmp_path, script):
-    made = skeleton.make_skeleton("mine", script, "Mine")
-    header.parse(made, tmp_path / "mine.py")
-    assert run(made).steps
+    ]
+    for script in scripts:
+        text = skeleton.make_skeleton("mine", script, "Mine")
+        header.parse(text, tmp_path / "mine.py")
+        assert run(text).steps, script
 
 
 def test_what_it_imports_is_what_it_needs():
-    made = skeleton.make_skeleton("mine", "import os, tensorflow as tf\nfrom PIL import Image\n", "Mine")
-    assert '# dependencies = ["tensorflow", "pillow"]' in made
-    assert textwrap.dedent(made) == made
+    text = skeleton.make_skeleton("mine", "import os, tensorflow as tf\nfrom PIL import Image\n", "Mine")
+    assert '# dependencies = ["tensorflow", "pillow"]' in text
+    assert textwrap.dedent(text) == text

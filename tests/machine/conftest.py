@@ -7,7 +7,7 @@ import pytest
 
 from harness.machine.topology import Cpu, Topology
 
-Tree = Callable[[Mapping[str, str]], Path]
+Tree = Callable[..., Path]
 
 
 def cores(*siblings: Collection[int], known: bool = True, virtual: bool | None = False) -> Topology:
@@ -17,13 +17,14 @@ def cores(*siblings: Collection[int], known: bool = True, virtual: bool | None =
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Tree:
-    """Writes files under a root of its own, over those that are there."""
+    """Writes files under a root of its own, over those that are there; a folder below it is another system's root."""
 
-    def write(files: Mapping[str, str]) -> Path:
+    def write(files: Mapping[str, str], system: str | int = "") -> Path:
+        root = tmp_path / str(system)
         for name, text in files.items():
-            path = tmp_path / name
+            path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
-        return tmp_path
+        return root
 
     return write

@@ -14,20 +14,21 @@ from harness.machine.child_process import guard_command, run
 BUILDER = "sh -c 'sleep 1000; true' & echo $! begun; wait"
 
 
-def test_it_says_and_ends_what_the_command_does() -> None:
-    done = subprocess.Popen(
-        guard_command(["sh", "-c", "echo said; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+def test_it_prints_and_ends_as_the_command_does() -> None:
+    process = subprocess.Popen(
+        guard_command(["sh", "-c", "echo text; exit 3"]), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-    with done:
-        assert done.stdout is not None
-        assert done.stdout.read() == "said\n"
-    assert done.returncode == 3
+    with process:
+        assert process.stdout is not None
+        assert process.stdout.read() == "text\n"
+    assert process.returncode == 3
 
 
 def test_a_command_that_takes_too_long_is_ended_and_it_is_reported() -> None:
     code, printed = run(["sh", "-c", BUILDER], os.environ, 0.1)
-    assert (code != 0, printed.splitlines()[-1]) == (True, "the process took longer than 0.1 s")
-    assert run(["sh", "-c", "echo said; exit 3"], os.environ) == (3, "said")
+    assert code != 0
+    assert "0.1 s" in printed.splitlines()[-1]
+    assert run(["sh", "-c", "echo text; exit 3"], os.environ) == (3, "text")
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP, None], ids=str)

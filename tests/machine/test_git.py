@@ -5,24 +5,26 @@ import contextlib
 import http.server
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.files import get_cache_dir
 from harness.machine import git
 from harness.model.errors import CannotRunHereError, UsageError
+from tests.errors import catch, catch_text
 from tests.sources import SourceRepository
 
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SourceRepository:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
-    made = SourceRepository(tmp_path / "repository")
-    made.commit("CALLS = 1\n")
-    return made
+    repository = SourceRepository(tmp_path / "repository")
+    repository.commit("CALLS = 1\n")
+    return repository
 
 
 def files(snapshot: git.Snapshot, folder: Path) -> dict[str, str]:
@@ -31,11 +33,18 @@ def files(snapshot: git.Snapshot, folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): path.read_text() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_clean_working_copy_is_its_commit(repository: SourceRepository) -> None:
+def test_a_clean_working_copy_is_its_commit_and_equal_changes_have_one_hash(repository: SourceRepository) -> None:
     commit = git.read_commit(repository.folder, "main")
     with git.copy_working_tree(repository.folder) as copy:
         assert (copy.commit, copy.changed, copy.difference) == (commit.commit, 0, "")
         assert git.get_tree_id(copy) == git.get_tree_id(commit)
+    differences = []
+    for text in ("CALLS = 2\n", "CALLS = 3\n", "CALLS = 2\n"):
+        (repository.folder / "mine.py").write_text(text)
+        with git.copy_working_tree(repository.folder) as copy:
+            differences.append(copy.difference)
+    first, second, third = differences
+    assert first == third != second
 
 
 def test_a_working_copy_has_its_changes_and_new_files_but_no_ignored_ones(
@@ -47,10 +56,10 @@ def test_a_working_copy_has_its_changes_and_new_files_but_no_ignored_ones(
     (repository.folder / "requires.txt").unlink()
     before = repository.git("status", "--porcelain"), repository.git("count-objects")
     with git.copy_working_tree(repository.folder) as copy:
-        found = files(copy, tmp_path / "out")
+        copies = files(copy, tmp_path / "out")
         assert (copy.changed, len(copy.difference)) == (3, 64)
-    assert found.keys() == {".gitignore", "backend.py", "mine.py", "pyproject.toml"}
-    assert found["mine.py"] == "CALLS = 2\n"
+    assert copies.keys() == {".gitignore", "backend.py", "mine.py", "pyproject.toml"}
+    assert copies["mine.py"] == "CALLS = 2\n"
     assert (repository.git("status", "--porcelain"), repository.git("count-objects")) == before
 
 
@@ -75,13 +84,6 @@ def test_a_package_may_be_in_a_folder_of_a_repository(repository: SourceReposito
         assert files(copy, tmp_path / "b").keys() == {"setup.py"}
 
 
-def test_a_link_that_leaves_the_source_is_refused(repository: SourceRepository, tmp_path: Path) -> None:
-    (repository.folder / "out").symlink_to("/etc")
-    repository.commit("CALLS = 2\n")
-    with pytest.raises(UsageError, match="its link out points outside the source"):
-        files(git.read_commit(repository.folder, "HEAD"), tmp_path / "out")
-
-
 def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(
     repository: SourceRepository, tmp_path: Path
 ) -> None:
@@ -97,13 +99,9 @@ def test_all_files_of_a_commit_are_exported_whatever_is_left_out_of_archives(
     # the wheel's files get these modes
     assert (tmp_path / "out" / "mine.py").stat().st_mode & 0o777 == 0o644
     assert (tmp_path / "out" / "link").is_symlink()
-
-
-def test_a_commit_is_exported_from_a_repository_without_a_work_tree(
-    repository: SourceRepository, tmp_path: Path
-) -> None:
+    # and from a repository without a work tree
     repository.git("clone", "--quiet", "--bare", ".", str(tmp_path / "bare"))
-    assert "mine.py" in files(git.read_commit(tmp_path / "bare", "main"), tmp_path / "out")
+    assert files(git.read_commit(tmp_path / "bare", "main"), tmp_path / "copy") == exported
 
 
 def test_a_repository_that_a_hook_names_is_not_used(
@@ -119,38 +117,38 @@ def test_a_repository_that_a_hook_names_is_not_used(
         assert files(copy, tmp_path / "out")["mine.py"] == "CALLS = 1\n"
 
 
-def test_equal_changes_of_equal_files_have_one_hash(repository: SourceRepository) -> None:
-    def difference(text: str) -> str:
-        (repository.folder / "mine.py").write_text(text)
-        with git.copy_working_tree(repository.folder) as copy:
-            return copy.difference
-
-    first, second, third = map(difference, ("CALLS = 2\n", "CALLS = 3\n", "CALLS = 2\n"))
-    assert (first == third, first == second) == (True, False)
-
-
-def test_a_commit_whose_time_has_no_date_is_refused(
-    repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
+def test_what_is_no_usable_commit_is_refused(
+    repository: SourceRepository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    monkeypatch.setenv("GIT_COMMITTER_DATE", "@999999999999 +0000")
-    repository.commit("CALLS = 2\n")
-    with pytest.raises(UsageError, match="has an invalid time: 999999999999 s"):
-        git.read_commit(repository.folder, "HEAD")
-
-
-def test_an_unknown_revision_is_told_with_the_nearest(repository: SourceRepository) -> None:
+    folder, address = repository.folder, f"file://{repository.folder}"
     repository.git("tag", "v1.2.0")
-    with pytest.raises(UsageError, match=r"'v1\.2\.9'.* Did you mean v1\.2\.0\?"):
-        git.read_commit(repository.folder, "v1.2.9")
-    with pytest.raises(UsageError, match=r"'v1\.2\.9' in file:.* Did you mean v1\.2\.0\?"):
-        git.fetch_commit(f"file://{repository.folder}", "v1.2.9")
-
-
-@pytest.mark.parametrize("revision", ["main~", "main^", "main:x", "^main"])
-def test_a_remote_repository_has_no_expressions(repository: SourceRepository, revision: str) -> None:
-    with pytest.raises(UsageError, match="git can't find the commit") as raised:
-        git.fetch_commit(f"file://{repository.folder}", revision)
-    assert "a complete commit id" in raised.value.advice
+    empty = SourceRepository(tmp_path / "empty")
+    (tmp_path / "folder").mkdir()
+    errors = {
+        "a revision": catch_text(UsageError, git.read_commit, folder, "v1.2.9"),
+        "a remote revision": catch_text(UsageError, git.fetch_commit, address, "v1.2.9"),
+        "an expression": catch_text(UsageError, git.fetch_commit, address, "main~"),
+        "no repository": catch_text(UsageError, git.read_commit, tmp_path / "folder", "HEAD"),
+        "an empty repository": catch_text(UsageError, git.copy_working_tree(empty.folder).__enter__),
+    }
+    # a remote repository has no expressions
+    for revision in ("main^", "main:x", "^main"):
+        expected = errors["an expression"].replace("main~", revision)
+        assert catch_text(UsageError, git.fetch_commit, address, revision) == expected
+    (folder / "out").symlink_to("/etc")
+    repository.commit("CALLS = 2\n")
+    commit = git.read_commit(folder, "HEAD")
+    errors["a link outside"] = catch_text(UsageError, files, commit, tmp_path / "out").replace(
+        commit.commit[:12], "COMMIT"
+    )
+    monkeypatch.setenv("GIT_COMMITTER_DATE", "@999999999999 +0000")
+    date = repository.commit("CALLS = 3\n")
+    errors["no date"] = catch_text(UsageError, git.read_commit, folder, "HEAD").replace(date[:12], "COMMIT")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    errors["another owner"] = catch_text(UsageError, git.read_commit, folder, "HEAD")
+    monkeypatch.setenv("PATH", "/nowhere")
+    errors["no git"] = catch_text(CannotRunHereError, git.read_commit, folder, "HEAD")
+    assert {name: text.replace(str(tmp_path), "") for name, text in errors.items()} == snapshot
 
 
 def test_locks_that_a_killed_fetch_left_are_removed(repository: SourceRepository) -> None:
@@ -170,108 +168,70 @@ def test_git_asks_nothing_and_answers_in_english(tmp_path: Path, monkeypatch: py
     ssh.chmod(0o755)
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("GIT_SSH_COMMAND", f"{ssh} -i key")
-    with pytest.raises(CannotRunHereError, match=r"ssh://example\.org/x cannot be fetched: no such host\.") as raised:
-        git.fetch_commit("ssh://me:secret@example.org/x", "main", "Do this.")
-    assert raised.value.advice == "Do this."
+    error = catch(CannotRunHereError, git.fetch_commit, "ssh://me:secret@example.org/x", "main", "Do this.")
+    assert "ssh://example.org/x" in error.message
+    assert "no such host" in error.message
+    assert error.advice == "Do this."
     assert (tmp_path / "words").read_text().startswith("C -i key -oBatchMode=yes")
 
 
-class PrivateServer(http.server.ThreadingHTTPServer):
-    """A server that asks for a user and a password, and reads the command lines of all processes when it gets them."""
-
-    def __init__(self, target: str = "") -> None:
-        super().__init__(("127.0.0.1", 0), _PrivateHandler)
-        self.address = f"127.0.0.1:{self.server_port}"
-        self.target = target
-        self.credentials: list[str] = []
-        self.command_lines: list[str] = []
-
-
-class _PrivateHandler(http.server.BaseHTTPRequestHandler):
-    server: PrivateServer
-
-    def do_GET(self) -> None:
-        if self.server.target:
-            self.send_response(301)
-            self.send_header("Location", f"{self.server.target}{self.path}")
-        elif given := self.headers.get("Authorization"):
-            self.server.credentials.append(base64.b64decode(given.removeprefix("Basic ")).decode())
-            for process in psutil.process_iter():
-                with contextlib.suppress(psutil.Error):
-                    self.server.command_lines += process.cmdline()
-            self.send_response(404)
-        else:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="x"')
-        self.send_header("Content-Length", "0")
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @contextlib.contextmanager
-def serving(server: PrivateServer) -> Iterator[PrivateServer]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
+def serving(answer: Callable[[http.server.BaseHTTPRequestHandler], None]) -> Iterator[str]:
+    """A server that answers each question so, without a text. The address is its host and port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            answer(self)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
         server.shutdown()
         thread.join()
-        server.server_close()
 
 
-def test_a_password_of_a_remote_repository_is_in_no_command_line(
+def test_a_password_of_a_remote_repository_is_in_no_command_line_and_goes_to_no_other_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
-    with serving(PrivateServer()) as server:
-        with pytest.raises(CannotRunHereError) as raised:
-            git.fetch_commit(f"http://me:s3%20c$ret@{server.address}/x", "main")
-        assert server.credentials == ["me:s3 c$ret"]
-        assert server.address in " ".join(server.command_lines)
-        assert not [word for word in server.command_lines if "c$ret" in word]
-    assert "c$ret" not in str(raised.value)
+    credentials: list[str] = []
+    words: list[str] = []
 
+    def ask(handler: http.server.BaseHTTPRequestHandler) -> None:
+        if header := handler.headers.get("Authorization"):
+            credentials.append(base64.b64decode(header.removeprefix("Basic ")).decode())
+            for process in psutil.process_iter():
+                with contextlib.suppress(psutil.Error):
+                    words.extend(process.cmdline())
+            handler.send_response(404)
+        else:
+            handler.send_response(401)
+            handler.send_header("WWW-Authenticate", 'Basic realm="x"')
 
-def test_another_server_does_not_get_the_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HARNESS_CACHE_DIR", str(tmp_path / "cache"))
-    with serving(PrivateServer()) as other, serving(PrivateServer(f"http://{other.address}")) as server:
-        with pytest.raises(CannotRunHereError):
-            git.fetch_commit(f"http://me:s3cret@{server.address}/x", "main")
-        assert not other.credentials
+    def redirect(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(301)
+        handler.send_header("Location", f"http://{private}{handler.path}")
+
+    with serving(ask) as private, serving(redirect) as other:
+        address = f"http://me:s3%20c$ret@{private}/x"
+        assert "c$ret" not in catch_text(CannotRunHereError, git.fetch_commit, address, "main")
+        assert credentials == ["me:s3 c$ret"]
+        assert private in " ".join(words)
+        assert not [word for word in words if "c$ret" in word]
+        catch(CannotRunHereError, git.fetch_commit, f"http://me:s3cret@{other}/x", "main")
+        assert len(credentials) == 1
 
 
 def test_a_remote_repository_is_fetched_once(repository: SourceRepository, tmp_path: Path) -> None:
     address, commit = f"file://{repository.folder}", repository.git("rev-parse", "HEAD")
-    found = git.fetch_commit(address, "main")
-    assert (found.commit, files(found, tmp_path / "out")["mine.py"]) == (commit, "CALLS = 1\n")
+    snapshot = git.fetch_commit(address, "main")
+    assert (snapshot.commit, files(snapshot, tmp_path / "out")["mine.py"]) == (commit, "CALLS = 1\n")
     repository.folder.rename(tmp_path / "away")
     assert git.fetch_commit(address, commit).commit == commit
-    with pytest.raises(CannotRunHereError, match="cannot be fetched"):
-        git.fetch_commit(address, "main")
-
-
-def test_what_is_no_repository_or_has_no_commit_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"is not in a git repository\.\n"):
-        git.read_commit(tmp_path, "HEAD")
-    empty = SourceRepository(tmp_path / "empty")
-    with pytest.raises(UsageError, match="has no commit yet"), git.copy_working_tree(empty.folder):
-        pass
-
-
-def test_a_repository_of_another_user_is_told_with_what_git_advises(
-    repository: SourceRepository, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    with pytest.raises(UsageError, match="dubious ownership") as raised:
-        git.read_commit(repository.folder, "HEAD")
-    assert f"git config --global --add safe.directory {repository.folder}" in raised.value.advice
-
-
-def test_without_git_it_is_told(repository: SourceRepository, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", "/nowhere")
-    with pytest.raises(CannotRunHereError, match="git can't be run") as raised:
-        git.read_commit(repository.folder, "HEAD")
-    assert "Install git" in raised.value.advice
+    catch(CannotRunHereError, git.fetch_commit, address, "main")

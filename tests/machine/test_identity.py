@@ -3,29 +3,27 @@ import os
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.identity import load_machine, name_machine
 from harness.model.errors import CannotRunHereError, DamagedError, UsageError
 from harness.model.run import Machine
+from tests.errors import catch_text
 
 
 @pytest.fixture
-def kept() -> Path:
+def file() -> Path:
     """The file that has the machine's id."""
     return Path(os.environ["HARNESS_DATA_DIR"]) / "machine.json"
 
 
-def test_an_id_is_made_once_and_kept(kept: Path) -> None:
+def test_an_id_is_made_once_and_kept(file: Path) -> None:
     first = load_machine()
     assert load_machine() == first
     assert first.id.startswith("m-")
     assert len(first.id) == 10
-    assert [path.name for path in kept.parent.iterdir()] == ["machine.json"]
-
-
-def test_two_machines_have_two_ids(kept: Path) -> None:
-    first = load_machine()
-    kept.unlink()
+    assert [path.name for path in file.parent.iterdir()] == ["machine.json"]
+    file.unlink()
     assert load_machine().id != first.id
 
 
@@ -35,37 +33,32 @@ def test_a_name_is_kept_beside_the_id_and_can_be_taken_away() -> None:
     assert name_machine("").shown == identity
 
 
-def test_of_two_that_make_an_id_at_once_the_first_is_believed(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_two_that_make_an_id_at_once_the_first_is_believed(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = load_machine()
     monkeypatch.setattr(Path, "exists", lambda path: False)
     assert load_machine() == first
 
 
-def test_variables_name_a_machine_that_keeps_nothing(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_variables_name_a_machine_that_keeps_nothing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HARNESS_MACHINE_ID", "runner-7")
     monkeypatch.setenv("HARNESS_MACHINE", "the seventh")
     assert load_machine() == Machine("runner-7", "the seventh")
-    assert not kept.exists()
+    assert not file.exists()
 
 
-@pytest.mark.parametrize(("variable", "value"), [("HARNESS_MACHINE_ID", "a/b"), ("HARNESS_MACHINE", "a\nb")])
-def test_variables_that_are_none_are_refused(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(variable, value)
-    with pytest.raises(UsageError, match=variable):
-        load_machine()
-
-
-@pytest.mark.parametrize(
-    "text", ["", "[]", "{}", json.dumps({"id": "../x"}), json.dumps({"id": "a", "name": 1}), "[" * 100_000]
-)
-def test_a_damaged_file_is_named(text: str, kept: Path) -> None:
-    kept.parent.mkdir(parents=True)
-    kept.write_text(text)
-    with pytest.raises(DamagedError, match=r"machine\.json is damaged"):
-        load_machine()
-
-
-def test_a_folder_that_cannot_be_made_gets_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_names_no_machine_is_refused(
+    file: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    errors = {}
+    for variable, value in (("HARNESS_MACHINE_ID", "a/b"), ("HARNESS_MACHINE", "a\nb")):
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, value)
+            errors[variable] = catch_text(UsageError, load_machine)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    texts = ("", "[]", "{}", json.dumps({"id": "../x"}), json.dumps({"id": "a", "name": 1}), "[" * 100_000)
+    for text in texts:
+        file.write_text(text)
+        errors[text[:50]] = catch_text(DamagedError, load_machine).replace(str(file), file.name)
     monkeypatch.setenv("HARNESS_DATA_DIR", "/proc/none")
-    with pytest.raises(CannotRunHereError, match="HARNESS_MACHINE_ID"):
-        load_machine()
+    errors["no folder"] = catch_text(CannotRunHereError, load_machine)
+    assert errors == snapshot

@@ -1,5 +1,4 @@
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,30 +18,30 @@ class Kernel:
 
 
 @pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Kernel]:
-    made = Kernel()
-    monkeypatch.setattr(os, "getpriority", lambda *_: made.nice)
-    monkeypatch.setattr(os, "setpriority", made.setpriority)
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    kernel = Kernel()
+    monkeypatch.setattr(os, "getpriority", lambda *_: kernel.nice)
+    monkeypatch.setattr(os, "setpriority", kernel.setpriority)
     monkeypatch.setattr(niceness, "_AUTOGROUP_FILE", tmp_path / "autogroup")
-    yield made
-    assert made.nice in {0, 10}
+    return kernel
 
 
-def test_the_nice_value_is_lowered_if_that_is_allowed(kernel: Kernel) -> None:
+def test_the_nice_value_is_lowered_if_that_is_allowed_and_counts_in_more_than_a_session(
+    kernel: Kernel, tmp_path: Path
+) -> None:
     assert niceness.can_lower()
+    for text, can in (("1\n", False), ("0\n", True)):
+        (tmp_path / "autogroup").write_text(text)
+        assert niceness.can_lower() is can
     kernel.lowest = 0
     assert not niceness.can_lower()
+    assert kernel.nice == 0
 
 
 def test_the_value_that_the_user_chose_stays(kernel: Kernel) -> None:
     kernel.nice = 10
     assert not niceness.can_lower()
-
-
-@pytest.mark.parametrize(("told", "can"), [("1\n", False), ("0\n", True)])
-def test_it_stays_if_it_counts_within_a_session_only(kernel: Kernel, tmp_path: Path, told: str, *, can: bool) -> None:
-    (tmp_path / "autogroup").write_text(told)
-    assert niceness.can_lower() is can
+    assert kernel.nice == 10
 
 
 def test_the_value_before_comes_back(kernel: Kernel) -> None:

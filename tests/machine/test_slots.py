@@ -3,11 +3,13 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.slots import Slot, divide_machine
 from harness.machine.topology import Cpu, Topology
 from harness.model.errors import UsageError
 from harness.model.gpu import Gpu
+from tests.errors import catch_text
 
 
 def machine(cores: int, *, threads: int = 2, cache: int = 0, node: int = 0) -> Topology:
@@ -38,10 +40,14 @@ def test_a_slot_is_a_cache_else_a_node_with_the_siblings_together() -> None:
     assert Slot((3,), "1").names == ["cpu3", "gpu1"]
 
 
-def test_more_slots_than_cores_are_refused_and_cpus_that_are_not_ours_are_in_none() -> None:
-    shape = machine(4)
-    with pytest.raises(UsageError, match=r"--slots 3: this machine has 2 physical cores \(CPUs 0-1, 4-5\)"):
-        divide_machine(3, [0, 1, 4, 5], known=shape)
+def test_more_slots_than_cores_or_gpus_are_refused(snapshot: SnapshotAssertion) -> None:
+    shape, single = machine(4), machine(4, threads=1)
+    assert {
+        "cores": catch_text(UsageError, divide_machine, 3, [0, 1, 4, 5], known=shape),
+        "GPUs": catch_text(UsageError, divide_machine, 3, single.cpus, cards(2), known=single),
+        "cores of GPUs": catch_text(UsageError, divide_machine, None, single.cpus, cards(5), known=single),
+    } == snapshot
+    # CPUs that are not ours are in none
     assert divide_machine(2, [0, 1, 4, 5], known=shape) == [Slot((0, 4)), Slot((1, 5))]
 
 
@@ -52,10 +58,6 @@ def cards(count: int) -> list[Gpu]:
 def test_with_gpus_a_slot_is_a_gpu_with_its_share_of_the_cores() -> None:
     shape = machine(4, threads=1)
     assert divide_machine(None, shape.cpus, cards(2), known=shape) == [Slot((0, 2), "0"), Slot((1, 3), "1")]
-    with pytest.raises(UsageError, match="--slots 3: this machine has 2 GPUs for slots"):
-        divide_machine(3, shape.cpus, cards(2), known=shape)
-    with pytest.raises(UsageError, match="4 physical cores"):
-        divide_machine(None, shape.cpus, cards(5), known=shape)
 
 
 def test_gpus_have_the_cores_near_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -75,10 +77,10 @@ def test_slots_are_whole_cores_and_share_none(
 ) -> None:
     shape = machine(cores, threads=threads, cache=cache)
     count = data.draw(st.integers(1, min(cores, gpus or cores)))
-    found = divide_machine(count, shape.cpus, cards(gpus), known=shape)
-    assert len(found) == count
-    used = [cpu for slot in found for cpu in slot.cpus]
+    slots = divide_machine(count, shape.cpus, cards(gpus), known=shape)
+    assert len(slots) == count
+    used = [cpu for slot in slots for cpu in slot.cpus]
     assert len(used) == len(set(used))
-    for slot in found:
+    for slot in slots:
         assert slot.cpus
         assert {sibling for cpu in slot.cpus for sibling in shape.cpu(cpu).siblings} == set(slot.cpus)

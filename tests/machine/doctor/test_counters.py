@@ -25,13 +25,18 @@ SwapFree: 50 kB
 
 
 def test_ticks_are_read_by_the_cpus_own_numbers(tree: Tree) -> None:
-    found = read_ticks(tree({"proc/stat": STAT}))
-    assert found == {0: Ticks(total=135, busy=26, stolen=4), 2: Ticks(total=241, busy=40, stolen=1)}
+    assert read_ticks(tree({"proc/stat": STAT})) == {
+        0: Ticks(total=135, busy=26, stolen=4),
+        2: Ticks(total=241, busy=40, stolen=1),
+    }
+
+    for files in ({"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}):
+        assert read_ticks(tree(files)) == {}
 
 
-@pytest.mark.parametrize("files", [{}, {"proc/stat": ""}, {"proc/stat": "cpu0 1 2\n\n"}])
-def test_ticks_that_cannot_be_read_are_none(tree: Tree, files: dict[str, str]) -> None:
-    assert read_ticks(tree(files)) == {}
+def test_what_cannot_be_read_is_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert read_ticks(tree({})) == {}
+    assert memory_of(tree, monkeypatch, {}) is None
 
 
 def test_heat_is_counted_of_the_core_and_its_package(tree: Tree) -> None:
@@ -40,24 +45,19 @@ def test_heat_is_counted_of_the_core_and_its_package(tree: Tree) -> None:
     assert read_throttles(root, [0, 1]) == {1: 5}
 
 
-def test_this_process_is_seen_with_what_it_has_used() -> None:
-    sum(range(2_000_000))
-    (use,) = [use for process, use in read_processes().items() if process.pid == os.getpid()]
-    assert use.seconds > 0
-    assert use.name
-
-
-def test_a_process_may_call_itself_anything() -> None:
+def test_this_process_is_read_with_what_it_has_used_and_may_call_itself_anything() -> None:
     before = psutil.Process().name()
     try:
         with open("/proc/self/comm", "wb") as comm:  # noqa: PTH123 - as the kernel wants it
             comm.write(b"a) R \x1b[31mred\n")
-        (name,) = [use.name for process, use in read_processes().items() if process.pid == os.getpid()]
+        sum(range(2_000_000))
+        (use,) = [use for process, use in read_processes().items() if process.pid == os.getpid()]
     finally:
         with open("/proc/self/comm", "w") as comm:  # noqa: PTH123
             comm.write(before[:15])
-    assert name.isprintable()
-    assert name.startswith("a) R ?[31mred")
+    assert use.seconds > 0
+    assert use.name.isprintable()
+    assert use.name.startswith("a) R ?[31mred")
 
 
 def memory_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, str]) -> Memory | None:
@@ -66,15 +66,8 @@ def memory_of(tree: Tree, monkeypatch: pytest.MonkeyPatch, files: Mapping[str, s
 
 
 def test_memory_is_in_bytes_and_what_was_swapped_in_pages(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = memory_of(tree, monkeypatch, {"proc/meminfo": INFO})
+    assert memory
+    assert memory.swapped_pages is None, "what is not counted is not zero"
     files = {"proc/meminfo": INFO, "proc/vmstat": "nr_free_pages 3\npswpin 2\npswpout 5\n"}
     assert memory_of(tree, monkeypatch, files) == Memory(1024000, 512000, 102400, 51200, 7)
-
-
-def test_swapping_that_is_not_counted_is_not_zero(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = memory_of(tree, monkeypatch, {"proc/meminfo": INFO})
-    assert found
-    assert found.swapped_pages is None
-
-
-def test_memory_that_cannot_be_read_is_none(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert memory_of(tree, monkeypatch, {}) is None

@@ -8,12 +8,15 @@ from typing import Any
 
 import psutil
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.doctor import system
+from harness.machine.doctor.check import CheckResult
 from harness.machine.doctor.counters import CPUS, Counters, CpuPlace, CpuUse, Memory, Period, Ticks
 from harness.machine.quota import read_quota
 from harness.machine.topology import Topology
 from tests.machine.conftest import Tree, cores
+from tests.machine.doctor.checks import read_checks
 
 #: Ticks of one CPU in the seconds that each period lasts.
 SECONDS = 10.0
@@ -28,7 +31,7 @@ def period(
     root: Path = Path("/nowhere"),
     *,
     allowed: tuple[int, ...] = (),
-    own: float = 0.0,
+    used: float = 0.0,
     load: float | None = None,
     before: Mapping[str, Any] | None = None,
     after: Mapping[str, Any] | None = None,
@@ -36,40 +39,26 @@ def period(
     """Ten seconds on some CPUs; `before` and `after` are the counters that are not empty."""
     place = CpuPlace(cpus, frozenset(allowed or cpus), topology or cores((0,)), root)
     start = Counters(0.0, 0.0, {}, {}, {}, None)
-    return Period(place, replace(start, **before or {}), replace(start, seconds=SECONDS, own=own, **after or {}), load)
+    return Period(place, replace(start, **before or {}), replace(start, seconds=SECONDS, own=used, **after or {}), load)
 
 
-@pytest.mark.parametrize(
-    ("percent", "virtual", "level", "value"),
-    [
-        (0, False, "good", "0 % of the time went"),
-        (0, None, "unknown", "none, and none since the machine started"),
-        (0, True, "unknown", "none, and none since the machine started"),
-        (0.1, True, "good", "0.1 % of the time went"),
-        (0.5, True, "warn", "0.5 % of the time went to other virtual machines"),
-        (0.9, False, "warn", "0.9 % of the time went"),
-        (2, True, "bad", "2 % of the time went"),
-    ],
-)
-def test_steal_is_unknown_where_it_was_never_reported(
-    percent: float, virtual: bool | None, level: str, value: str
-) -> None:
-    taken = Ticks(1000, 0, round(10 * percent))
-    check = system.check_steal(
-        period(
-            topology=cores((0,), virtual=virtual), before={"ticks": {0: Ticks(0, 0, 0)}}, after={"ticks": {0: taken}}
-        )
-    )
-    assert check.level == level
-    assert check.value.startswith(value)
-    assert check.facts["percent"] == percent
-    assert ("rent a machine" in check.advice) == (level in ("warn", "bad"))
+def test_steal_is_unknown_where_it_was_never_reported(snapshot: SnapshotAssertion) -> None:
+    def check(percent: float, virtual: bool | None) -> CheckResult:
+        after = {"ticks": {0: Ticks(1000, 0, round(10 * percent))}}
+        before = {"ticks": {0: Ticks(0, 0, 0)}}
+        result = system.check_steal(period(topology=cores((0,), virtual=virtual), before=before, after=after))
+        assert result.facts["percent"] == percent
+        return result
 
-
-def test_steal_that_cannot_be_read_is_unknown() -> None:
     same = {"ticks": {0: Ticks(1000, 0, 0)}}
-    for found in (period(), period(before=same, after=same), period((), before=same, after=same)):
-        assert system.check_steal(found).level == "unknown"
+    unread = [period(), period(before=same, after=same), period((), before=same, after=same)]
+    checks = {
+        "good": [check(0, False), check(0.1, True)],
+        "warn": [check(0.5, True), check(0.9, False)],
+        "bad": [check(2, True)],
+        "unknown": [check(0, None), check(0, True), *map(system.check_steal, unread)],
+    }
+    assert read_checks(checks) == snapshot
 
 
 def loaded(machine_cpus: float | None, here: float | None, *, named: Mapping[str, float] | None = None) -> Period:
@@ -79,59 +68,35 @@ def loaded(machine_cpus: float | None, here: float | None, *, named: Mapping[str
     if machine_cpus is not None:
         ticks[1] = Ticks(ALL, round((machine_cpus - (here or 0.0)) * ALL), 0)
         ticks[0] = Ticks(ALL, round((1.0 + (here or 0.0)) * ALL), 0)
-    used = {psutil.Process(1): CpuUse(name, share * SECONDS) for name, share in (named or {}).items()}
+    uses = {psutil.Process(1): CpuUse(name, share * SECONDS) for name, share in (named or {}).items()}
     return period(
         (0,) if here is not None else (9,),
-        own=SECONDS,
+        used=SECONDS,
         load=1.25,
         before={"ticks": start},
-        after={"ticks": ticks, "processes": used},
+        after={"ticks": ticks, "processes": uses},
     )
 
 
-@pytest.mark.parametrize(
-    ("others", "here", "level"),
-    [
-        (0.0, 0.0, "good"),
-        (-0.1, -0.1, "good"),
-        (0.05, 0.03, "warn"),
-        (0.2, 0.0, "warn"),
-        (0.06, 0.06, "bad"),
-        (2.1, 0.0, "bad"),
-        (None, None, "unknown"),
-        (0.0, None, "unknown"),
-    ],
-)
-def test_other_load_weighs_more_where_launches_run(others: float | None, here: float | None, level: str) -> None:
-    check = system.check_other_load(loaded(others, here))
-    assert check.level == level
-    assert check.facts["others"] is None or check.facts["others"] == pytest.approx(max(0.0, others or 0.0), abs=0.01)
-    assert "load average before: 1.25" in check.value
-    assert "None" not in check.value
-    assert (check.advice, check.command) == (
-        (
-            "End other processes, or wait until they end. Processes in containers and of other users count, too.",
-            "top -o %CPU",
-        )
-        if level in ("warn", "bad")
-        else ("", "")
-    )
+def test_other_load_weighs_more_where_launches_run_and_names_who_used_most(snapshot: SnapshotAssertion) -> None:
+    def check(others: float | None, here: float | None, **named: float) -> CheckResult:
+        result = system.check_other_load(loaded(others, here, named=named))
+        expected = None if others is None else pytest.approx(max(0.0, others), abs=0.01)
+        assert result.facts["others"] == expected
+        return result
 
-
-def test_other_load_names_who_used_most() -> None:
-    check = system.check_other_load(loaded(1.0, 0.5, named={"`x`": 0.996}))
-    assert check.value == (
-        "other processes use 1.00 of 4 CPUs, including 0.50 where launches run; load average before: 1.25; "
-        "`x` (process 1) 100 %"
-    )
-    assert check.advice.startswith("End the processes that are named here")
-
-
-@pytest.mark.parametrize(("others", "unseen"), [(0.05, False), (0.9, False), (1.1, True), (None, False)])
-def test_load_that_no_process_explains_is_said_to_be_unseen(others: float | None, unseen: bool) -> None:
-    check = system.check_other_load(loaded(others, None if others is None else 0.0, named={"a": 0.5}))
-    assert check.facts["mostly_unseen"] is unseen
-    assert ("aren't visible" in check.value) is unseen
+    checks = {
+        "good": [check(0.0, 0.0), check(-0.1, -0.1)],
+        "warn": [check(0.05, 0.03), check(0.2, 0.0)],
+        "bad": [check(0.06, 0.06), check(2.1, 0.0), check(1.0, 0.5, **{"`x`": 0.996})],
+        "unknown": [check(None, None), check(0.0, None)],
+    }
+    assert read_checks(checks) == snapshot
+    # load that no process explains is called unseen
+    unseen = {others: check(others, None if others is None else 0.0, a=0.5) for others in (0.05, 0.9, 1.1, None)}
+    flags = {others: result.facts["mostly_unseen"] for others, result in unseen.items()}
+    assert flags == {0.05: False, 0.9: False, 1.1: True, None: False}
+    assert unseen[1.1].value == snapshot
 
 
 class Other:
@@ -142,130 +107,107 @@ class Other:
 
 
 def test_the_busiest_are_those_that_used_most_meanwhile() -> None:
-    old, idle, again, mid, fourth, us = (Other(pid) for pid in (1, 2, 2, 3, 4, os.getpid()))
+    old, idle, reused, mid, fourth, us = (Other(pid) for pid in (1, 2, 2, 3, 4, os.getpid()))
     before = {old: CpuUse("old", 90.0), idle: CpuUse("idle", 0.05), mid: CpuUse("mid", 0.0), us: CpuUse("us", 0.0)}
     after = {
         old: CpuUse("old", 91.0),
         idle: CpuUse("idle", 0.05),
-        again: CpuUse("again", 4.0),
+        reused: CpuUse("reused", 4.0),
         mid: CpuUse("mid", 3.0),
         fourth: CpuUse("fourth", 0.5),
         us: CpuUse("us", 10.0),
     }
     assert system.find_busiest(period(before={"processes": before}, after={"processes": after})) == [
-        {"pid": 2, "name": "again", "percent": 40.0},
+        {"pid": 2, "name": "reused", "percent": 40.0},
         {"pid": 3, "name": "mid", "percent": 30.0},
         {"pid": 1, "name": "old", "percent": 10.0},
     ]
 
 
-@pytest.mark.parametrize(
-    ("topology", "cpus", "allowed", "level", "words"),
-    [
-        (cores((0,), (1,)), (1,), (0, 1), "good", "CPU 1, alone on its physical core"),
-        (cores((0, 2), (1, 3)), (3,), (0, 1, 2, 3), "good", ""),
-        (cores((0, 1)), (1,), (0, 1), "warn", "Work on the other CPU of a core"),
-        (cores((0, 2), (1, 3)), (3,), (0, 2, 3), "warn", "use whole cores"),
-        (cores((0, 2), (1, 3)), (1, 3), (0, 1, 2, 3), "warn", "Use 1 CPU at most"),
-        (cores((0, 1), virtual=True), (1,), (0, 1), "warn", "hypervisor may put two"),
-        (cores((0,), (1,), virtual=True), (1,), (0, 1), "unknown", "hypervisor may put two"),
-        (cores((0,), (1,), virtual=None), (1,), (0, 1), "unknown", "whether this is a virtual machine: this system"),
-        (cores((0,), (1,), known=False), (1,), (0, 1), "unknown", "which CPUs share a core: this system"),
-    ],
-)
-def test_a_core_of_ones_own_is_good_where_it_is_known(
-    topology: Topology, cpus: tuple[int, ...], allowed: tuple[int, ...], level: str, words: str
-) -> None:
-    check = system.check_smt(period(cpus, topology, allowed=allowed))
-    assert check.level == level
-    assert words in f"{check.value} {check.advice}"
-    assert bool(check.command) == (level == "warn" and topology.virtual is False)
+def test_a_core_of_ones_own_is_good_where_it_is_known(snapshot: SnapshotAssertion) -> None:
+    def check(topology: Topology, cpus: tuple[int, ...], allowed: tuple[int, ...]) -> CheckResult:
+        return system.check_smt(period(cpus, topology, allowed=allowed))
+
+    pairs, every = cores((0, 2), (1, 3)), (0, 1, 2, 3)
+    checks = {
+        "good": [check(cores((0,), (1,)), (1,), (0, 1)), check(pairs, (3,), every)],
+        "warn": [
+            check(cores((0, 1)), (1,), (0, 1)),
+            check(pairs, (3,), (0, 2, 3)),
+            check(pairs, (1, 3), every),
+            check(cores((0, 1), virtual=True), (1,), (0, 1)),
+        ],
+        "unknown": [
+            check(cores((0,), (1,), virtual=True), (1,), (0, 1)),
+            check(cores((0,), (1,), virtual=None), (1,), (0, 1)),
+            check(cores((0,), (1,), known=False), (1,), (0, 1)),
+        ],
+    }
+    assert read_checks(checks) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("governors", "level", "value"),
-    [
-        (["performance", "performance"], "good", "performance (driver intel_pstate)"),
-        (["performance", "powersave"], "warn", "performance, powersave (driver intel_pstate)"),
-        (["schedutil", "schedutil"], "warn", "schedutil (driver intel_pstate)"),
-        (["performance"], "unknown", "this system doesn't report it"),
-        ([], "unknown", "this system doesn't report it"),
-    ],
-)
-def test_only_the_governor_performance_is_good(tree: Tree, governors: list[str], level: str, value: str) -> None:
-    files = {f"{CPUS}/cpu{n}/cpufreq/scaling_governor": f"{name}\n" for n, name in enumerate(governors)}
-    files |= {f"{CPUS}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in range(len(governors))}
-    check = system.check_governor(period((0, 1), root=tree(files)))
-    assert (check.level, check.value) == (level, value)
-    assert bool(check.advice) == bool(check.command) == (level == "warn")
+def test_only_the_governor_performance_is_good(tree: Tree, snapshot: SnapshotAssertion) -> None:
+    def check(*governors: str) -> CheckResult:
+        files = {f"{CPUS}/cpu{n}/cpufreq/scaling_governor": f"{name}\n" for n, name in enumerate(governors)}
+        files |= {f"{CPUS}/cpu{n}/cpufreq/scaling_driver": "intel_pstate\n" for n in range(len(governors))}
+        return system.check_governor(period((0, 1), root=tree(files, ",".join(governors))))
+
+    checks = {
+        "good": [check("performance", "performance")],
+        "warn": [check("performance", "powersave"), check("schedutil", "schedutil")],
+        "unknown": [check("performance"), check()],
+    }
+    assert read_checks(checks) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("files", "value", "level", "command"),
-    [
-        (
-            {"intel_pstate/no_turbo": "0"},
-            "on",
-            "warn",
-            "echo 1 | sudo tee /sys/devices/system/cpu/intel_pstate/no_turbo",
-        ),
-        ({"intel_pstate/no_turbo": "1"}, "off", "good", ""),
-        ({"cpufreq/boost": "1"}, "on", "warn", "echo 0 | sudo tee /sys/devices/system/cpu/cpufreq/boost"),
-        ({"cpufreq/boost": "0"}, "off", "good", ""),
-        ({"cpufreq/boost": "?"}, "this system doesn't report it", "unknown", ""),
-        ({}, "this system doesn't report it", "unknown", ""),
-    ],
-)
-def test_turbo_has_a_switch_of_two_kinds(
-    tree: Tree, files: dict[str, str], value: str, level: str, command: str
-) -> None:
-    check = system.check_turbo(period(root=tree({f"{CPUS}/{name}": text for name, text in files.items()})))
-    assert (check.value, check.level, check.command) == (value, level, command)
-    assert ("heat" in check.advice) == bool(command)
+def test_turbo_has_a_switch_of_two_kinds(tree: Tree, snapshot: SnapshotAssertion) -> None:
+    def check(**switches: str) -> CheckResult:
+        names = {"no_turbo": "intel_pstate/no_turbo", "boost": "cpufreq/boost"}
+        files = {f"{CPUS}/{names[name]}": text for name, text in switches.items()}
+        return system.check_turbo(period(root=tree(files, str(switches))))
+
+    checks = {
+        "good": [check(no_turbo="1"), check(boost="0")],
+        "warn": [check(no_turbo="0"), check(boost="1")],
+        "unknown": [check(boost="?"), check()],
+    }
+    assert read_checks(checks) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "level", "value"),
-    [
-        ({1: 5}, {1: 5}, "good", "0 times during the check, 5 since the machine started"),
-        ({1: 5}, {1: 7}, "bad", "2 times during the check, 7 since the machine started"),
-        ({}, {1: 7}, "unknown", "this system doesn't report it"),
-    ],
-)
-def test_throttling_is_what_was_counted_meanwhile(
-    before: dict[int, int], after: dict[int, int], level: str, value: str
-) -> None:
-    check = system.check_throttling(period((1,), before={"throttles": before}, after={"throttles": after}))
-    assert (check.level, check.value) == (level, value)
-    assert ("too hot" in check.advice) == (level == "bad")
-    assert system.check_throttling(period(())).level == "unknown"
+def test_throttling_is_what_was_counted_meanwhile(snapshot: SnapshotAssertion) -> None:
+    def check(before: dict[int, int], after: dict[int, int], *cpus: int) -> CheckResult:
+        return system.check_throttling(period(cpus, before={"throttles": before}, after={"throttles": after}))
+
+    checks = {
+        "good": [check({1: 5}, {1: 5}, 1)],
+        "bad": [check({1: 5}, {1: 7}, 1)],
+        "unknown": [check({}, {1: 7}, 1), check({}, {})],
+    }
+    assert read_checks(checks) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("files", "level"),
-    [
-        ({}, "unknown"),
-        ({"AC/type": "Mains", "AC/online": "1", "BAT0/type": "Battery", "BAT0/status": "Full"}, "good"),
-        ({"AC/type": "Mains", "AC/online": "0", "BAT0/type": "Battery", "BAT0/status": "Discharging"}, "warn"),
-        ({"BAT0/type": "Battery", "BAT0/status": "Discharging"}, "warn"),
-        ({"BAT0/type": "Battery", "BAT0/status": "Charging"}, "good"),
-        ({"BAT0/type": "Battery", "BAT0/status": "Unknown"}, "unknown"),
-        ({"mouse/type": "Battery", "mouse/scope": "Device", "mouse/status": "Discharging"}, "good"),
-    ],
-)
-def test_a_machine_on_its_battery_is_a_warning(tree: Tree, files: dict[str, str], level: str) -> None:
-    check = system.check_power(
-        period(root=tree({f"sys/class/power_supply/{name}": text for name, text in files.items()}))
-    )
-    assert check.level == level
-    values = {"good": "not on battery", "warn": "on battery", "unknown": "this system doesn't report it"}
-    assert check.value == values[level]
-    assert check.advice.startswith("Connect" if level == "warn" else "")
+def test_a_machine_on_its_battery_is_a_warning(tree: Tree, snapshot: SnapshotAssertion) -> None:
+    def check(**files: str) -> CheckResult:
+        texts = {f"sys/class/power_supply/{name.replace('_', '/')}": text for name, text in files.items()}
+        return system.check_power(period(root=tree(texts, str(files))))
 
-
-def test_a_machine_without_supplies_has_no_battery(tmp_path: Path) -> None:
-    (tmp_path / "sys/class/power_supply").mkdir(parents=True)
-    assert system.check_power(period(root=tmp_path)).level == "good"
+    without = tree({}, "without")
+    (without / "sys/class/power_supply").mkdir(parents=True)
+    mains, battery = {"AC_type": "Mains"}, {"BAT0_type": "Battery"}
+    checks = {
+        "good": [
+            system.check_power(period(root=without)),
+            check(**mains, AC_online="1", **battery, BAT0_status="Full"),
+            check(**battery, BAT0_status="Charging"),
+            check(mouse_type="Battery", mouse_scope="Device", mouse_status="Discharging"),
+        ],
+        "warn": [
+            check(**mains, AC_online="0", **battery, BAT0_status="Discharging"),
+            check(**battery, BAT0_status="Discharging"),
+        ],
+        "unknown": [check(**battery, BAT0_status="Unknown"), check()],
+    }
+    assert read_checks(checks) == snapshot
 
 
 CGROUP = "sys/fs/cgroup"
@@ -277,18 +219,15 @@ def quota_v1(folder: str, quota: str) -> dict[str, str]:
     return {f"{CGROUP}/{folder}/cpu.cfs_quota_us": quota, f"{CGROUP}/{folder}/cpu.cfs_period_us": "100000"}
 
 
-@pytest.mark.parametrize(
-    ("files", "found"),
-    [
+def test_the_quota_is_the_smallest_of_the_group_and_those_above_it(tree: Tree) -> None:
+    above, group = f"{CGROUP}/user.slice/cpu.max", f"{CGROUP}/user.slice/app/cpu.max"
+    table: list[tuple[dict[str, str], tuple[bool, float | None]]] = [
         (V2, (True, None)),
-        (V2 | {f"{CGROUP}/user.slice/app/cpu.max": "max 100000\n"}, (True, None)),
-        (V2 | {f"{CGROUP}/user.slice/app/cpu.max": "150000 100000\n"}, (True, 1.5)),
-        (
-            V2 | {f"{CGROUP}/user.slice/cpu.max": "50000 100000", f"{CGROUP}/user.slice/app/cpu.max": "max 100000"},
-            (True, 0.5),
-        ),
-        (V2 | {f"{CGROUP}/user.slice/cpu.max": "50000"}, (True, 0.5)),
-        (V2 | {f"{CGROUP}/user.slice/cpu.max": "what"}, (True, None)),
+        (V2 | {group: "max 100000\n"}, (True, None)),
+        (V2 | {group: "150000 100000\n"}, (True, 1.5)),
+        (V2 | {above: "50000 100000", group: "max 100000"}, (True, 0.5)),
+        (V2 | {above: "50000"}, (True, 0.5)),
+        (V2 | {above: "what"}, (True, None)),
         ({"proc/self/cgroup": "0::/\n", f"{CGROUP}/cpu.max": "200000 100000"}, (True, 2.0)),
         (V1, (True, None)),
         (V1 | quota_v1("cpu,cpuacct/docker/abc", "-1"), (True, None)),
@@ -296,12 +235,8 @@ def quota_v1(folder: str, quota: str) -> dict[str, str]:
         (V1 | quota_v1("cpuset/x", "1"), (True, None)),
         ({}, (False, None)),
         ({"proc/self/cgroup": "0::/\n"}, (False, None)),
-    ],
-)
-def test_the_quota_is_the_smallest_of_the_group_and_those_above_it(
-    tree: Tree, files: dict[str, str], found: tuple[bool, float | None]
-) -> None:
-    assert read_quota(tree(files)) == found
+    ]
+    assert [(files, read_quota(tree(files, number))) for number, (files, _) in enumerate(table)] == table
 
 
 def test_another_processs_quota_is_that_of_its_group(tree: Tree) -> None:
@@ -310,54 +245,38 @@ def test_another_processs_quota_is_that_of_its_group(tree: Tree) -> None:
     assert read_quota(tree(files)) == (False, None)
 
 
-@pytest.mark.parametrize(
-    ("limit", "level", "value"),
-    [
-        ("max", "good", "none"),
-        ("250000", "good", "this process and its child processes may use 2.5 CPUs; a launch gets 2"),
-        ("200000", "warn", "this process and its child processes may use 2 CPUs; a launch gets 2"),
-        ("50000", "bad", "this process and its child processes may use 0.5 CPUs; a launch gets 2"),
-        (None, "unknown", "this system doesn't report it"),
-    ],
-)
-def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, limit: str | None, level: str, value: str) -> None:
-    files = {"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/cpu.max": f"{limit} 100000"} if limit else {}
-    check = system.check_cpu_quota(period((0, 1), root=tree(files)))
-    assert (check.level, check.value) == (level, value)
-    assert ("docker run" in check.advice) == (level in ("warn", "bad"))
+def test_a_quota_must_leave_room_beside_what_is_measured(tree: Tree, snapshot: SnapshotAssertion) -> None:
+    def check(limit: str) -> CheckResult:
+        files = {"proc/self/cgroup": "0::/\n", f"{CGROUP}/cpu.max": f"{limit} 100000"} if limit else {}
+        return system.check_cpu_quota(period((0, 1), root=tree(files, limit)))
+
+    checks = {
+        "unknown": [check("")],
+        "good": [check("max"), check("250000")],
+        "warn": [check("200000")],
+        "bad": [check("50000")],
+    }
+    assert read_checks(checks) == snapshot
 
 
-@pytest.mark.parametrize(
-    ("after", "level"),
-    [
-        (PLENTY, "good"),
-        (replace(PLENTY, swap_used=2**30), "good"),
-        (replace(PLENTY, swapped_pages=8), "warn"),
-        (replace(PLENTY, available=PLENTY.total // 11), "warn"),
-        (replace(PLENTY, available=PLENTY.total // 11, swapped_pages=8), "bad"),
-        (replace(PLENTY, swapped_pages=None), "unknown"),
-        (replace(PLENTY, swapped_pages=None, swap_total=0), "good"),
-        (None, "unknown"),
-    ],
-)
-def test_swapping_and_short_memory_are_not_good(after: Memory | None, level: str) -> None:
-    check = system.check_memory(period(before={"memory": PLENTY}, after={"memory": after}))
-    assert check.level == level
-    assert "None" not in check.value
-    assert bool(check.advice) == bool(check.command) == (level in ("warn", "bad"))
+def test_swapping_and_short_memory_are_not_good(snapshot: SnapshotAssertion) -> None:
+    def check(**changes: int | None) -> CheckResult:
+        return system.check_memory(period(before={"memory": PLENTY}, after={"memory": replace(PLENTY, **changes)}))
+
+    short = PLENTY.total // 11
+    checks = {
+        "good": [check(), check(swap_used=2**30), check(swapped_pages=None, swap_total=0)],
+        "warn": [check(swapped_pages=8), check(available=short), check(available=PLENTY.total // 10 - 1)],
+        "bad": [check(available=short, swapped_pages=8), check(available=2**28, swap_used=2**30, swapped_pages=19)],
+        "unknown": [check(swapped_pages=None), system.check_memory(period(before={"memory": PLENTY}))],
+    }
+    assert read_checks(checks) == snapshot
 
 
-def test_memory_is_said_in_gibibytes() -> None:
-    after = replace(PLENTY, available=2**28, swap_used=2**30, swapped_pages=19)
-    check = system.check_memory(period(before={"memory": PLENTY}, after={"memory": after}))
-    assert check.value == "0.2 GiB of 8.0 GiB available, 1.0 GiB swapped out; 12 pages swapped during the check"
-
-
-@pytest.mark.parametrize(
-    ("virtual", "level", "value"),
-    [(True, "warn", "yes"), (False, "good", "no"), (None, "unknown", "this system doesn't report it")],
-)
-def test_a_virtual_machine_is_a_warning(virtual: bool | None, level: str, value: str) -> None:
-    check = system.check_virtual_machine(period(topology=cores((0,), virtual=virtual)))
-    assert (check.level, check.value) == (level, value)
-    assert ("bare metal" in check.advice) == (level == "warn")
+def test_a_virtual_machine_is_a_warning(snapshot: SnapshotAssertion) -> None:
+    levels = {"warn": True, "good": False, "unknown": None}
+    checks = {
+        level: [system.check_virtual_machine(period(topology=cores((0,), virtual=virtual)))]
+        for level, virtual in levels.items()
+    }
+    assert read_checks(checks) == snapshot

@@ -45,12 +45,12 @@ class Library:
             if not self.open:
                 raise pynvml.NVMLError(pynvml.NVML_ERROR_UNINITIALIZED)
             of_card = bool(arguments) and isinstance(arguments[0], Mapping)
-            known = arguments[0] if of_card else self._system
-            found = known.get(name, pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED))
-            found = found(*arguments[of_card:]) if isinstance(found, Callable) else found  # type: ignore[arg-type]
-            if isinstance(found, BaseException):
-                raise found
-            return found
+            answers = arguments[0] if of_card else self._system
+            result = answers.get(name, pynvml.NVMLError(pynvml.NVML_ERROR_NOT_SUPPORTED))
+            result = result(*arguments[of_card:]) if isinstance(result, Callable) else result  # type: ignore[arg-type]
+            if isinstance(result, BaseException):
+                raise result
+            return result
 
         return answer
 

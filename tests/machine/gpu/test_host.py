@@ -2,6 +2,7 @@
 
 import pynvml
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.gpu.host import keep_driver_loaded, read
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
@@ -30,9 +31,9 @@ def test_an_old_card_that_does_not_answer_everything() -> None:
 def test_new_cards_with_their_places_and_their_instances() -> None:
     host = read(Library([H100, DIVIDED], **NEW))
     assert (host.driver, host.cuda, host.absent) == ("550.54.15", (12, 4), "")
-    whole, divided = host.cards
-    assert (whole.index, whole.capability, whole.pci) == (0, (9, 0), "0000:65:00.0")
-    assert (whole.is_partitioned, whole.instances) == (False, ())
+    undivided, divided = host.cards
+    assert (undivided.index, undivided.capability, undivided.pci) == (0, (9, 0), "0000:65:00.0")
+    assert (undivided.is_partitioned, undivided.instances) == (False, ())
     assert divided.is_partitioned
     name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
     assert divided.instances == [Instance("1:2", "MIG-00000000-0000-0000-0000-000000000001", name, 5 * 2**30)]
@@ -66,38 +67,18 @@ def test_how_a_card_is_set() -> None:
 def test_of_a_process_no_more_is_told_than_its_programs_name() -> None:
     names = {"nvmlSystemGetProcessName": "/opt/a/\x1b[31mtrain --token secret"}
     card = {**H100, "nvmlDeviceGetComputeRunningProcesses": [process(7)]}
-    (told,) = read(Library([card], **{**NEW, **names})).cards[0].processes
-    assert told == GpuProcess(7, "?[31mtrain", None)
+    (user,) = read(Library([card], **{**NEW, **names})).cards[0].processes
+    assert user == GpuProcess(7, "?[31mtrain", None)
 
 
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        (pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, "the NVIDIA driver isn't installed"),
-        (pynvml.NVML_ERROR_DRIVER_NOT_LOADED, "the NVIDIA driver is not loaded"),
-        (pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH, "was updated but not reloaded"),
-        (pynvml.NVML_ERROR_NO_PERMISSION, "this user has no access"),
-        (pynvml.NVML_ERROR_UNKNOWN, "does not answer (unknown error)"),
-    ],
-)
-def test_where_the_library_cannot_be_used_the_reason_is_told(code: int, words: str) -> None:
-    host = read(Library([H100], starts=pynvml.NVMLError(code)))
-    assert words in host.absent
-    assert (host.cards, host.driver, host.cuda) == ((), "", None)
-
-
-@pytest.mark.parametrize(
-    ("cards", "words"),
-    [
-        ([], "the NVIDIA driver 550.54.15 sees no GPU"),
-        (
-            [{"nvmlDeviceGetCudaComputeCapability": pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)}],
-            "the NVIDIA driver 550.54.15 cannot use its GPU",
-        ),
-    ],
-)
-def test_a_driver_without_a_gpu_that_works_has_none(cards: list[dict[str, object]], words: str) -> None:
-    assert read(Library(cards, **NEW)) == GpuHost(absent=words)
+def test_a_machine_without_a_gpu_that_works_has_the_reason_and_nothing_else(snapshot: SnapshotAssertion) -> None:
+    codes = ("LIBRARY_NOT_FOUND", "DRIVER_NOT_LOADED", "LIB_RM_VERSION_MISMATCH", "NO_PERMISSION", "UNKNOWN")
+    machines = {code: Library([H100], starts=pynvml.NVMLError(getattr(pynvml, f"NVML_ERROR_{code}"))) for code in codes}
+    lost = {"nvmlDeviceGetCudaComputeCapability": pynvml.NVMLError(pynvml.NVML_ERROR_GPU_IS_LOST)}
+    hosts = {name: read(library) for name, library in machines.items()}
+    hosts |= {"no card": read(Library([], **NEW)), "a lost card": read(Library([lost], **NEW))}
+    assert {name: host.absent for name, host in hosts.items()} == snapshot
+    assert {(host.cards, host.driver, host.cuda) for host in hosts.values()} == {((), "", None)}
 
 
 def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers() -> None:
@@ -108,12 +89,12 @@ def test_a_lost_card_is_left_out_and_the_others_keep_their_numbers() -> None:
 def test_a_run_keeps_the_driver_of_its_cards_up_also_where_it_ends_with_an_error() -> None:
     library = Library([H100], **NEW)
     cards = read(library).cards
-    asked: list[int] = []
-    library.nvmlDeviceGetHandleByIndex = asked.append  # type: ignore[method-assign,assignment]
+    indices: list[int] = []
+    library.nvmlDeviceGetHandleByIndex = indices.append  # type: ignore[method-assign,assignment]
 
     def run() -> None:
         with keep_driver_loaded(cards, library):
-            assert (library.open, asked) == (1, [0])
+            assert (library.open, indices) == (1, [0])
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):

@@ -1,8 +1,9 @@
 """Which GPUs the options mean."""
 
 from dataclasses import replace
+from typing import Any
 
-import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from harness.machine.gpu.selection import (
     choose_monitor,
@@ -16,124 +17,108 @@ from harness.machine.gpu.selection import (
 )
 from harness.model.errors import CannotRunHereError, UsageError
 from harness.model.gpu import Gpu, GpuHost, GpuProcess, Instance, Settings
+from tests.errors import catch_text
 
 OLD = Gpu(index=0, uuid="GPU-aaaa", name="Tesla K80", capability=(3, 7), memory_bytes=12 * 2**30)
 NEW = Gpu(index=1, uuid="GPU-bbbb", name="NVIDIA H100", capability=(9, 0), memory_bytes=80 * 2**30)
 HOST = GpuHost(cards=[OLD, NEW], driver="470.223.02", cuda=(11, 4))
 UNKNOWN = GpuHost(absent="libnvidia-ml.so.1 is not there")
+PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
+DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
+UNLISTED = replace(DIVIDED, instances=())
+THREE = GpuHost(cards=[OLD, NEW, DIVIDED])
+#: As on WSL2, where whichever GPU is asked for, all come.
+ALL_OR_NONE = replace(HOST, all_or_none=True)
+ONLY_ONE = GpuHost(cards=[OLD], all_or_none=True)
 
 
-@pytest.mark.parametrize(
-    ("gpu", "gpus", "meant"),
-    [
-        (False, "", ()),
-        (True, "", ("0",)),
-        (False, "0,1", ("0", "1")),
-        (True, "1", ("1",)),
-        (False, " 0 , 01,1 ", ("0", "1")),
-        (False, "all", ("all",)),
-        (False, "GPU-8a7ab9d1-4a7c", ("GPU-8a7ab9d1-4a7c",)),
-        (False, "MIG-8a7ab9d1-4a7c", ("MIG-8a7ab9d1-4a7c",)),
-        (False, "0:0", ("0:0",)),
-    ],
-)
-def test_one_gpu_unless_others_are_named(gpu: bool, gpus: str, meant: tuple[str, ...]) -> None:
-    assert parse_requested(gpu, gpus) == meant
+def test_one_gpu_unless_others_are_named() -> None:
+    requests = {
+        (False, ""): (),
+        (True, ""): ("0",),
+        (False, "0,1"): ("0", "1"),
+        (True, "1"): ("1",),
+        (False, " 0 , 01,1 "): ("0", "1"),
+        (False, "all"): ("all",),
+        (False, "GPU-8a7ab9d1-4a7c"): ("GPU-8a7ab9d1-4a7c",),
+        (False, "MIG-8a7ab9d1-4a7c"): ("MIG-8a7ab9d1-4a7c",),
+        (False, "0:0"): ("0:0",),
+    }
+    assert {request: parse_requested(*request) for request in requests} == requests
 
 
-@pytest.mark.parametrize("gpus", ["0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0", "0:", "0:0,1"])
-def test_what_is_no_gpu_is_a_sentence(gpus: str) -> None:
-    with pytest.raises(UsageError, match=f"--gpus {gpus}: "):
-        parse_requested(False, gpus)
+def test_names_that_mean_no_gpu_are_refused(snapshot: SnapshotAssertion) -> None:
+    texts = ("0,x", "0,", ",", "-1", "0-1", "all,0", "GPU-", "nvidia.com/gpu=0", "0:", "0:0,1")
+    errors = {text: catch_text(UsageError, parse_requested, False, text) for text in texts}
+    cannot = {
+        "missing": (["0", "7"], HOST),
+        "none at all": (["all"], GpuHost(driver="470.1")),
+        "divided": (["2"], THREE),
+        "divided into nothing yet": (["2"], replace(THREE, cards=[OLD, NEW, UNLISTED])),
+        "missing instance": (["2:1"], THREE),
+        "instance of an undivided card": (["0:0"], THREE),
+    }
+    errors |= {name: catch_text(CannotRunHereError, select_gpus, *request) for name, request in cannot.items()}
+    for names, host in ((["0"], ALL_OR_NONE), (["7"], ONLY_ONE)):
+        errors[f"all or none, {names[0]}"] = catch_text(CannotRunHereError, resolve_names, names, host, typed=True)
+    assert errors == snapshot
 
 
 def test_the_cards_that_are_meant() -> None:
-    assert select_gpus(["0"], HOST) == [OLD]
-    assert select_gpus(["GPU-bbbb"], HOST) == [NEW]
-    assert select_gpus(["all"], HOST) == [OLD, NEW]
-    assert select_gpus(["MIG-cccc"], HOST) == []
-    assert select_gpus(["7"], UNKNOWN) == []
+    table: list[tuple[list[str], GpuHost, list[Gpu]]] = [
+        (["0"], HOST, [OLD]),
+        (["GPU-bbbb"], HOST, [NEW]),
+        (["all"], HOST, [OLD, NEW]),
+        (["MIG-cccc"], HOST, []),
+        (["7"], UNKNOWN, []),
+        # an instance means its card
+        (["MIG-cccc"], THREE, [DIVIDED]),
+        (["2:0"], THREE, [DIVIDED]),
+        (["2:1"], replace(THREE, cards=[OLD, NEW, UNLISTED]), [UNLISTED]),
+    ]
+    assert [(names, host, select_gpus(names, host)) for names, host, _ in table] == table
+    # and the divided card itself is given to no launch
+    for name in ("GPU-cccc", "all"):
+        assert "2:0" in catch_text(CannotRunHereError, select_gpus, [name], THREE)
 
 
-def test_a_gpu_that_the_machine_lacks_is_named_with_those_that_it_has() -> None:
-    with pytest.raises(
-        CannotRunHereError,
-        match=r"--gpus 0,7: GPU 7 isn't on this machine\. The machine has the GPUs 0: Tesla K80; 1: NVIDIA H100\.",
-    ):
-        select_gpus(["0", "7"], HOST)
-    with pytest.raises(CannotRunHereError, match=r"no GPU was found on this machine\."):
-        select_gpus(["all"], GpuHost(driver="470.1"))
-
-
-PART = Instance("2:0", "MIG-cccc", "NVIDIA A100 MIG 1g.5gb", 5 * 2**30)
-DIVIDED = Gpu(2, "GPU-cccc", "NVIDIA A100", (8, 0), 40 * 2**30, is_partitioned=True, instances=[PART])
-
-
-@pytest.mark.parametrize(
-    ("names", "host", "seen"),
-    [
+def test_cuda_gets_the_gpus_by_uuid() -> None:
+    table: list[tuple[list[str], GpuHost, str | None]] = [
         (["1"], HOST, "GPU-bbbb"),
         (["GPU-aaaa", "1"], HOST, "GPU-aaaa,GPU-bbbb"),
         (["all"], HOST, "GPU-aaaa,GPU-bbbb"),
         (["2:0"], GpuHost(cards=[OLD, DIVIDED]), "MIG-cccc"),
         (["1"], UNKNOWN, "1"),
         (["all"], UNKNOWN, None),
-    ],
-)
-def test_cuda_is_told_the_gpus_by_uuid(names: list[str], host: GpuHost, seen: str | None) -> None:
-    assert list_visible(names, host) == seen
-
-
-def test_an_instance_means_its_card_and_the_divided_card_itself_is_given_to_no_launch() -> None:
-    host = GpuHost(cards=[OLD, NEW, DIVIDED])
-    assert select_gpus(["MIG-cccc"], host) == [DIVIDED]
-    assert select_gpus(["2:0"], host) == [DIVIDED]
-    for name in ("2", "GPU-cccc", "all"):
-        with pytest.raises(
-            CannotRunHereError, match=r"GPU 2 \(NVIDIA A100\) is divided .* instances: 2:0 1g.5gb \(MIG-cccc\)"
-        ):
-            select_gpus([name], host)
-    with pytest.raises(CannotRunHereError, match="The instances: none yet"):
-        select_gpus(["2"], GpuHost(cards=[OLD, NEW, replace(DIVIDED, instances=())]))
-
-
-def test_an_instance_that_a_divided_card_does_not_have_is_refused_where_it_tells_of_its_own() -> None:
-    with pytest.raises(
-        CannotRunHereError,
-        match=r"GPU 2:1 isn't on this machine\. The machine has the GPUs .*; 2: NVIDIA A100, divided into 2:0 "
-        r"1g\.5gb \(",
-    ):
-        select_gpus(["2:1"], GpuHost(cards=[OLD, NEW, DIVIDED]))
-    with pytest.raises(
-        CannotRunHereError, match=r"GPU 0:0 isn't on this machine\. The machine has the GPUs 0: Tesla K80; "
-    ):
-        select_gpus(["0:0"], GpuHost(cards=[OLD, NEW, DIVIDED]))
-    untold = replace(DIVIDED, instances=())
-    assert select_gpus(["2:1"], GpuHost(cards=[OLD, NEW, untold])) == [untold]
+    ]
+    assert [(names, host, list_visible(names, host)) for names, host, _ in table] == table
 
 
 def test_where_containers_get_all_gpus_or_none_that_is_what_one_gpu_means() -> None:
-    """As on WSL2, where whichever GPU is asked for, all come."""
-    one, two = GpuHost(cards=[OLD], all_or_none=True), replace(HOST, all_or_none=True)
-    for host, names, typed in ((one, ["0"], False), (one, ["0"], True), (two, ["0"], False), (two, ["all"], True)):
-        assert resolve_names(names, host, typed=typed) == ("all",)
-    assert resolve_names(["0", "1"], two, typed=True) == ("all",)
-    for names in (["0"], ["1"], ["GPU-bbbb"]):
-        with pytest.raises(CannotRunHereError, match=r"containers get all of this machine's 2 GPUs or none") as no:
-            resolve_names(names, two, typed=True)
-        assert no.value.advice.startswith("Use --gpus all.")
-    with pytest.raises(CannotRunHereError, match=r"GPU 7 isn't on this machine"):
-        resolve_names(["7"], one, typed=True)
-    assert resolve_names(["0"], replace(UNKNOWN, all_or_none=True), typed=False) == ("all",)
-    assert resolve_names([], two, typed=False) == ()
-    assert resolve_names(["1"], HOST, typed=True) == ("1",)
-    assert describe_gpus([OLD, NEW], two)[-1] == "Containers get all of these GPUs, and TensorFlow uses the first one."
-    assert len(describe_gpus([OLD], one)) == 1
+    table: list[tuple[list[str], GpuHost, bool, tuple[str, ...]]] = [
+        (["0"], ONLY_ONE, False, ("all",)),
+        (["0"], ONLY_ONE, True, ("all",)),
+        (["0"], ALL_OR_NONE, False, ("all",)),
+        (["all"], ALL_OR_NONE, False, ("all",)),
+        (["all"], ALL_OR_NONE, True, ("all",)),
+        (["0", "1"], ALL_OR_NONE, True, ("all",)),
+        (["0"], replace(UNKNOWN, all_or_none=True), False, ("all",)),
+        ([], ALL_OR_NONE, False, ()),
+        (["1"], HOST, True, ("1",)),
+    ]
+    assert [
+        (names, host, by_user, resolve_names(names, host, typed=by_user)) for names, host, by_user, _ in table
+    ] == table
+    for name in ("1", "GPU-bbbb"):
+        assert "--gpus all" in catch_text(CannotRunHereError, resolve_names, [name], ALL_OR_NONE, typed=True)
 
 
 def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
-    (told,) = collect_facts([NEW], HOST)["gpus"]
-    assert told == {
+    def read_facts(card: Gpu, *clock: str) -> dict[str, Any]:
+        (facts,) = collect_facts([card], HOST, *clock)["gpus"]
+        return facts  # type: ignore[no-any-return]
+
+    plain = {
         "index": 1,
         "name": "NVIDIA H100",
         "capability": "9.0",
@@ -141,33 +126,28 @@ def test_a_run_tells_of_its_gpus_and_not_which_ones_they_are() -> None:
         "driver": "470.223.02",
         "locked_sm_clock_mhz": None,
     }
-    assert collect_facts([NEW], HOST, "1410")["gpus"] == [{**told, "locked_sm_clock_mhz": 1410}]
-    assert collect_facts([NEW], HOST, "base")["gpus"] == [{**told, "locked_sm_clock_mhz": "base"}]
+    assert read_facts(NEW) == plain
+    assert read_facts(NEW, "1410") == {**plain, "locked_sm_clock_mhz": 1410}
+    assert read_facts(NEW, "base") == {**plain, "locked_sm_clock_mhz": "base"}
     part = Instance("1:0", "MIG-cccc", "NVIDIA H100 MIG 1g.10gb", 10 * 2**30)
     card = replace(NEW, pci="0000:65:00.0", is_partitioned=True, instances=[part], settings=Settings(persistence=False))
-    (set_so,) = collect_facts([card], HOST)["gpus"]
-    assert set_so == {**told, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
-    assert collect_facts([NEW], HOST)["gpu_telemetry"] == "NVML, every 0.1 s"
-    assert collect_facts([], UNKNOWN) == {
-        "gpus": "not known: libnvidia-ml.so.1 is not there",
-        "gpu_telemetry": "none: libnvidia-ml.so.1 is not there",
-    }
+    assert read_facts(card) == {**plain, "pci": "0000:65:00.0", "mig": ["1g.10gb"], "persistence": False}
 
 
-def test_a_run_is_watched_where_its_gpus_are_known_and_else_it_is_said_why_not() -> None:
+def test_a_run_is_watched_where_its_gpus_are_known() -> None:
     assert choose_monitor([]) is None
     assert choose_monitor([NEW])
-    assert collect_facts([], HOST) == {"gpus": [], "gpu_telemetry": "none: NVML can't see the GPUs of the launches"}
 
 
-def test_the_plan_says_what_it_was_judged_by() -> None:
-    assert describe_gpus([OLD], HOST) == ["GPU 0: Tesla K80, compute capability 3.7"]
-    assert "libnvidia-ml.so.1 is not there" in describe_gpus([], UNKNOWN)[0]
-
-
-def test_who_else_uses_the_gpus_is_told() -> None:
+def test_what_the_plan_and_the_facts_say_of_the_gpus(snapshot: SnapshotAssertion) -> None:
     busy = Gpu(1, "GPU-80", "NVIDIA A100", (8, 0), 1, [GpuProcess(7, "python"), GpuProcess(8)])
-    assert list_sharing([OLD, busy]) == [
-        "GPU 1 (NVIDIA A100) is also used by python (process 7). The report marks launches that share this GPU.",
-        "GPU 1 (NVIDIA A100) is also used by process 8. The report marks launches that share this GPU.",
-    ]
+    assert {
+        "one": describe_gpus([OLD], HOST),
+        "the only one": describe_gpus([OLD], ONLY_ONE),
+        "all or none": describe_gpus([OLD, NEW], ALL_OR_NONE),
+        "unknown": describe_gpus([], UNKNOWN),
+        "shared": list_sharing([OLD, busy]),
+        "facts": collect_facts([NEW], HOST)["gpu_telemetry"],
+        "facts of no GPU": collect_facts([], HOST),
+        "facts of unknown GPUs": collect_facts([], UNKNOWN),
+    } == snapshot
