@@ -1,11 +1,13 @@
 """What a test reads of a section: its sentences, its tables as text, and what is in bold."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from harness.analysis.results import Results
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.report import markdown
 from harness.report.blocks import (
     EVERYWHERE,
     Block,
@@ -26,6 +28,16 @@ def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: S
     """The only section that a function makes of a run."""
     (section,) = sections(Results(run, launches))
     return section
+
+
+def render(section: Section) -> str:
+    """A section in Markdown; before each block stands where it is shown: `[paste page]`."""
+    parts = [f"## {section.title}"]
+    for block in section.blocks:
+        places = " ".join(str(place.name).lower() for place in Where if place in block.where)
+        text = markdown.render_full([Section("", "", [replace(block, where=EVERYWHERE)])])
+        parts.append(f"[{places}]\n{text.removeprefix('# ').strip()}")
+    return "\n\n".join(parts)
 
 
 def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
