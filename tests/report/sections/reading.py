@@ -35,8 +35,8 @@ def render(section: Section) -> str:
     parts = [f"## {section.title}"]
     for block in section.blocks:
         places = " ".join(str(place.name).lower() for place in Where if place in block.where)
-        text = markdown.render_full([Section("", "", [replace(block, where=EVERYWHERE)])])
-        parts.append(f"[{places}]\n{text.removeprefix('# ').strip()}")
+        text = markdown.render_full([Section("", "", [replace(block, where=EVERYWHERE)])]).removeprefix("# ").strip()
+        parts.append(f"[{places}]\n{block.title if isinstance(block, Heading) else text}")
     return "\n\n".join(parts)
 
 
