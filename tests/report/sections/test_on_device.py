@@ -11,7 +11,7 @@ from harness.report.blocks import Callout, Where
 from harness.report.formats import json_
 from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
-from tests.report.sections.reading import all_tables, column, heads, made, rows, told
+from tests.report.sections.reading import all_tables, column, made, render, told
 
 OLD, NEW = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
 TIMES = {OLD: 0.01, NEW: 0.03}
@@ -46,49 +46,17 @@ def launches(resources, observations=None):
 BOUND = launches({OLD: seen(0.071), NEW: seen(0.9, profiled_launch_seconds=0.31)})
 
 
-def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled():
-    section = made(on_device.make_sections, RUN, BOUND)
-    (table,) = all_tables(section)
-    assert heads(table) == [
-        "cell",
-        "kernels, %",
-        "copies alone, %",
-        "nothing, %",
-        "launching, %",
-        "kernels per step",
-        "copies per step",
-        "under the profiler, ×",
-    ]
-    assert rows(table) == [
-        ["tf1.14 graph", "7.10", "2.00", "90.9", "", "412", "2.00", "1.00"],
-        ["tf2.0 graph", "90.0", "2.00", "8.00", "31.0", "412", "2.00", "1.00"],
-    ]
-
-
-def test_a_reader_has_the_table_and_what_it_means():
-    section = made(on_device.make_sections, RUN, BOUND)
-    for where in (Where.PASTE, Where.PAGE):
-        assert all_tables(section, where)
-        (legend,) = told(section, where, notes=True)
-        assert "Kernels: " in legend
-
-
-def test_a_column_that_no_release_of_the_run_tells_is_not_there():
-    (table,) = all_tables(made(on_device.make_sections, RUN, launches({OLD: seen(0.5), NEW: seen(0.5)})))
-    assert "launching, %" not in heads(table)
-
-
-def test_a_run_that_never_looked_has_no_such_section():
-    assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
-
-
-def test_why_nothing_was_seen_is_said_once_of_all_its_cells():
+def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot: SnapshotAssertion):
     why = {ON_DEVICE: "TensorFlow's profiler saw no kernel on a GPU. Only administrators may profile with this driver."}
-    section = made(on_device.make_sections, RUN, launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}))
-    assert told(section, Where.PASTE) == [f"Unknown for tf1.14 graph; tf2.0 graph: {why[ON_DEVICE]}"]
-    one = made(on_device.make_sections, RUN, launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}))
-    assert column(all_tables(one)[0], "cell") == ["tf2.0 graph"]
-    assert told(one, Where.PASTE) == [f"Unknown for tf1.14 graph: {why[ON_DEVICE]}"]
+    runs = {
+        "both": BOUND,
+        "no release tells of launching": launches({OLD: seen(0.5), NEW: seen(0.5)}),
+        "nothing was seen": launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}),
+        "nothing was seen of one": launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}),
+    }
+    assert {name: render(made(on_device.make_sections, RUN, profiled)) for name, profiled in runs.items()} == snapshot
+    # a run that never looked has no such section
+    assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
 
 
 def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot: SnapshotAssertion):
