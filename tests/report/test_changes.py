@@ -38,10 +38,10 @@ def list_lines(one, other):
 
 def change(stored, **fields):
     """The run with other facts; those of a plan and its limits are found by their names."""
-    of, launches = stored
+    planned, launches = stored
     limits = {name: fields.pop(name) for name in ("cpus", "memory_bytes") if name in fields}
-    plan = replace(of.plan, limits=replace(of.plan.limits, **limits))
-    return replace(of, plan=plan, **fields), launches
+    plan = replace(planned.plan, limits=replace(planned.plan.limits, **limits))
+    return replace(planned, plan=plan, **fields), launches
 
 
 def add_packages(**packages):
@@ -56,10 +56,10 @@ def test_a_comparison_reads_as_its_golden_file(golden: SnapshotAssertion):
 def test_what_is_said_of_two_runs(snapshot: SnapshotAssertion):
     host = {**first()[0].host, "cpu": "Another CPU"}
     few = dict.fromkeys(CELLS[:2], 0.01)
-    of, launches = second()
-    without_one = of, [launch for launch in launches if launch.cell != ONE]
+    planned, launches = second()
+    without_one = planned, [launch for launch in launches if launch.cell != ONE]
     more = first({**dict.fromkeys(CELLS, 0.01), cell("tf2.1"): 0.01})
-    images = dict.fromkeys(of.images, "sha256:cd")
+    images = dict.fromkeys(planned.images, "sha256:cd")
     texts = {
         "a slower day": list_texts(first(), second(all_but(ONE, 1.3, seconds=0.012))),
         "other software": list_texts(first(), second(dict.fromkeys(CELLS, 0.012), sources={"step": "cd34"})),
@@ -118,8 +118,8 @@ def test_a_line_says_what_its_verdict_rests_on():
     assert "work not checked" in remarks[1]
     # different work has no ratio
     one, other = (
-        (of, [replace(launch, fingerprint={"parameters": number}) for launch in launches])
-        for number, (of, launches) in enumerate((first(), second()))
+        (member, [replace(launch, fingerprint={"parameters": number}) for launch in launches])
+        for number, (member, launches) in enumerate((first(), second()))
     )
     line = list_lines(one, other)[0]["tf1.14, a"]
     assert (line[2], line[3]) == ("", "different work")
@@ -171,8 +171,8 @@ def test_as_json_it_tells_the_shift_and_all_that_differs():
 
 
 def test_each_other_quantity_has_a_table_of_its_own():
-    of = quantified_run("first call", "peak memory")
-    both = Pair(Results(of, quantified()), Results(of, quantified(spread=0.02)), MARGIN)
+    planned = quantified_run("first call", "peak memory")
+    both = Pair(Results(planned, quantified()), Results(planned, quantified(spread=0.02)), MARGIN)
     (section,) = changes.make_sections(both)
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert [table.caption for table in tables] == ["Cells", "Cells: first call time", "Cells: peak memory"]

@@ -33,12 +33,12 @@ BY_THE_CLOCK = re.compile(r"first step|container start|interpreter start|launch 
 
 def by_cpu(stored: tuple[Run, list[Launch]]) -> tuple[Run, list[Launch]]:
     """The run by CPU time: a launch that others disturb takes ten times as long by the clock."""
-    of, launches = stored
+    planned, launches = stored
 
     def use_cpu(launch: Launch) -> Launch:
         return replace(launch, samples=[Sample(10 * s.seconds, s.steps, cpu_seconds=s.seconds) for s in launch.samples])
 
-    return replace(of, plan=replace(of.plan, clock=Clock.CPU)), list(map(use_cpu, launches))
+    return replace(planned, plan=replace(planned.plan, clock=Clock.CPU)), list(map(use_cpu, launches))
 
 
 def offending(text: str) -> list[str]:
@@ -109,19 +109,19 @@ def test_the_answer_says_cpu_time(golden: SnapshotAssertion) -> None:
 
 def test_steps_that_use_no_cpu_time_have_no_number_and_a_sentence(snapshot: SnapshotAssertion) -> None:
     awake, asleep, untold = cells()[:3]
-    of = run([awake, asleep, untold], asked={"clock": Clock.CPU})
+    planned = run([awake, asleep, untold], asked={"clock": Clock.CPU})
     others = [
         *(launch(asleep, number=number, samples=[Sample(0.5, 10, cpu_seconds=0.0)]) for number in range(6)),
         *(launch(untold, number=number, observations={"loop": "fit"}) for number in range(6)),
     ]
     _, timed = by_cpu((run([awake]), rounds({awake: 0.01})))
-    results = Results(of, [*timed, *others])
+    results = Results(planned, [*timed, *others])
     assert [cell.status for cell in results.cells] == [Status.OK, Status.FAILED, Status.FAILED]
     reasons = {missing.reason: missing.advice for missing in results.missing}
     assert reasons == snapshot
     assert all(render(format, results) for format in list_formats())
-    assert render("csv", Results(of, others))
-    assert next(iter(reasons)) in markdown.render_full(sections.build(Results(of, others)))
+    assert render("csv", Results(planned, others))
+    assert next(iter(reasons)) in markdown.render_full(sections.build(Results(planned, others)))
 
 
 def test_two_runs_by_cpu_time_are_compared_in_it() -> None:

@@ -53,16 +53,18 @@ def claims() -> Stored:
         for mode in ("eager", "graph")
     }
     memory = [(100 * at, 10**9 + 500_000 * at) for at in range(21)]
-    asked = run(seconds, scenarios=[claimed_scenario(CLAIM, LEAK)], asked={"claims": [str(CLAIM.issue)], "rounds": 30})
-    return asked, rounds(seconds, 6, memory=memory)
+    planned = run(
+        seconds, scenarios=[claimed_scenario(CLAIM, LEAK)], asked={"claims": [str(CLAIM.issue)], "rounds": 30}
+    )
+    return planned, rounds(seconds, 6, memory=memory)
 
 
 def unclear_claim() -> Stored:
     """A claim that too few rounds leave open, in an environment whose other claim cannot run."""
     seconds = {WORSE: 0.0115, BETTER: 0.01}
     failed = broken(cell("tf2.1", mode="eager"), Status.FAILED, error="ValueError: no", stderr="Traceback")
-    asked = run([*seconds, failed.cell], scenarios=[claimed_scenario()])
-    return asked, [*rounds(seconds, spread=0.2), failed]
+    planned = run([*seconds, failed.cell], scenarios=[claimed_scenario()])
+    return planned, [*rounds(seconds, spread=0.2), failed]
 
 
 def sweep() -> Stored:
@@ -91,8 +93,8 @@ def different_work() -> Stored:
 
 def quantities() -> Stored:
     """Other quantities than the time of a step; single steps for percentiles are lacking."""
-    of = ("first call", "peak memory", "memory growth", "traces", "p99")
-    return quantified.quantified_run(*of), quantified.quantified()
+    names = ("first call", "peak memory", "memory growth", "traces", "p99")
+    return quantified.quantified_run(*names), quantified.quantified()
 
 
 def uneven_launches() -> Stored:
@@ -122,7 +124,7 @@ def on_a_gpu() -> Stored:
     kernels = {old: {"profiled_kernel_seconds": 0.071}, new: {"profiled_kernel_seconds": 0.9}}
     kernels[new]["profiled_launch_seconds"] = 0.31
     clocks = {"gpu_steady": 1.0, "gpu_sm_clock_mhz": 1408.0, "gpu_energy_joules": 0.5, "gpu_throttled_share": 0.0}
-    asked = run(
+    planned = run(
         [old, new],
         host={"cpu": "Some CPU", "gpus": [card]},
         asked={
@@ -135,7 +137,7 @@ def on_a_gpu() -> Stored:
         replace(launch, resources={**RESOURCES, **clocks, **({} if launch.round else profiled | kernels[launch.cell])})
         for launch in rounds({old: 0.01, new: 0.03}, gpus=[UsedGpu("NVIDIA A100", (8, 0))])
     ]
-    return asked, launches
+    return planned, launches
 
 
 def observations() -> Stored:
@@ -145,22 +147,22 @@ def observations() -> Stored:
 
 def continued() -> Stored:
     """A run that was looked at, continued, and ended by its precision, by older rules."""
-    asked = run(SECONDS, asked={"precision": 0.02, "rounds": 100}, rules=5)
-    stops = {group.name: Stop(StopReason.PRECISION, 5) for group in asked.plan.groups}
+    planned = run(SECONDS, asked={"precision": 0.02, "rounds": 100}, rules=5)
+    stops = {group.name: Stop(StopReason.PRECISION, 5) for group in planned.plan.groups}
     looks = [dict.fromkeys(stops, 2), dict.fromkeys(stops, 4)]
-    return replace(asked, looks=looks, stops=stops), rounds(SECONDS)
+    return replace(planned, looks=looks, stops=stops), rounds(SECONDS)
 
 
 def unclear_and_unfinished() -> Stored:
     """A budget ended one group, and left out the other; other processes disturbed every round."""
     seconds = {**SECONDS, cell("tf2.0"): 0.0102}
-    asked = run(
+    planned = run(
         [*seconds, *cells(calls=["predict"])], suite="quick", asked={"budget_seconds": 90.0, "budget_is_wish": True}
     )
     stops = [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 0)]
-    ended = {group.name: stop for group, stop in zip(asked.plan.groups, stops, strict=True)}
+    stops_by_group = {group.name: stop for group, stop in zip(planned.plan.groups, stops, strict=True)}
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
-    return replace(asked, stops=ended), rounds(seconds, 3, resources=noisy)
+    return replace(planned, stops=stops_by_group), rounds(seconds, 3, resources=noisy)
 
 
 def biased() -> Stored:
@@ -176,19 +178,19 @@ def two_rounds() -> Stored:
 def nothing_compared() -> Stored:
     """A single cell, whose scenario is the user's, with artifacts that were not kept."""
     one = cell()
-    asked = run([one], scripts={"step": "print('a step')\n"})
-    return asked, rounds({one: 0.01}, 3, not_kept=["a: not a regular file", "b: deeper than 8 folders"])
+    planned = run([one], scripts={"step": 'print("a step")\n'})
+    return planned, rounds({one: 0.01}, 3, not_kept=["a: not a regular file", "b: deeper than 8 folders"])
 
 
 def plain_script() -> Stored:
     """A script whose output, memory and printed number are compared."""
     sides = [Cell("mine", environment, Device.CPU, {}) for environment in ("tf1.14", "tf2.0")]
-    of = (STEP, OWN, PEAK, f"{PRINTED}loss")
-    compare = [Comparison(quantity, along="environment", of=quantity) for quantity in of]
+    member = (STEP, OWN, PEAK, f"{PRINTED}loss")
+    compare = [Comparison(quantity, along="environment", of=quantity) for quantity in member]
     mine = scenario("mine", title="mine.py", axes={}, default={}, compare=compare, script="mine.py")
     launches = [
         launch(
-            of,
+            member,
             factor / 10 * (1 + number / 1e4),
             number,
             phases={"import": 0.05 * factor, OWN: 0.05},
@@ -199,24 +201,24 @@ def plain_script() -> Stored:
             },
         )
         for number in range(1, 6)
-        for factor, of in enumerate(sides, 1)
+        for factor, member in enumerate(sides, 1)
     ]
     return run(sides, scenarios=[mine]), launches
 
 
 def many_environments() -> Stored:
     """Releases in a line each, one of which has other packages."""
-    known = [Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "") for minor in range(8)]
-    changed = replace(known[0], name="changed", base="tf2.0", asked="tf2.0+numpy==1.21.6")
-    named = [*known, changed]
+    releases = [Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "") for minor in range(8)]
+    changed = replace(releases[0], name="changed", base="tf2.0", asked="tf2.0+numpy==1.21.6")
+    named = [*releases, changed]
     pins = {
         environment.name: {"tensorflow": environment.tensorflow, "numpy": "1.17.4", "six": str(at // 3)}
         for at, environment in enumerate(named)
     }
     pins["changed"]["numpy"] = "1.21.6"
     seconds = {cell(environment.name): 0.01 + at / 1000 for at, environment in enumerate(named)}
-    asked = run(seconds, environments=named, pins=pins, reference="tf2.0", scenarios=[scenario(compare=COMPARE[:1])])
-    return asked, rounds(seconds)
+    planned = run(seconds, environments=named, pins=pins, reference="tf2.0", scenarios=[scenario(compare=COMPARE[:1])])
+    return planned, rounds(seconds)
 
 
 RUNS: Sequence[Callable[[], Stored]] = (

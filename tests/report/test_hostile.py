@@ -98,8 +98,8 @@ def test_a_terminal_json_and_csv_have_text_alone(texts: dict[str, str]) -> None:
 
 def test_junit_is_xml_whose_strings_are_text(texts: dict[str, str]) -> None:
     root = ElementTree.fromstring(texts["junit"])
-    known = "testsuites testsuite testcase properties property error failure skipped system-err"
-    assert {element.tag for element in root.iter()} <= set(known.split())
+    tags = "testsuites testsuite testcase properties property error failure skipped system-err"
+    assert {element.tag for element in root.iter()} <= set(tags.split())
 
 
 def test_other_tools_read_it_and_have_no_markup_in_their_tables(texts: dict[str, str]) -> None:

@@ -9,8 +9,8 @@ from tests.factories import cell, cells, rounds, run, scenario
 
 def make_table(members=None):
     members = members or cells()
-    of = run(members)
-    return tables(of, lookup(of, rounds(dict.fromkeys(members, 0.01))))[0]
+    variants = run(members)
+    return tables(variants, lookup(variants, rounds(dict.fromkeys(members, 0.01))))[0]
 
 
 def name_at(table, row, column):

@@ -41,20 +41,20 @@ def make_parts(name="TF_Run"):
     return {Part.FIRST_CALL: first_call, Part.STEADY: steady}
 
 
-def profile_launch(of, parts=None):
-    paths = [f"artifacts/{of.environment}/{part.file}.{ending}" for part in Part for ending in ("pstats", "json")]
-    return launch(of, (), 0, role=Role.PROFILE, artifacts=paths), make_parts() if parts is None else parts
+def profile_launch(launches, parts=None):
+    paths = [f"artifacts/{launches.environment}/{part.file}.{ending}" for part in Part for ending in ("pstats", "json")]
+    return launch(launches, (), 0, role=Role.PROFILE, artifacts=paths), make_parts() if parts is None else parts
 
 
 BOTH = [profile_launch(GRAPH), profile_launch(EAGER, make_parts("TFE_Py_FastPathExecute"))]
 
 
-def render(*of, of_run=RUN):
-    return markdown.render_full(ProfileReport(of_run, of).sections())
+def render(*launches, of_run=RUN):
+    return markdown.render_full(ProfileReport(of_run, launches).sections())
 
 
-def find_blocks(kind, *of):
-    sections = ProfileReport(RUN, of).sections()
+def find_blocks(kind, *measured):
+    sections = ProfileReport(RUN, measured).sections()
     return [block for section in sections for block in section.blocks if isinstance(block, kind)]
 
 

@@ -14,12 +14,12 @@ from tests.report.handmade import compared, everything
 HOSTILE = "[bold]x[/bold]\x1b[2J [/nope]"
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
-SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
+SECONDS = {member: milliseconds / 1000 for member, milliseconds in TIMES.items()}
 
 
-def print_sections(of: list[Section], width: int = 100) -> str:
+def print_sections(member: list[Section], width: int = 100) -> str:
     out = io.StringIO()
-    show(of, Console(file=out, width=width))
+    show(member, Console(file=out, width=width))
     return out.getvalue()
 
 

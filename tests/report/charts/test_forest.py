@@ -14,27 +14,27 @@ from tests.report.charts.examples import many, picture, results, values
 BOTH = ("ratios", "effects")
 
 
-def encoding(of, mark, channel):
-    (found,) = (layer["encoding"] for layer in of.specification["layer"] if layer["mark"]["type"] == mark)
-    return found[channel]
+def encoding(chart, mark, channel):
+    (layer_encoding,) = (layer["encoding"] for layer in chart.specification["layer"] if layer["mark"]["type"] == mark)
+    return layer_encoding[channel]
 
 
-def bars(of):
-    return [bar for bar in values(of, "rule") if "low" in bar]
+def bars(chart):
+    return [bar for bar in values(chart, "rule") if "low" in bar]
 
 
-def list_ratios(kind, of):
+def list_ratios(kind, measured):
     """What is to be drawn: each ratio, time of the first over time of the second, with its verdict."""
     if kind == "ratios":
-        return [(line.compared.ratio, line.compared.verdict) for line in list_lines(of.tables[0])]
-    (attribution,) = of.attributions
+        return [(line.compared.ratio, line.compared.verdict) for line in list_lines(measured.tables[0])]
+    (attribution,) = measured.attributions
     return [(effect.estimate, effect.verdict) for effect in attribution.effects]
 
 
 @pytest.mark.parametrize("kind", BOTH)
 def test_each_ratio_is_a_row_with_its_interval_and_its_verdict(kind):
-    found = results()
-    expected, chart = list_ratios(kind, found), picture(found, kind)
+    measured = results()
+    expected, chart = list_ratios(kind, measured), picture(measured, kind)
     points = values(chart, "point")
     assert [(point["ratio"], point["verdict"]) for point in points] == [
         (ratio.value, verdict) for ratio, verdict in expected
@@ -66,10 +66,10 @@ def test_axis_rows_and_marks_say_which_side_is_slower(kind):
 
 
 def test_rows_are_named_as_in_the_tables():
-    found = results()
-    names = [point["name"] for point in values(picture(found, "ratios"), "point")]
-    assert names == [line.name for line in list_lines(found.tables[0])]
-    assert [point["name"] for point in values(picture(found, "effects"), "point")] == [
+    measured = results()
+    names = [point["name"] for point in values(picture(measured, "ratios"), "point")]
+    assert names == [line.name for line in list_lines(measured.tables[0])]
+    assert [point["name"] for point in values(picture(measured, "effects"), "point")] == [
         "tf2.0 vs tf1.14",
         "eager vs graph",
         "train_on_batch vs fit",
@@ -80,9 +80,9 @@ def test_rows_are_named_as_in_the_tables():
 
 
 def test_the_controls_interval_is_two_lines():
-    found = results()
-    ends = found.found.control.estimate.interval
-    lines = {kind: [mark["at"] for mark in values(picture(found, kind), "rule") if "at" in mark] for kind in BOTH}
+    measured = results()
+    ends = measured.found.control.estimate.interval
+    lines = {kind: [mark["at"] for mark in values(picture(measured, kind), "rule") if "at" in mark] for kind in BOTH}
     assert lines == {"ratios": [1.0, ends.low, ends.high], "effects": [1.0]}
 
 

@@ -20,13 +20,13 @@ ORDER = ["tf1.14", "tf2.0", "tf2.2", "tf2.2-py3.7", "tf2.3", "tf2.10"]
 def measure(seconds=None, calls=("fit",), modes=("graph",), count=5):
     """A run whose cells take as long as their environment, in eager mode twice as long."""
     seconds = seconds or SECONDS
-    known = [
+    environments = [
         Environment(name, f"{name.removeprefix('tf').partition('-')[0]}.0", "3.7", "2019-09-01T00:00:00Z")
         for name in seconds
     ]
     members = cells(list(seconds), calls, modes)
-    times = {of: seconds[of.environment] * (1 + (of.axes["mode"] == "eager")) for of in members}
-    return Results(run(members, environments=known), rounds(times, count=count, spread=0.001))
+    times = {member: seconds[member.environment] * (1 + (member.axes["mode"] == "eager")) for member in members}
+    return Results(run(members, environments=environments), rounds(times, count=count, spread=0.001))
 
 
 def draw_all(results):
@@ -39,8 +39,8 @@ def draw(*arguments, **changes):
     return chart
 
 
-def find_axis(of, channel):
-    return of.specification["layer"][2]["encoding"][channel]
+def find_axis(chart, channel):
+    return chart.specification["layer"][2]["encoding"][channel]
 
 
 def test_a_line_has_each_environment_in_order_of_its_release():
@@ -63,7 +63,10 @@ def test_the_words_say_where_the_line_goes_up_and_down(snapshot: SnapshotAsserti
         "four lines": draw(calls=("fit", "train_on_batch"), modes=("graph", "eager")),
     }
     words = {name: chart.words for name, chart in charts.items()}
-    assert {name: [of.title, *of.notes, of.axis, of.alt] for name, of in words.items()} == snapshot
+    assert {
+        name: [chart_words.title, *chart_words.notes, chart_words.axis, chart_words.alt]
+        for name, chart_words in words.items()
+    } == snapshot
 
 
 def test_what_is_unclear_is_hollow():

@@ -17,18 +17,18 @@ def draw(times=None, **changes):
     return picture(Results(*swept_run(times or seconds(CROSSING, ("tf1.14", "tf2.0")), **changes)), "sweeps")
 
 
-def values(of, mark, panel=0):
+def values(chart, mark, panel=0):
     """What one panel's marks of a type show."""
-    layers = [layer for layer in of.specification["concat"][panel]["layer"] if layer["mark"]["type"] == mark]
+    layers = [layer for layer in chart.specification["concat"][panel]["layer"] if layer["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 
 
-def list_series(of):
-    return list(dict.fromkeys(value["series"] for value in values(of, "line")))
+def list_series(chart):
+    return list(dict.fromkeys(value["series"] for value in values(chart, "line")))
 
 
-def encoding(of, mark="line"):
-    (found,) = (layer for layer in of.specification["concat"][0]["layer"] if layer["mark"]["type"] == mark)
+def encoding(chart, mark="line"):
+    (found,) = (layer for layer in chart.specification["concat"][0]["layer"] if layer["mark"]["type"] == mark)
     return found["encoding"]
 
 
@@ -97,14 +97,14 @@ def draw_panels(count):
 
 def draw_variants(count):
     names = [f"variant {letter}" for letter in "abcdefgh"[:count]]
-    of = swept(axes={"variant": names, "size": ["1", "32"]}, compare=[Comparison("all", "variant", names[0])])
+    scenario_of = swept(axes={"variant": names, "size": ["1", "32"]}, compare=[Comparison("all", "variant", names[0])])
     one, *_ = seconds({"1": 1.0, "32": 1.0})
     times = {
         replace(one, axes={"variant": name, "size": size}): 0.001 * (1 + at)
         for at, name in enumerate(names)
         for size in ("1", "32")
     }
-    return draw(times, of=of)
+    return draw(times, of=scenario_of)
 
 
 def draw_releases(count):
@@ -116,8 +116,8 @@ def draw_releases(count):
         for at, release in enumerate(releases)
         for size, ratio in CROSSING.items()
     }
-    of = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
-    return draw(times, of=of, count=1, reference=releases[0])
+    scenario_of = swept(compare=swept().compare[1:], axes={"size": list(SIZES)})
+    return draw(times, of=scenario_of, count=1, reference=releases[0])
 
 
 def test_more_panels_and_curves_than_there_is_room_for_are_left_out(snapshot: SnapshotAssertion):

@@ -15,9 +15,9 @@ def bars(chart):
 
 
 def test_each_launch_is_a_mark_at_its_place_over_a_band_of_the_margin():
-    found = results()
-    chart = picture(found, "course")
-    points, moments = values(chart, "point"), found.timeline(found.tables[0])
+    measured = results()
+    chart = picture(measured, "course")
+    points, moments = values(chart, "point"), measured.timeline(measured.tables[0])
     assert [point["place"] for point in points] == list(range(1, len(moments) + 1))
     assert [point["factor"] for point in points] == [moment.factor for moment in moments]
     assert {point["kind"] for point in points} == {"launch", "A/A control"}
@@ -27,7 +27,7 @@ def test_each_launch_is_a_mark_at_its_place_over_a_band_of_the_margin():
 def test_disturbed_launches_and_those_of_repeated_rounds_are_told_apart_by_shape_too():
     noise = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     pair = cells(modes=["graph"])
-    repeated = [launch(of, 0.01, number, attempt=1) for number in (1, 2) for of in pair]
+    repeated = [launch(member, 0.01, number, attempt=1) for number in (1, 2) for member in pair]
     chart = draw([*repeated, launch(pair[0], 0.012, 1, resources=noise), launch(pair[1], 0.01, 1)])
     kinds = sorted(point["kind"] for point in values(chart, "point"))
     assert kinds == ["disturbed", *["launch"] * 4, "not counted: its round was repeated"]

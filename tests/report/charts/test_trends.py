@@ -19,7 +19,7 @@ def test_a_step_that_changes_is_a_curve_over_the_steps_made_before():
 
 def test_of_many_those_that_change_most_are_drawn():
     members = cells(("tf1.14", "tf2.0"), ("fit", "train_on_batch"))
-    launches = [launch for at, of in enumerate(members, 3) for launch in growing(of, 0.01, 0.01 * at)]
+    launches = [launch for at, member in enumerate(members, 3) for launch in growing(member, 0.01, 0.01 * at)]
     chart = picture(Results(run(members), launches), "trends")
     assert len({point["series"] for point in values(chart, "point")}) == CURVES
     (note,) = [note for note in chart.words.notes if note.startswith("Only ")]

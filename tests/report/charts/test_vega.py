@@ -17,17 +17,17 @@ from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, k
 KINDS = ["ratios", "times", "effects", "phases", "course"]
 
 
-def words(of: Picture) -> list[str]:
-    return [of.words.title, *of.words.notes, of.words.axis, of.words.alt]
+def words(chart: Picture) -> list[str]:
+    return [chart.words.title, *chart.words.notes, chart.words.axis, chart.words.alt]
 
 
 def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
     charts = list(drawn(results()))
     assert [kind(chart) for chart in charts] == KINDS
     assert [chart.file for chart in charts] == [f"charts/{name}-step.svg" for name in KINDS]
-    alone = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
-    assert [kind(chart) for chart in drawn(Results(run(alone), rounds(alone)))] == ["course"]
-    assert list(drawn(Results(run(alone), [launch(cell())]))) == []
+    seconds = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
+    assert [kind(chart) for chart in drawn(Results(run(seconds), rounds(seconds)))] == ["course"]
+    assert list(drawn(Results(run(seconds), [launch(cell())]))) == []
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -44,7 +44,9 @@ def test_words_of_charts(snapshot: SnapshotAssertion):
         "intervals that leave the chart": results(count=2, spread=1.0),
         "many cells": many(60),
     }
-    assert {name: {chart.name: words(chart) for chart in drawn(of)} for name, of in runs.items()} == snapshot
+    assert {
+        name: {chart.name: words(chart) for chart in drawn(measured)} for name, measured in runs.items()
+    } == snapshot
 
 
 def test_each_device_has_effects_of_its_own():

@@ -13,13 +13,13 @@ from tests.factories import PHASES, RESOURCES, cell, launch, run
 from tests.report.formats.examples import example, hostile
 
 
-def read_rows(of, launches) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(render(Results(of, launches)), newline=""), strict=True))
+def read_rows(planned, launches) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(render(Results(planned, launches)), newline=""), strict=True))
 
 
 def test_a_line_a_launch_in_their_order() -> None:
-    of, launches = example()
-    rows = read_rows(of, launches)
+    planned, launches = example()
+    rows = read_rows(planned, launches)
     assert [(row["environment"], int(row["round"]), row["role"]) for row in rows] == [
         (launch.cell.environment, launch.round, launch.role.value) for launch in launches
     ]
@@ -31,7 +31,7 @@ def test_a_line_a_launch_in_their_order() -> None:
     assert (killed["status"], killed["seconds_per_step"], killed["taken"]) == ("oom", "", "")
     assert killed["error"] == "killed at 2 GiB"
     # a run without launches has its headings
-    assert read_rows(of, []) == []
+    assert read_rows(planned, []) == []
 
 
 def test_what_counts_is_told() -> None:

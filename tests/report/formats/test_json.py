@@ -23,9 +23,9 @@ from tests.swept import CROSSING, SIZES, seconds, swept_run
 DOCS = Path(__file__).parents[3] / "docs" / "schema"
 
 
-def read(of: Any, launches: Any) -> Any:
+def read(planned: Any, launches: Any) -> Any:
     """What is written, which keeps the schema."""
-    document = json.loads(render(Results(of, launches)), parse_constant=pytest.fail)
+    document = json.loads(render(Results(planned, launches)), parse_constant=pytest.fail)
     (schema,) = make_schemas().values()
     jsonschema.validate(document, schema)
     return document
@@ -55,12 +55,12 @@ def test_what_is_written_keeps_the_schema(stored: Any) -> None:
 
 def test_every_cell_has_a_name_of_its_own_and_comparisons_are_of_these_cells(report: Any) -> None:
     assert len({entry["name"] for entry in report["cells"]}) == len(report["cells"]) == 10
-    known = [entry["cell"] for entry in report["cells"]]
+    planned = [entry["cell"] for entry in report["cells"]]
     compared = [entry["compared"] for entry in report["comparisons"]]
     compared += [finding for answer in report["answers"] for finding in answer["findings"]]
     assert compared
-    assert all(entry[side] in known for entry in compared for side in ("cell", "other"))
-    assert all(of in known for entry in report["missing"] for of in entry["cells"])
+    assert all(entry[side] in planned for entry in compared for side in ("cell", "other"))
+    assert all(member in planned for entry in report["missing"] for member in entry["cells"])
 
 
 def test_a_cell_has_its_number_its_statistics_and_its_launches(report: Any) -> None:
@@ -142,9 +142,9 @@ def test_what_was_found_of_turns_is_told(report: Any) -> None:
     assert (turns["turns"], turns["alive"], turns["blocks"]) == ([20], 5, 1)
     name = "step tf2.0 cpu call=fit dtype=float32 mode=graph"
     (slower,) = (entry["cell"] for entry in document["cells"] if entry["name"] == name)
-    found = [(turn["cell"], turn["other"]) for turn in turns["alone"] if turn["is_found"]]
-    assert found
-    assert all(slower in pair for pair in found)
+    pairs = [(turn["cell"], turn["other"]) for turn in turns["alone"] if turn["is_found"]]
+    assert pairs
+    assert all(slower in pair for pair in pairs)
     assert all(entry["compared"]["alone"] for entry in document["comparisons"])
 
 

@@ -23,13 +23,13 @@ from tests.report.formats.examples import HOSTILE, example, hostile, nothing, on
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "junit-10.xsd")
 
 
-def read_cases(of, launches) -> dict[str, ElementTree.Element]:
-    root = ElementTree.fromstring(render(Results(of, launches)))
+def read_cases(planned, launches) -> dict[str, ElementTree.Element]:
+    root = ElementTree.fromstring(render(Results(planned, launches)))
     return {case.get("name", ""): case for case in root.iter("testcase")}
 
 
-def read_case(of, launches) -> ElementTree.Element:
-    (case,) = read_cases(of, launches).values()
+def read_case(planned, launches) -> ElementTree.Element:
+    (case,) = read_cases(planned, launches).values()
     return case
 
 
@@ -48,11 +48,14 @@ def test_it_is_what_jenkins_schema_says() -> None:
 def test_counts_are_those_of_the_cases() -> None:
     root = ElementTree.fromstring(render(Results(*example())))
     (suite,) = root
-    found = Counter(outcome(case) for case in root.iter("testcase"))
+    outcomes = Counter(outcome(case) for case in root.iter("testcase"))
     for element in (root, suite):
-        assert int(element.get("tests", "")) == sum(found.values())
-        assert (int(element.get("failures", "")), int(element.get("errors", ""))) == (found["failure"], found["error"])
-    assert int(suite.get("skipped", "")) == found["skipped"] > 0
+        assert int(element.get("tests", "")) == sum(outcomes.values())
+        assert (int(element.get("failures", "")), int(element.get("errors", ""))) == (
+            outcomes["failure"],
+            outcomes["error"],
+        )
+    assert int(suite.get("skipped", "")) == outcomes["skipped"] > 0
 
 
 def test_a_cells_time_is_its_seconds_per_step() -> None:

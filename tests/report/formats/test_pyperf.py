@@ -15,8 +15,8 @@ from tests.report.formats.examples import example, hostile, one_launch
 NAME = "step tf1.14 cpu call=fit dtype=float32 mode=graph"
 
 
-def load(of, launches) -> pyperf.BenchmarkSuite:
-    return pyperf.BenchmarkSuite.loads(render(Results(of, launches)))
+def load(planned, launches) -> pyperf.BenchmarkSuite:
+    return pyperf.BenchmarkSuite.loads(render(Results(planned, launches)))
 
 
 def run_pyperf(*arguments: str) -> str:
@@ -53,15 +53,15 @@ def test_what_others_took_of_the_cpu_is_off_the_value_and_told() -> None:
 
 
 def test_pyperf_shows_and_compares_it(tmp_path: Path) -> None:
-    def write(name: str, of, launches) -> str:
+    def write(name: str, planned, launches) -> str:
         path = tmp_path / name
-        path.write_text(render(Results(of, launches)), encoding="utf-8")
+        path.write_text(render(Results(planned, launches)), encoding="utf-8")
         return str(path)
 
     for stored in (example, hostile):
         assert run_pyperf("stats", write(f"{stored.__name__}.json", *stored()))
     times = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
-    slower = {of: seconds * 1.5 for of, seconds in times.items()}
+    slower = {member: seconds * 1.5 for member, seconds in times.items()}
     before = write("before.json", run(times), rounds(times, spread=0.001))
     after = write("after.json", run(times), rounds(slower, spread=0.001, seed=2))
     text = run_pyperf("compare_to", before, after, "--table", "--table-format", "md")

@@ -39,10 +39,10 @@ def test_what_is_slower_comes_first_and_what_is_the_same_is_counted() -> None:
 def test_many_comparisons_and_reasons_are_cut() -> None:
     def summarize(count: int) -> str:
         names = [f"call{at}" for at in range(count)]
-        times = {of: 0.01 if of.axes["mode"] == "graph" else 0.02 for of in cells(calls=names)}
-        lost = [of for of in times if of.environment == "tf2.0"]
-        launches = rounds({of: seconds for of, seconds in times.items() if of not in lost}, spread=0.0)
-        launches += [broken(of, Status.FAILED, error=f"reason {of.axes['call']}") for of in lost]
+        times = {member: 0.01 if member.axes["mode"] == "graph" else 0.02 for member in cells(calls=names)}
+        lost = [member for member in times if member.environment == "tf2.0"]
+        launches = rounds({member: seconds for member, seconds in times.items() if member not in lost}, spread=0.0)
+        launches += [broken(member, Status.FAILED, error=f"reason {member.axes['call']}") for member in lost]
         return render(Results(run(times, scenarios=[scenario(axes={**scenario().axes, "call": names})]), launches))
 
     text = summarize(COMPARISONS + 10)

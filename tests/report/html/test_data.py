@@ -21,8 +21,8 @@ from tests.report.formats.examples import example, hostile, nothing
 from tests.report.handmade import everything, phases
 
 
-def make_data(of: Run, launches: list[Launch], contents: list[Section] | None = None) -> PageData:
-    results = Results(of, launches)
+def make_data(planned: Run, launches: list[Launch], contents: list[Section] | None = None) -> PageData:
+    results = Results(planned, launches)
     return build(results, sections.build(results) if contents is None else contents)
 
 
@@ -35,7 +35,8 @@ def test_every_cell_is_there_in_the_order_of_the_plan() -> None:
     planned, launches = example()
     expected = [*planned.plan.cells, *(unavailable.cell for unavailable in planned.plan.unavailable)]
     assert [item.name for item in make_data(planned, launches).cells] == [
-        f"step {of.environment} cpu call={of.axes['call']} dtype=float32 mode={of.axes['mode']}" for of in expected
+        f"step {member.environment} cpu call={member.axes['call']} dtype=float32 mode={member.axes['mode']}"
+        for member in expected
     ]
 
 
@@ -125,12 +126,12 @@ def test_a_launch_with_many_samples_has_some_of_them_and_one_without_a_number_no
 
 def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> None:
     planned, launches = example()
-    known = planned.plan.cells
-    data = make_data(planned, launches, everything(known))
+    members = planned.plan.cells
+    data = make_data(planned, launches, everything(members))
     (table,) = data.tables
     assert (table.title, table.headings) == ("Phases of it", ["import, s", "device"])
     assert data.cells[0].told == [(0, ["1.0", "cpu"])]
-    assert data.cells[len(known) - 1].told == [(0, [f"1.{len(known) - 1}", ""])]
+    assert data.cells[len(members) - 1].told == [(0, [f"1.{len(members) - 1}", ""])]
     assert data.cells[-1].told == ()
     # charts are there by name and share a configuration
     assert list(data.charts) == ["points", "panels", "folded"]

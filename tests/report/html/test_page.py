@@ -53,7 +53,9 @@ class Reader(HTMLParser):
 
     def find(self, tag: str, **attributes: str) -> list[dict[str, str | None]]:
         wanted = attributes.items()
-        return [found for name, found in self.elements if name == tag and wanted <= found.items()]
+        return [
+            attributes_of for name, attributes_of in self.elements if name == tag and wanted <= attributes_of.items()
+        ]
 
     def text(self, tag: str) -> list[str]:
         return [" ".join(text.split()) for text in self.texts.get(tag, [])]
@@ -151,18 +153,18 @@ def test_nothing_is_asked_of_any_host(handmade: Reader) -> None:
 
 
 def test_each_number_knows_its_cell_and_a_ratio_both(page: Reader) -> None:
-    known = json.loads(page.texts["script"][1])["cells"]
+    items = json.loads(page.texts["script"][1])["cells"]
     tables = " ".join(page.text("table"))
     places = [(entry.get("data-cells") or "").split() for entry in page.find("td")]
     singles = {place for place, *others in filter(None, places) if not others}
     # a column without a single number is left out, and so are its cells
     assert len(singles) == 7
     for place in singles:
-        assert known[int(place)]["number"].removesuffix(" ms") in tables
+        assert items[int(place)]["number"].removesuffix(" ms") in tables
     pairs = [pair for pair in places if len(pair) == 2]
     assert pairs
     for pair in pairs:
-        one, other = (known[int(place)] for place in pair)
+        one, other = (items[int(place)] for place in pair)
         assert (one["environment"], one["axes"]["mode"]) != (other["environment"], other["axes"]["mode"])
 
 

@@ -70,8 +70,8 @@ def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]
 
 def shown(section: Section, where: Where) -> Sequence[Block]:
     """The blocks that are shown there."""
-    found = section.shown(where)
-    return found.blocks if found else []
+    blocks = section.shown(where)
+    return blocks.blocks if blocks else []
 
 
 def heads(table: Table) -> list[str]:
@@ -95,13 +95,13 @@ def column(table: Table, heading: str) -> list[str]:
     return [row[at] for row in rows(table)]
 
 
-def everything(of: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
+def everything(container: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
     """The blocks that are shown there, those that are folded too."""
-    found: list[Block] = []
-    for block in of.blocks if isinstance(of, Section) else of:
+    blocks: list[Block] = []
+    for block in container.blocks if isinstance(container, Section) else container:
         if block.where & where:
-            found += [block, *(everything(block.blocks) if isinstance(block, Folded) else ())]
-    return found
+            blocks += [block, *(everything(block.blocks) if isinstance(block, Folded) else ())]
+    return blocks
 
 
 def all_tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:

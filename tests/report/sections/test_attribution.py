@@ -17,9 +17,9 @@ from tests.report.sections import reading
 TIMES = dict(zip(cells(), [0.00708, 0.00733, 0.00751, 0.0217], strict=True))
 
 
-def make_section(times=TIMES, of=None, **changes):
+def make_section(times=TIMES, planned=None, **changes):
     launches = rounds(times, **{"spread": 0.001, **changes})
-    return reading.made(attribution.make_sections, of or run(times), launches)
+    return reading.made(attribution.make_sections, planned or run(times), launches)
 
 
 def find_table(section):
@@ -35,23 +35,25 @@ def run_calls(times, count):
 def make_many(count):
     """Return the section of so many calls, of which each takes longer than the one before."""
     names = [f"call{at}" for at in range(count)]
-    times = {of: 0.01 * 1.1 ** int(of.axes["call"][4:]) for of in cells(calls=names)}
+    times = {member: 0.01 * 1.1 ** int(member.axes["call"][4:]) for member in cells(calls=names)}
     return make_section(times, run_calls(times, count))
 
 
 def test_sentences_tables_and_notes(snapshot: SnapshotAssertion):
-    alone, crossed = (dict(zip(cells(), times, strict=True)) for times in ((0.01, 0.02) * 2, (0.01, 0.02, 0.02, 0.01)))
+    one_change, crossed = (
+        dict(zip(cells(), times, strict=True)) for times in ((0.01, 0.02) * 2, (0.01, 0.02, 0.02, 0.01))
+    )
     left_out = dict.fromkeys(cells(calls=("fit", "train_on_batch")), 0.01)
     del left_out[cell(call="fit", mode="eager")]
-    one_left_out = {of: at for of, at in left_out.items() if of.axes != cell().axes}
+    one_left_out = {member: at for member, at in left_out.items() if member.axes != cell().axes}
     tiny = dict(zip(cells(), (0.01, 0.01, 1e-7, 1e-7), strict=True))
     two_calls = dict.fromkeys(cells(["tf1.14"], calls=("fit", "train_on_batch")), 0.01)
     newer = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.11")]
-    devices = [replace(of, device=device) for device in Device for of in cells()]
-    both = {**TIMES, **{Cell("other", of.environment, of.device, of.axes): 0.01 for of in cells()}}
+    devices = [replace(member, device=device) for device in Device for member in cells()]
+    both = {**TIMES, **{Cell("other", member.environment, member.device, member.axes): 0.01 for member in cells()}}
     sections = {
         "two changes that depend on each other": make_section(),
-        "one change": make_section(alone),
+        "one change": make_section(one_change),
         "changes that cancel on average": make_section(crossed),
         "a tiny ratio": make_section(tiny),
         "six calls": make_many(6),
@@ -62,7 +64,7 @@ def test_sentences_tables_and_notes(snapshot: SnapshotAssertion):
         "cells left out": make_section(left_out, run(left_out)),
         "one cell left out": make_section(one_left_out, run(one_left_out)),
         "one environment": make_section(two_calls),
-        "another Python": make_section(of=run(environments=newer)),
+        "another Python": make_section(planned=run(environments=newer)),
         "two devices": make_section(dict.fromkeys(devices, 0.01), run(devices)),
         "two scenarios": make_section(both, run(both, scenarios=[scenario(), scenario("other", title="Another")])),
     }
@@ -108,8 +110,8 @@ def test_strange_values_are_harmless():
         for mode in axes["mode"]
     ]
     times = dict(zip(members, [0.01, 0.02, 0.03, 0.08], strict=True))
-    of = run(members, scenarios=[scenario(axes=axes, default={}, compare=[])])
-    text = markdown.render_full([make_section(times, of)])
+    planned = run(members, scenarios=[scenario(axes=axes, default={}, compare=[])])
+    text = markdown.render_full([make_section(times, planned)])
     assert "\\`c\\` # d × &lt;script&gt;alert(1)&lt;/script&gt;: additional factor" in text
     assert "size (a\\|b, \\`c\\` # d)" in text
     assert "\\`c\\` # d vs a\\|b" in text

@@ -17,9 +17,9 @@ from tests.report.sections.reading import all_tables, column, render, texts
 GRAPH = dict(zip(cells(modes=["graph"]), [0.010, 0.011], strict=True))
 
 
-def make_sections(launches, of=None):
+def make_sections(launches, planned=None):
     """Return the sections by title."""
-    return {section.title: section for section in sections.make_sections(Results(of or run(GRAPH), launches))}
+    return {section.title: section for section in sections.make_sections(Results(planned or run(GRAPH), launches))}
 
 
 def test_phases_distribution_and_resources(snapshot: SnapshotAssertion):

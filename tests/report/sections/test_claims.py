@@ -20,13 +20,13 @@ from tests.report.sections import reading
 RELEASES = replace(
     CLAIM,
     hardware="",
-    **{name: replace(CLAIM.worse, environment=of) for name, of in (("worse", "tf2.0"), ("better", "tf1.14"))},
+    **{name: replace(CLAIM.worse, environment=member) for name, member in (("worse", "tf2.0"), ("better", "tf1.14"))},
 )
 
 
-def measure(launches: Sequence[Launch], *said: Claim, **changes: Any) -> Results:
+def measure(launches: Sequence[Launch], *claims_made: Claim, **changes: Any) -> Results:
     planned = list(dict.fromkeys(launch.cell for launch in launches))
-    return Results(run(planned, scenarios=[claimed_scenario(*said)], **changes), launches)
+    return Results(run(planned, scenarios=[claimed_scenario(*claims_made)], **changes), launches)
 
 
 def measure_releases(ratios: Mapping[str, float], **changes: Any) -> Results:
@@ -34,8 +34,8 @@ def measure_releases(ratios: Mapping[str, float], **changes: Any) -> Results:
     sides = {name: replace(getattr(CLAIM, name), environment="tf1.14") for name in ("worse", "better")}
     seconds = {cell(name, mode="eager"): 0.01 * ratio for name, ratio in ratios.items()}
     seconds |= {cell(name, mode="graph"): 0.01 for name in ratios}
-    known = [environment for environment in ENVIRONMENTS if environment.name in ratios]
-    return measure(rounds(seconds, spread=0.0), replace(CLAIM, **sides, **changes), environments=known)
+    environments = [environment for environment in ENVIRONMENTS if environment.name in ratios]
+    return measure(rounds(seconds, spread=0.0), replace(CLAIM, **sides, **changes), environments=environments)
 
 
 def measure_often(count: int) -> Results:
@@ -46,17 +46,17 @@ def measure_often(count: int) -> Results:
 
 
 def test_sentences(snapshot: SnapshotAssertion) -> None:
-    def measure_three(of: Claim, **fields: Any) -> Results:
-        return measure([launch(WORSE, 0.01, number, **fields) for number in (1, 2, 3)], of)
+    def measure_three(member: Claim, **fields: Any) -> Results:
+        return measure([launch(WORSE, 0.01, number, **fields) for number in (1, 2, 3)], member)
 
     two = {cell("tf1.14", mode="eager"): 0.01, cell("tf2.0", mode="eager"): 0.03}
     older = [replace(ENVIRONMENTS[0], python="3.6"), ENVIRONMENTS[1]]
     leak = [(100.0 * at, 1e9 + 5000.0 * 100.0 * at) for at in range(21)]
     import_seconds = replace(CLAIM, better=None, ratio=None, seconds=(5.0, 20.0), of="import", fixed="")
     imports = [
-        launch(of, 0.01, number, phases={"import": seconds})
+        launch(member, 0.01, number, phases={"import": seconds})
         for number in (1, 2, 3)
-        for of, seconds in ((WORSE, 3.0), (BETTER, 1.0))
+        for member, seconds in ((WORSE, 3.0), (BETTER, 1.0))
     ]
     by_cpu = [
         replace(launch, samples=[replace(sample, cpu_seconds=sample.seconds) for sample in launch.samples])
@@ -104,15 +104,17 @@ def test_the_command_that_finds_a_fix_has_no_axis_of_a_merged_run_or_of_a_run_on
     one = measure_releases({"tf1.14": 3.0, "tf2.0": 1.5, "tf2.1": 1.0})
     (planned,) = one.run.scenarios
     seconds = {
-        replace(of, axes={MACHINE: machine, DEVICE: "cpu", **of.axes, "call": call}): series[1]
+        replace(member, axes={MACHINE: machine, DEVICE: "cpu", **member.axes, "call": call}): series[1]
         for machine in "ab"
         for call in ("fit", "train_on_batch")
-        for of, series in one.found.series.items()
+        for member, series in one.found.series.items()
     }
     axes = {MACHINE: ["a", "b"], DEVICE: ["cpu"], **planned.axes}
 
-    def list_commands(*said: Claim) -> list[str]:
-        merged = run(seconds, scenarios=[replace(planned, axes=axes, claims=said)], environments=one.run.environments)
+    def list_commands(*claims_made: Claim) -> list[str]:
+        merged = run(
+            seconds, scenarios=[replace(planned, axes=axes, claims=claims_made)], environments=one.run.environments
+        )
         return claims.list_bisect_commands(Results(merged, rounds(seconds, spread=0.0)))
 
     # two machines measured the same cell

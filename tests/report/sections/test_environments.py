@@ -13,23 +13,23 @@ from tests.factories import ENVIRONMENTS, cell, run
 from tests.report.sections.reading import all_tables, render
 
 
-def make_section(of):
-    (section,) = environments.make_sections(Results(of, []))
+def make_section(planned):
+    (section,) = environments.make_sections(Results(planned, []))
     return section
 
 
 def run_with(*packages, tensorflow=None):
     """Environments that have these packages, `a`, `b` and so on, all of one TensorFlow unless it is given."""
     releases = tensorflow or ["2.0.0"] * len(packages)
-    known = [
+    listed = [
         Environment(name, release, "3.7", "2020-01-01T00:00:00Z")
         for name, release in zip("abcdefghij", releases, strict=False)
     ]
     pins = {
         environment.name: {"tensorflow": environment.tensorflow, **names}
-        for environment, names in zip(known, packages, strict=True)
+        for environment, names in zip(listed, packages, strict=True)
     }
-    return run([], environments=known, pins=pins, images={})
+    return run([], environments=listed, pins=pins, images={})
 
 
 MANY = [{"numpy": str(at // 2), "six": str(at)} for at in range(SIDE_BY_SIDE + 1)]
@@ -65,7 +65,7 @@ def test_what_differs_is_in_the_report_and_all_else_in_the_details(snapshot: Sna
         "many environments with other packages": run_with(*added, tensorflow=RELEASES),
         "two environments of each release": run([], environments=two_releases, pins=pins),
     }
-    sections = {name: make_section(of) for name, of in runs.items()}
+    sections = {name: make_section(planned) for name, planned in runs.items()}
     assert {name: render(section) for name, section in sections.items()} == snapshot
     # every line has an entry under every heading
     for table in (table for section in sections.values() for table in all_tables(section)):

@@ -30,6 +30,7 @@ def test_how_launches_of_a_round_ran(snapshot: SnapshotAssertion):
     second_block = [replace(turn, block=1) for turn in in_turns({OLD: 0.01}, 1, turns=12)[1:]]
     runs = {
         "in turns": interleave(turns=12),
+        "in one turn": interleave(1, turns=1),
         "one after the other": Results(RUN, rounds(TIMES)),
         "in turns, planned": Results(planned, []),
         "in turns, but one after the other": Results(planned, rounds(TIMES)),

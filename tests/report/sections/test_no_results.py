@@ -20,8 +20,8 @@ TIMES = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
 FOLDER = "results/2026-11-21T04-10-00Z-3f2a"
 
 
-def make_section(of, launches):
-    (section,) = no_results.make_sections(Results(of, launches))
+def make_section(planned, launches):
+    (section,) = no_results.make_sections(Results(planned, launches))
     return section
 
 
@@ -29,19 +29,19 @@ def make_many(count):
     """So many modes that each broke for a reason of its own."""
     members = [cell(mode=str(at)) for at in range(count)]
     axes = {**scenario().axes, "mode": [str(at) for at in range(count)]}
-    launches = [broken(of, Status.FAILED, error=f"error {of.axes['mode']}", stderr="end") for of in members]
+    launches = [broken(member, Status.FAILED, error=f"error {member.axes['mode']}", stderr="end") for member in members]
     return make_section(run(members, scenarios=[scenario(axes=axes)]), launches)
 
 
 def test_the_heading_counts_the_cells_without_a_result():
     first, *rest = TIMES
-    without = [broken(first, Status.FAILED), *rounds({of: TIMES[of] for of in rest})]
+    without = [broken(first, Status.FAILED), *rounds({member: TIMES[member] for member in rest})]
     assert make_section(run(TIMES), without).title == "1 of 4 cells has no result"
     assert not list(no_results.make_sections(Results(run(), rounds(TIMES))))
 
 
 def test_reasons(snapshot: SnapshotAssertion):
-    gone = [Unavailable(of, "needs keras<2.4", "Choose another.") for of in cells(["tf2.1"])]
+    gone = [Unavailable(member, "needs keras<2.4", "Choose another.") for member in cells(["tf2.1"])]
     one = run([cell()])
     timeout = [launch(cell(), number=1), broken(cell(), Status.TIMEOUT, 2, error="60 s")]
     killed = broken(cell(), Status.OOM, error="killed at 2 GiB", stderr="allocating\nKilled")
@@ -61,19 +61,19 @@ def test_reasons(snapshot: SnapshotAssertion):
 def test_cells_beyond_the_names_are_counted():
     names = [str(at) for at in range(11)]
     members = cells(["tf1.14"], calls=names, modes=names)
-    of = run(members, scenarios=[scenario(axes={**scenario().axes, "call": names, "mode": names}, compare=[])])
+    planned = run(members, scenarios=[scenario(axes={**scenario().axes, "call": names, "mode": names}, compare=[])])
     # no two cells of a diagonal are in one box
     times = {member: 0.01 for member in members if member.axes["call"] != member.axes["mode"]}
-    (table,) = all_tables(make_section(of, rounds(times, count=1)))
+    (table,) = all_tables(make_section(planned, rounds(times, count=1)))
     (text,) = column(table, "cells")
     assert text.startswith("step, call=0, mode=0; step, call=1, mode=1; ")
     assert text.endswith("; and 3 more cells")
 
 
 def test_what_the_budget_left_out_names_the_budget_and_has_one_command():
-    of = run(cells(calls=("fit", "train_on_batch")), asked={"budget_seconds": 20.0, "rounds": 100})
-    stops = {group.name: Stop(StopReason.BUDGET, at) for group, at in zip(of.plan.groups, (1, 0), strict=True)}
-    results = Results(replace(of, stops=stops), rounds(TIMES, count=1))
+    planned = run(cells(calls=("fit", "train_on_batch")), asked={"budget_seconds": 20.0, "rounds": 100})
+    stops = {group.name: Stop(StopReason.BUDGET, at) for group, at in zip(planned.plan.groups, (1, 0), strict=True)}
+    results = Results(replace(planned, stops=stops), rounds(TIMES, count=1))
     markdown = render("md", results)
     assert "the budget of 20 s ended" in markdown
     assert re.findall(r"harness matrix --resume .*", markdown) == [f"harness matrix --resume {FOLDER} --rounds 3"]

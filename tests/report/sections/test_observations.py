@@ -15,29 +15,33 @@ from tests.report.sections import reading
 LOOPS = {cell: {"loop": f"{cell.axes['mode']} loop", "parameters": 7} for cell in cells(calls=("fit", "predict"))}
 
 
-def make_section(of, launches):
-    return reading.made(observations.make_sections, of, launches)
+def make_section(planned, launches):
+    return reading.made(observations.make_sections, planned, launches)
 
 
-def launch_twice(seen):
-    return [launch(of, 0.01, number, observations=values) for number in (1, 2) for of, values in seen.items()]
+def launch_twice(values_by_cell):
+    return [
+        launch(member, 0.01, number, observations=values)
+        for number in (1, 2)
+        for member, values in values_by_cell.items()
+    ]
 
 
 def make_timed_and_observed():
-    of, launches = example()
-    both = run([*of.plan.cells, *cells()], scenarios=[OBSERVER, scenario()])
+    planned, launches = example()
+    both = run([*planned.plan.cells, *cells()], scenarios=[OBSERVER, scenario()])
     return both, [*launches, *map(launch, cells())]
 
 
 def make_varying():
-    of, launches = example()
+    planned, launches = example()
     for number, traces in enumerate(([1, 9], [1, 2]), 1):
         launches.append(launch(observer("tf1.14"), (), number, observations={"traces": traces, "kind": "graph"}))
-    return of, launches
+    return planned, launches
 
 
 def test_observations(snapshot: SnapshotAssertion):
-    other = {Cell("other", of.environment, of.device, of.axes): values for of, values in LOOPS.items()}
+    other = {Cell("other", member.environment, member.device, member.axes): values for member, values in LOOPS.items()}
     scenarios = [scenario(), scenario("other", title="Another")]
     runs = {
         # nothing is timed, so it is shown everywhere
@@ -49,7 +53,7 @@ def test_observations(snapshot: SnapshotAssertion):
         "two scenarios": (run(LOOPS | other, scenarios=scenarios), launch_twice(LOOPS | other)),
     }
     assert {name: reading.render(make_section(*stored)) for name, stored in runs.items()} == snapshot
-    assert list(observations.make_sections(Results(run(), [launch(of) for of in cells()]))) == []
+    assert list(observations.make_sections(Results(run(), [launch(member) for member in cells()]))) == []
 
 
 def test_a_line_beside_times_knows_its_cell():
@@ -79,10 +83,13 @@ def test_statements_of_the_sources(snapshot: SnapshotAssertion):
         "one varies": make_varying(),
         "not observed": (unobserved, launches),
         "all as stated": example(([1, 2],) * 3),
-        "beside times": (run(scenarios=[stated]), [launch(of, observations={"parameters": 7}) for of in cells()]),
+        "beside times": (
+            run(scenarios=[stated]),
+            [launch(member, observations={"parameters": 7}) for member in cells()],
+        ),
         "many environments": many([[1, 2] if at != 4 else [9] for at in range(9)], "traces"),
     }
     assert {
         name: reading.render(reading.made(expectations.make_sections, *stored)) for name, stored in runs.items()
     } == snapshot
-    assert list(expectations.make_sections(Results(run(), [launch(of) for of in cells()]))) == []
+    assert list(expectations.make_sections(Results(run(), [launch(member) for member in cells()]))) == []

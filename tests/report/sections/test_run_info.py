@@ -31,19 +31,19 @@ TIMES = dict.fromkeys(cells(), 0.01)
 UNKNOWN = BackendFacts("")
 
 
-def make_section(of, launches=()):
-    (section,) = make_sections(Results(of, launches))
+def make_section(planned, launches=()):
+    (section,) = make_sections(Results(planned, launches))
     return section
 
 
-def find_items(of, launches=()):
-    (block,) = [block for block in everything(make_section(of, launches)) if isinstance(block, Items)]
+def find_items(planned, launches=()):
+    (block,) = [block for block in everything(make_section(planned, launches)) if isinstance(block, Items)]
     return block.items
 
 
-def list_items(of, launches=()):
+def list_items(planned, launches=()):
     """Return the list by what is bold in each item."""
-    return {strong(item)[0]: text(item) for item in find_items(of, launches)}
+    return {strong(item)[0]: text(item) for item in find_items(planned, launches)}
 
 
 def test_scenarios_and_how_many_of_their_cells_have_a_result(snapshot: SnapshotAssertion):
@@ -188,22 +188,22 @@ def test_a_long_scenario_is_in_the_details():
 
 def test_many_scenarios_leave_the_report_below_its_limit():
     names = [f"step{at}" for at in range(5)]
-    of = run(
+    planned = run(
         [cell(of=name) for name in names],
         scenarios=[scenario(name, path=Path(f"{name}.py")) for name in names],
         scripts={name: f"# {name}\n" * 2000 for name in names},
     )
-    results = Results(of, [])
+    results = Results(planned, [])
     files = split_report([*summary.make_sections(results), *make_sections(results)], "results/x")
     assert len(files.report) < LIMIT
     assert all(f"# {name}\n" in files.report + files.details for name in names)
 
 
-def run_ended(*stops, suite="", **asked):
+def run_ended(*stops, suite="", **plan):
     """Return a run whose groups ended so, one after the other."""
     members = cells(calls=["fit", "train_on_batch"][: len(stops)])
     named = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
-    return run(members, stops=named, folder="results/a run", asked=asked, suite=suite)
+    return run(members, stops=named, folder="results/a run", asked=plan, suite=suite)
 
 
 def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(snapshot: SnapshotAssertion):
@@ -223,10 +223,10 @@ def test_what_ended_a_run_before_its_rounds_and_the_command_that_continues_it(sn
         "a precision": run_ended(by_precision(3), by_precision(8), precision=0.02, rounds=100),
         "an interruption": run_ended(interrupted(1), interrupted(1)),
     }
-    texts = {name: [describe_early_end(of), command_to_continue(of)] for name, of in runs.items()}
+    texts = {name: [describe_early_end(planned), command_to_continue(planned)] for name, planned in runs.items()}
     # under a CPU quota, the budget is longer
     paused = [launch(cell(), resources={CPU_QUOTA: 0.5, "steady_own_cpus": 1.0})]
     for name in ("a suite's budget", "the default budget"):
         texts[f"{name}, under a quota"] = [describe_early_end(runs[name], paused)]
     assert texts == snapshot
-    assert {command_to_continue(replace(of, merged=["one", "other"])) for of in runs.values()} == {""}
+    assert {command_to_continue(replace(planned, merged=["one", "other"])) for planned in runs.values()} == {""}

@@ -27,16 +27,16 @@ SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
 FIT = {of: seconds for of, seconds in SECONDS.items() if of.axes["call"] == "fit"}
 
 
-def make_section(of, launches):
-    (section,) = scenarios.make_sections(Results(of, launches))
+def make_section(planned, launches):
+    (section,) = scenarios.make_sections(Results(planned, launches))
     return section
 
 
-def render_tables(of, launches):
+def render_tables(planned, launches):
     """The tables of all sections, in Markdown."""
     return "\n\n".join(
         reading.render(replace(section, blocks=[block for block in section.blocks if isinstance(block, Table)]))
-        for section in scenarios.make_sections(Results(of, launches))
+        for section in scenarios.make_sections(Results(planned, launches))
     )
 
 
@@ -53,7 +53,7 @@ def test_tables_of_comparisons_and_times(snapshot: SnapshotAssertion):
     fewer = [*rounds({old: 0.01, new: 0.01}, count=6), *rounds({cell("tf2.1"): 0.01}, count=4)]
     names = [f"tf2.{minor}" for minor in range(5)]
     many = [graph, *cells(names)]
-    known = [replace(ENVIRONMENTS[0], name=name) for name in ["tf1.14", *names]]
+    environments = [replace(ENVIRONMENTS[0], name=name) for name in ["tf1.14", *names]]
     uneven = [launch(eager, [0.007] * 3 + [0.022] * 2, number) for number in (1, 2)]
     outlier = [launch(graph, seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
     uncounted = rounds({eager: 0.01}, 6, spread=0.0, fingerprint={"steps_called": 100, "steps_counted": 6})
@@ -65,7 +65,7 @@ def test_tables_of_comparisons_and_times(snapshot: SnapshotAssertion):
         "two rounds": (run(FIT), rounds(FIT, count=2)),
         "different work": (run([old, new], scenarios=[scenario(compare=COMPARE[:1])]), unlike),
         "fewer rounds": (run(cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph"])), fewer),
-        "many environments": (run(many, environments=known), [launch(member) for member in many]),
+        "many environments": (run(many, environments=environments), [launch(member) for member in many]),
         "fewer rounds and uneven samples": (run([graph, eager]), [*rounds({graph: 0.01}, 3), *uneven]),
         "outliers and uncounted steps": (run([graph, eager]), [*outlier, *uncounted]),
         # where there is no cell, there is nothing
@@ -194,7 +194,9 @@ def test_a_comparison_has_its_remarks(snapshot: SnapshotAssertion):
         "contention below the margin": replace(compared(), contention=0.029),
         "several": compared(None, Withheld.FEW_ROUNDS, work=Work.NOT_CHECKED, pythons=("3.11", "3.7")),
     }
-    assert {name: scenarios.make_remark(Results(run(), []), of) for name, of in comparisons.items()} == snapshot
+    assert {
+        name: scenarios.make_remark(Results(run(), []), comparison) for name, comparison in comparisons.items()
+    } == snapshot
 
 
 def test_steps_of_a_curve_are_numbered_only_if_warm_ups_are_counted():

@@ -19,15 +19,15 @@ OUTPUT = {"lines": ["loss 1"], "count": 1, "sha256": "0"}
 
 
 def make_scenario(*quantities: str):
-    compare = [Comparison(of, along="environment", of=of) for of in (STEP, *quantities)]
+    compare = [Comparison(quantity, along="environment", of=quantity) for quantity in (STEP, *quantities)]
     return scenario("mine", title="mine.py", axes={}, default={}, compare=compare, script="mine.py")
 
 
-def make_results(launches, of=None, cells=(OLD, NEW)):
-    return Results(run(cells, scenarios=[of or make_scenario()], reference="tf1.14"), launches)
+def make_results(launches, script=None, cells=(OLD, NEW)):
+    return Results(run(cells, scenarios=[script or make_scenario()], reference="tf1.14"), launches)
 
 
-def measure(of, new=0.2, *, outputs=(OUTPUT, OUTPUT), count=5, **phases):
+def measure(script, new=0.2, *, outputs=(OUTPUT, OUTPUT), count=5, **phases):
     """Rounds in which the script takes 0.1 s in the old release, and so long in the new one."""
     launches = [
         launch(
@@ -41,7 +41,7 @@ def measure(of, new=0.2, *, outputs=(OUTPUT, OUTPUT), count=5, **phases):
         for number in range(1, count + 1)
         for side, (cell, seconds) in enumerate(((OLD, 0.1), (NEW, new)))
     ]
-    return make_results(launches, of)
+    return make_results(launches, script)
 
 
 def measure_noisy(*logs, control=()):

@@ -45,18 +45,18 @@ def add_fingerprints(launches, is_other):
     return [replace(launch, fingerprint={"parameters": 2 if is_other(launch.cell) else 1}) for launch in launches]
 
 
-def find_blocks(of, *kinds):
+def find_blocks(measured, *kinds):
     """Return the blocks of these kinds on the first screen."""
-    return [block for block in next(summary.make_sections(of)).blocks if isinstance(block, kinds)]
+    return [block for block in next(summary.make_sections(measured)).blocks if isinstance(block, kinds)]
 
 
 def test_a_release_that_stands_in_is_a_warning_in_the_report():
-    found = results()
+    measured = results()
     stand_in = StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})
-    found.run = replace(found.run, plan=replace(found.run.plan, stand_ins=[stand_in]))
-    (alert,) = find_blocks(found, Callout)
+    measured.run = replace(measured.run, plan=replace(measured.run.plan, stand_ins=[stand_in]))
+    (alert,) = find_blocks(measured, Callout)
     assert (len(alert.blocks), alert.where) == (1, REPORT)
-    assert json.loads(render("json", found))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
+    assert json.loads(render("json", measured))["run"]["plan"]["stand_ins"][0]["environment"] == "tf2.0"
 
 
 def describe_calls(**factors):
@@ -69,19 +69,19 @@ def describe_calls(**factors):
 
 def describe_environments(changes, pins):
     """Return how a sentence calls tf1.14 and another environment that differs in this."""
-    known = [ENVIRONMENTS[0], replace(ENVIRONMENTS[0], name="tf2.0", **changes)]
+    environments = [ENVIRONMENTS[0], replace(ENVIRONMENTS[0], name="tf2.0", **changes)]
     old = {"tensorflow": "1.14.0", "numpy": "1.17.4"}
     times = {cell: seconds for cell, seconds in TIMES.items() if cell.axes["mode"] == "graph"}
-    found = results(times, environments=known, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
-    return summary.describe_answers(found)[0]
+    measured = results(times, environments=environments, pins={"tf1.14": old, "tf2.0": {**old, **pins}})
+    return summary.describe_answers(measured)[0]
 
 
 def test_sentences_about_rows(snapshot: SnapshotAssertion):
-    unlike = add_fingerprints(rounds(BOTH), lambda of: of.environment == "tf2.0")
-    one_unlike = add_fingerprints(rounds(BOTH, spread=0.0), lambda of: of == cell("tf2.0", mode="eager"))
+    unlike = add_fingerprints(rounds(BOTH), lambda member: member.environment == "tf2.0")
+    one_unlike = add_fingerprints(rounds(BOTH, spread=0.0), lambda member: member == cell("tf2.0", mode="eager"))
     near, wide = ({**TIMES, cell("tf2.0", mode="eager"): seconds} for seconds in (0.014, 0.0104))
     newer = [ENVIRONMENTS[0], replace(ENVIRONMENTS[1], python="3.11")]
-    old = {of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}
+    old = {member: seconds for member, seconds in TIMES.items() if member.environment == "tf1.14"}
     override = {"base": "tf1.14", "asked": "tf1.14+numpy==1.21.6"}
     of_other = {"base": "tf2.1", "asked": "tf2.1+numpy==1.21.6", "tensorflow": "2.1.0"}
     assert {
@@ -118,9 +118,9 @@ def make_unsettled(seconds, spread):
 FIT, OTHER = "step cpu call=fit dtype=float32", "step cpu call=train_on_batch dtype=float32"
 
 
-def end(found, stops, **asked):
+def end(measured, stops, **plan):
     """Return the results of the same launches if the groups ended so."""
-    return Results(replace(found.run, stops=stops, plan=replace(found.run.plan, **asked)), found.launches)
+    return Results(replace(measured.run, stops=stops, plan=replace(measured.run.plan, **plan)), measured.launches)
 
 
 def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: SnapshotAssertion):
@@ -140,8 +140,8 @@ def test_sentences_about_what_would_settle_unclear_comparisons(snapshot: Snapsho
         "nothing is unclear": results(),
     }
     assert {
-        name: [block.words if isinstance(block, Text) else block.text for block in summary.suggest_rounds(found)]
-        for name, found in runs.items()
+        name: [block.words if isinstance(block, Text) else block.text for block in summary.suggest_rounds(measured)]
+        for name, measured in runs.items()
     } == snapshot
     assert summary.find_rounds_to_settle(by_precision) is None
     assert summary.command_to_continue(by_precision) == ""
@@ -161,16 +161,16 @@ def test_the_suggested_rounds_their_cost_and_their_command_belong_together():
     assert (blocks.count(text), blocks.count(command)) == (1, 1)
     # of the groups that are continued alone
     stops = {FIT: Stop(StopReason.ROUNDS, 5), OTHER: Stop(StopReason.PRECISION, 5)}
-    found = end(make_unsettled(0.0103, 0.02), stops, precision=0.2, rounds=5)
-    total = summary.find_rounds_to_settle(found)
-    text, command = summary.suggest_rounds(found)
-    assert f"({total - 5} more, about {format.duration((total - 5) * found.found.costs[FIT])})" in text.words
+    measured = end(make_unsettled(0.0103, 0.02), stops, precision=0.2, rounds=5)
+    total = summary.find_rounds_to_settle(measured)
+    text, command = summary.suggest_rounds(measured)
+    assert f"({total - 5} more, about {format.duration((total - 5) * measured.found.costs[FIT])})" in text.words
     assert command.text.endswith(f" --rounds {total}")
 
 
 def test_no_fewer_rounds_are_suggested_than_a_group_has():
-    times = {of: seconds for of, seconds in BOTH.items() if of.axes["call"] != "fit"}
-    unclear = {of: 0.0108 if of == cell("tf2.0", mode="eager") else 0.01 for of in TIMES}
+    times = {member: seconds for member, seconds in BOTH.items() if member.axes["call"] != "fit"}
+    unclear = {member: 0.0108 if member == cell("tf2.0", mode="eager") else 0.01 for member in TIMES}
     launches = [*rounds(times, count=50, spread=0.002), *rounds(unclear, count=5, spread=0.03)]
     text, command = summary.suggest_rounds(Results(run(BOTH, scenarios=[scenario(compare=PICK)]), launches))
     assert "50 rounds in total (45 more" in text.words
@@ -178,27 +178,29 @@ def test_no_fewer_rounds_are_suggested_than_a_group_has():
 
 
 def test_a_verdict_that_another_interval_decides_has_both_intervals(snapshot: SnapshotAssertion):
-    found = results({of: seconds for of, seconds in TIMES.items() if of.environment == "tf1.14"}, compare=COMPARE)
-    (answer,) = found.answers
+    measured = results(
+        {member: seconds for member, seconds in TIMES.items() if member.environment == "tf1.14"}, compare=COMPARE
+    )
+    (answer,) = measured.answers
     (finding,) = answer.findings
     # graph is compared with eager, and the sentence is about eager
     compared = replace(finding.compared, deciding=Deciding(Interval(0.4, 0.8), 0.99))
-    found.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
-    table, note = find_blocks(found, Table, Text)[1:3]
+    measured.answers = [replace(answer, findings=[replace(finding, compared=compared)])]
+    table, note = find_blocks(measured, Table, Text)[1:3]
     assert table.lines[0].entries[0].text == "eager"
-    assert [summary.describe_answer(found.run, found.answers[0]), note.words] == snapshot
+    assert [summary.describe_answer(measured.run, measured.answers[0]), note.words] == snapshot
 
 
 def test_every_comparison_of_the_header_is_answered_the_decided_ones_first():
     times = {**TIMES, cell("tf2.0"): 0.0102}
-    found = results(times, rounds(times, spread=0.02), compare=COMPARE)
-    assert [answer.comparison.name for answer in found.answers if answer.is_decided] == [
+    measured = results(times, rounds(times, spread=0.02), compare=COMPARE)
+    assert [answer.comparison.name for answer in measured.answers if answer.is_decided] == [
         "TF 2 against TF 1",
         "graph against eager",
         "graph against eager",
         "each release's default mode",
     ]
-    assert [answer.is_decided for answer in found.answers] == [True] * 4 + [False]
+    assert [answer.is_decided for answer in measured.answers] == [True] * 4 + [False]
 
 
 def make_variants(names, seconds):
@@ -210,8 +212,8 @@ def make_variants(names, seconds):
 
 
 def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_counted():
-    of, times = make_variants([f"v{at}" for at in range(6)], [0.01 * (at + 1) for at in range(6)])
-    first, rest = summary.make_sections(results(times, rounds(times), scenarios=[of]))
+    variants, times = make_variants([f"v{at}" for at in range(6)], [0.01 * (at + 1) for at in range(6)])
+    first, rest = summary.make_sections(results(times, rounds(times), scenarios=[variants]))
     assert first.blocks[0].words[0].text.startswith("v5")
     others, more, *_ = rest.blocks
     assert [words.split()[0] for words in others.items] == ["v4", "v3"]
@@ -222,8 +224,8 @@ def test_at_most_three_answers_are_shown_the_largest_first_and_the_others_are_co
 
 def test_of_more_than_ten_comparisons_the_first_table_has_those_that_differ_and_counts_the_others():
     def make_table(seconds):
-        of, times = make_variants([f"v{at}" for at in range(len(seconds))], seconds)
-        table, text = find_blocks(results(times, rounds(times, spread=0.0), scenarios=[of]), Table, Text)[1:3]
+        variants, times = make_variants([f"v{at}" for at in range(len(seconds))], seconds)
+        table, text = find_blocks(results(times, rounds(times, spread=0.0), scenarios=[variants]), Table, Text)[1:3]
         return [line.entries[0].text.split()[0] for line in table.lines], text.words
 
     names, counts = make_table([0.01 * max(1, at - 6) for at in range(13)])
@@ -246,17 +248,17 @@ def test_environments_are_compared_under_their_own_names():
 
 
 def test_a_number_of_different_work_does_not_bring_an_answer_to_the_top():
-    of, times = make_variants([f"v{at}" for at in range(5)], [0.05, 0.04, 0.03, 0.02, 0.001])
+    variants, times = make_variants([f"v{at}" for at in range(5)], [0.05, 0.04, 0.03, 0.02, 0.001])
     launches = add_fingerprints(rounds(times, spread=0.0), lambda member: member.axes["mode"] == "v4")
-    answers = summary.describe_answers(results(times, launches, scenarios=[of]))
+    answers = summary.describe_answers(results(times, launches, scenarios=[variants]))
     assert [answer.split()[0] for answer in answers] == ["v3", "v2", "v1"]
 
 
 def test_each_scenario_is_answered_before_one_is_answered_twice():
     names = [f"v{at}" for at in range(4)]
-    of, far = make_variants(names, [0.01 * 10**at for at in range(4)])
+    variants, far = make_variants(names, [0.01 * 10**at for at in range(4)])
     near = {cell(of="other", mode=name): 0.01 * (1 + at / 10) for at, name in enumerate(names)}
-    both = [of, scenario("other", axes=of.axes, compare=of.compare)]
+    both = [variants, scenario("other", axes=variants.axes, compare=variants.compare)]
     answers = summary.describe_answers(results({**far, **near}, rounds({**far, **near}), scenarios=both))
     assert [answer.split()[0] for answer in answers] == ["v3", "v3", "v2"]
     assert ["(step," in answer for answer in answers] == [True, False, True]
@@ -265,19 +267,19 @@ def test_each_scenario_is_answered_before_one_is_answered_twice():
 def test_titles_and_what_is_said_where_nothing_is_compared(snapshot: SnapshotAssertion):
     many = [replace(ENVIRONMENTS[0], name=f"tf9.{minor}") for minor in range(7)]
     pair = cells()[:2]
-    alone = Results(run([cell()]), rounds({cell(): 0.01}))
+    one_cell = Results(run([cell()]), rounds({cell(): 0.01}))
     uncompared = Results(run(pair, scenarios=[scenario(compare=[])]), rounds(dict.fromkeys(pair, 0.01)))
     apart = [cell(), cell("tf2.0", mode="eager")]
     lacking = Results(run(cells()), rounds(dict.fromkeys(apart, 0.01)))
     assert {
         "two environments": summary.make_title(results()),
         "no scenario, many environments": summary.make_title(Results(run([], environments=many), [])),
-        "one cell": summary.explain_no_answer(alone),
+        "one cell": summary.explain_no_answer(one_cell),
         "no result": summary.explain_no_answer(Results(run(), [])),
         "cells that could be compared": summary.explain_no_answer(uncompared),
         "cells without a partner": summary.explain_no_answer(lacking),
     } == snapshot
-    _, times, small = next(summary.make_sections(alone)).blocks
+    _, times, small = next(summary.make_sections(one_cell)).blocks
     assert (len(times.lines), times.where) == (1, REPORT)
     assert "A/A control" not in small.words
 
@@ -370,9 +372,9 @@ def test_a_scenario_that_times_no_step_is_answered_by_its_phases():
 
 
 def test_the_command_after_an_early_end_depends_on_what_is_unclear():
-    def end_by_budget(found):
-        stops = {group.name: Stop(StopReason.BUDGET, 5) for group in found.run.plan.groups}
-        return end(found, stops, budget_seconds=60.0, rounds=100)
+    def end_by_budget(measured):
+        stops = {group.name: Stop(StopReason.BUDGET, 5) for group in measured.run.plan.groups}
+        return end(measured, stops, budget_seconds=60.0, rounds=100)
 
     # more rounds are of no use to a run that is settled
     settled = end_by_budget(results())

@@ -22,9 +22,9 @@ def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
 def make_biased():
     """Return the section of a run whose control lies beyond the margin."""
     times = seconds(CROSSING)
-    of, _ = swept_run(times, controlled=True)
-    first = {group.control: 2.0 * times[group.control] for group in of.plan.groups}
-    return reading.made(sweeps.make_sections, of, rounds(times, 5, 0.001, controls=first))
+    planned, _ = swept_run(times, controlled=True)
+    first = {group.control: 2.0 * times[group.control] for group in planned.plan.groups}
+    return reading.made(sweeps.make_sections, planned, rounds(times, 5, 0.001, controls=first))
 
 
 def test_sentences_and_lines_of_a_sweep(snapshot: SnapshotAssertion):

@@ -18,11 +18,11 @@ MEMBERS = cells(calls=("fit", "train_on_batch"))
 TIMES = dict.fromkeys(cells(), 0.01)
 
 
-def describe_stops(*stops, suite="", **asked):
+def describe_stops(*stops, suite="", **plan):
     members = cells(calls=["fit", "train_on_batch", "predict"][: len(stops)])
     ends = {group.name: stop for group, stop in zip(groups(members), stops, strict=True)}
-    of = run(members, stops=ends, asked=asked, suite=suite)
-    return timeline.describe_stops(Results(of, []).ended, of)
+    planned = run(members, stops=ends, asked=plan, suite=suite)
+    return timeline.describe_stops(Results(planned, []).ended, planned)
 
 
 def test_where_groups_stopped(snapshot: SnapshotAssertion):
@@ -52,8 +52,8 @@ def test_where_groups_stopped(snapshot: SnapshotAssertion):
 
 
 def test_rounds_sampling_and_pinning(snapshot: SnapshotAssertion):
-    def describe_sampling(launches=None, of=None, **changes):
-        asked = of or run(MEMBERS, asked={"sampling": Sampling(**changes)})
+    def describe_sampling(launches=None, planned=None, **changes):
+        asked = planned or run(MEMBERS, asked={"sampling": Sampling(**changes)})
         timed = rounds(dict.fromkeys(MEMBERS, 0.01))
         return timeline.describe_sampling(Results(asked, timed if launches is None else launches))
 
@@ -88,10 +88,10 @@ def test_rounds_sampling_and_pinning(snapshot: SnapshotAssertion):
 
 
 def test_how_many_rounds_were_disturbed_and_how_much_time_is_subtracted(snapshot: SnapshotAssertion):
-    def describe(*repeated, launches=30, taken=(), stopped=(), **changes):
+    def describe(*repeated, launches=30, contended=(), stopped=(), **changes):
         noisy = [NoisyRound("group", number, "why", is_repeated) for number, is_repeated in enumerate(repeated, 1)]
         return timeline.describe_noisy_rounds(
-            RunInterference(True, 9, noisy, launches, list(taken), list(stopped)), **changes
+            RunInterference(True, 9, noisy, launches, list(contended), list(stopped)), **changes
         )
 
     assert {
@@ -101,12 +101,12 @@ def test_how_many_rounds_were_disturbed_and_how_much_time_is_subtracted(snapshot
         "one of two repeated": describe(True, False),
         "one not repeated": describe(False),
         "two not repeated": describe(False, False),
-        "none, and time": describe(taken=[0.04, 0.1, 0.215]),
-        "one repeated, and time": describe(True, taken=[0.04, 0.1, 0.215]),
-        "one of two repeated, and time": describe(True, False, taken=[0.04]),
-        "one not repeated, and time": describe(False, launches=1, taken=[0.05]),
-        "time and a quota": describe(taken=[0.05], stopped=[0.4, 0.5]),
-        "printed numbers": describe(launches=1, taken=[0.05], prints=True),
+        "none, and time": describe(contended=[0.04, 0.1, 0.215]),
+        "one repeated, and time": describe(True, contended=[0.04, 0.1, 0.215]),
+        "one of two repeated, and time": describe(True, False, contended=[0.04]),
+        "one not repeated, and time": describe(False, launches=1, contended=[0.05]),
+        "time and a quota": describe(contended=[0.05], stopped=[0.4, 0.5]),
+        "printed numbers": describe(launches=1, contended=[0.05], prints=True),
         "unknown": timeline.describe_noisy_rounds(RunInterference(False, 9, [], 30, [])),
         "no rounds": timeline.describe_noisy_rounds(RunInterference(False, 0, [], 0, [])),
     } == snapshot
