@@ -24,7 +24,7 @@ from harness.report.blocks import (
 )
 
 
-def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
+def make(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
     """The only section that a function makes of a run."""
     (section,) = sections(Results(run, launches))
     return section
@@ -40,26 +40,29 @@ def render(section: Section) -> str:
     return "\n\n".join(parts)
 
 
-def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
+def sentences(section: Section, where: Where, *, notes: bool = False) -> list[str]:
     """The sentences that are shown there, without the legends unless `notes`."""
     return [
-        sentence for block in shown(section, where) for sentence in _sentences(block) if notes or not _is_note(block)
+        sentence
+        for block in list_blocks(section, where)
+        for sentence in _sentences(block)
+        if notes or not _is_note(block)
     ]
 
 
 def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
     """The tables that are shown there."""
-    return [block for block in shown(section, where) if isinstance(block, Table)]
+    return [block for block in list_blocks(section, where) if isinstance(block, Table)]
 
 
 def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
     """The headings that are shown there."""
-    return [block.title for block in shown(section, where) if isinstance(block, Heading)]
+    return [block.title for block in list_blocks(section, where) if isinstance(block, Heading)]
 
 
 def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
     """What is shown folded, each text with what it is."""
-    folded = [block.blocks for block in shown(section, where) if isinstance(block, Folded)]
+    folded = [block.blocks for block in list_blocks(section, where) if isinstance(block, Folded)]
     return [
         (str(what.words), block.text)
         for blocks in folded
@@ -68,10 +71,10 @@ def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]
     ]
 
 
-def shown(section: Section, where: Where) -> Sequence[Block]:
+def list_blocks(section: Section, where: Where) -> Sequence[Block]:
     """The blocks that are shown there."""
-    blocks = section.shown(where)
-    return blocks.blocks if blocks else []
+    visible_section = section.shown(where)
+    return visible_section.blocks if visible_section else []
 
 
 def heads(table: Table) -> list[str]:
@@ -82,11 +85,6 @@ def heads(table: Table) -> list[str]:
 def rows(table: Table) -> list[list[str]]:
     """A table's text."""
     return [[entry.text for entry in line.entries] for line in table.lines]
-
-
-def bold(table: Table) -> list[list[str]]:
-    """What stands out in each line of a table."""
-    return [[entry.text for entry in line.entries if entry.stands_out] for line in table.lines]
 
 
 def column(table: Table, heading: str) -> list[str]:

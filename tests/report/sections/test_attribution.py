@@ -19,7 +19,7 @@ TIMES = dict(zip(cells(), [0.00708, 0.00733, 0.00751, 0.0217], strict=True))
 
 def make_section(times=TIMES, planned=None, **changes):
     launches = rounds(times, **{"spread": 0.001, **changes})
-    return reading.made(attribution.make_sections, planned or run(times), launches)
+    return reading.make(attribution.make_sections, planned or run(times), launches)
 
 
 def find_table(section):
@@ -83,10 +83,10 @@ def test_the_control_takes_verdicts_away():
     times = dict(zip(cells(), [0.01, 0.0105, 0.02, 0.021], strict=True))
     for factor, has_verdicts in ((1.03, True), (1.5, False)):
         launches = rounds(times, spread=0.008, controls={cell(): 0.01 * factor})
-        section = reading.made(attribution.make_sections, run(controlled=True), launches)
+        section = reading.make(attribution.make_sections, run(controlled=True), launches)
         assert ("verdict" in reading.heads(find_table(section))) == has_verdicts
-        assert bool(reading.shown(section, Where.PASTE)) == has_verdicts
-        texts = reading.told(section, Where.DETAILS)
+        assert bool(reading.list_blocks(section, Where.PASTE)) == has_verdicts
+        texts = reading.sentences(section, Where.DETAILS)
         assert any("no verdicts" in text for text in texts) != has_verdicts
 
 

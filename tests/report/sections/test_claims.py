@@ -169,7 +169,7 @@ def test_a_terminal_shows_all_places_of_a_few_claims_and_only_the_own_place_of_m
         (section,) = claims.make_sections(measure_often(count))
         (table,) = reading.tables(section, Where.TERMINAL)
         rows = reading.rows(table.shown(Where.TERMINAL))
-        return [row[1] for row in rows], reading.told(section, Where.TERMINAL)
+        return [row[1] for row in rows], reading.sentences(section, Where.TERMINAL)
 
     assert show(claims.ROWS // 2) == (["tf1.14", "tf2.0"] * (claims.ROWS // 2), [])
     rows, (text,) = show(claims.ROWS + 10)
@@ -186,6 +186,6 @@ def test_a_claims_cells_are_no_pair_that_lacks_a_comparison() -> None:
     compared = claimed_scenario(replace(CLAIM, hardware=""))
     launches = rounds({WORSE: 0.03, BETTER: 0.01})
     results = Results(run([WORSE, BETTER], scenarios=[replace(compared, compare=[])]), launches)
-    texts = reading.told(next(summary.make_sections(results)), Where.PASTE, notes=True)
+    texts = reading.sentences(next(summary.make_sections(results)), Where.PASTE, notes=True)
     assert not any("Nothing is compared" in text for text in texts)
     assert any("A/A control" in text for text in texts)

@@ -11,7 +11,7 @@ from harness.report.blocks import Callout, Items, Where
 from harness.report.comparisons import list_lines
 from harness.report.sections import interleaving, run_info, scenarios, summary, timeline
 from tests.factories import cell, cells, in_turns, launch, rounds, run, scenario
-from tests.report.sections.reading import shown, text
+from tests.report.sections.reading import list_blocks, text
 
 MEMBERS = cells()
 OLD, OLD_EAGER, NEW, NEW_EAGER = MEMBERS
@@ -80,6 +80,6 @@ def test_the_warning_is_on_the_first_screen_and_the_checks_with_what_was_measure
     (alert,) = [block for block in next(summary.make_sections(results)).blocks if isinstance(block, Callout)]
     assert alert.blocks[0].words == next(iter(interleaving.list_warnings(results)))
     (section,) = run_info.make_sections(results)
-    (items,) = [block for block in shown(section, Where.PASTE) if isinstance(block, Items)]
+    (items,) = [block for block in list_blocks(section, Where.PASTE) if isinstance(block, Items)]
     checks = interleaving.describe_checks(results)
     assert any(text(item).startswith(f"Interleaving checks: {checks}") for item in items.items)

@@ -16,7 +16,7 @@ LOOPS = {cell: {"loop": f"{cell.axes['mode']} loop", "parameters": 7} for cell i
 
 
 def make_section(planned, launches):
-    return reading.made(observations.make_sections, planned, launches)
+    return reading.make(observations.make_sections, planned, launches)
 
 
 def launch_twice(values_by_cell):
@@ -90,6 +90,6 @@ def test_statements_of_the_sources(snapshot: SnapshotAssertion):
         "many environments": many([[1, 2] if at != 4 else [9] for at in range(9)], "traces"),
     }
     assert {
-        name: reading.render(reading.made(expectations.make_sections, *stored)) for name, stored in runs.items()
+        name: reading.render(reading.make(expectations.make_sections, *stored)) for name, stored in runs.items()
     } == snapshot
     assert list(expectations.make_sections(Results(run(), [launch(member) for member in cells()]))) == []

@@ -11,7 +11,7 @@ from harness.report.blocks import Callout, Where
 from harness.report.formats import json_
 from harness.report.sections import on_device, scenarios, summary
 from tests.factories import RESOURCES, cell, rounds, run
-from tests.report.sections.reading import all_tables, column, made, render, told
+from tests.report.sections.reading import all_tables, column, make, render, sentences
 
 OLD, NEW = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
 TIMES = {OLD: 0.01, NEW: 0.03}
@@ -54,7 +54,7 @@ def test_a_table_has_shares_and_counts_of_each_cell_that_was_profiled(snapshot: 
         "nothing was seen": launches({OLD: RESOURCES, NEW: RESOURCES}, {OLD: why, NEW: why}),
         "nothing was seen of one": launches({OLD: RESOURCES, NEW: seen(0.9)}, {OLD: why}),
     }
-    assert {name: render(made(on_device.make_sections, RUN, profiled)) for name, profiled in runs.items()} == snapshot
+    assert {name: render(make(on_device.make_sections, RUN, profiled)) for name, profiled in runs.items()} == snapshot
     # a run that never looked has no such section
     assert list(on_device.make_sections(Results(RUN, rounds(TIMES)))) == []
 
@@ -66,7 +66,7 @@ def test_a_comparison_of_launch_bound_cells_says_so_beside_its_verdict(snapshot:
         (section,) = scenarios.make_sections(results)
         table = all_tables(section)[0]
         assert column(table, "verdict") == ["slower"]
-        assert (on_device.LEGEND in told(section, Where.PASTE, notes=True)) is (min(old, new) < 0.5)
+        assert (on_device.LEGEND in sentences(section, Where.PASTE, notes=True)) is (min(old, new) < 0.5)
         (compared,) = json_.build(results).comparisons
         remarks[f"{old} and {new}"] = compared.remarks
         assert compared.remarks in [*column(table, "remarks")]

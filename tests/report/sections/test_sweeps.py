@@ -16,7 +16,7 @@ from tests.swept import CROSSING, SIZES, devices_run, seconds, swept, swept_run
 
 
 def make_section(ratios=CROSSING, environments=("tf1.14",), **changes):
-    return reading.made(sweeps.make_sections, *swept_run(seconds(ratios, environments), **changes))
+    return reading.make(sweeps.make_sections, *swept_run(seconds(ratios, environments), **changes))
 
 
 def make_biased():
@@ -24,7 +24,7 @@ def make_biased():
     times = seconds(CROSSING)
     planned, _ = swept_run(times, controlled=True)
     first = {group.control: 2.0 * times[group.control] for group in planned.plan.groups}
-    return reading.made(sweeps.make_sections, planned, rounds(times, 5, 0.001, controls=first))
+    return reading.make(sweeps.make_sections, planned, rounds(times, 5, 0.001, controls=first))
 
 
 def test_sentences_and_lines_of_a_sweep(snapshot: SnapshotAssertion):
@@ -43,12 +43,12 @@ def test_sentences_and_lines_of_a_sweep(snapshot: SnapshotAssertion):
         "one ahead in two releases": make_section(dict.fromkeys(SIZES, 2.0), ("tf1.14", "tf2.0")),
         "unclear": make_section(dict.fromkeys(SIZES, 1.0), spread=0.1),
         "unclear at some sizes": make_section(dict(zip(SIZES, near_the_end, strict=True))),
-        "different work": reading.made(sweeps.make_sections, different, launches),
+        "different work": reading.make(sweeps.make_sections, different, launches),
         "a control beyond the margin": make_biased(),
     }
     assert {
         name: [
-            *reading.told(section, Where.PASTE),
+            *reading.sentences(section, Where.PASTE),
             *(" | ".join(row) for table in reading.tables(section) for row in reading.rows(table)),
         ]
         for name, section in sections.items()
@@ -57,7 +57,7 @@ def test_sentences_and_lines_of_a_sweep(snapshot: SnapshotAssertion):
 
 def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
     section = make_section(environments=("tf1.14", "tf2.0", "tf2.1"), spread=0.001)
-    pasted, printed = (reading.told(section, where) for where in (Where.PASTE, Where.TERMINAL))
+    pasted, printed = (reading.sentences(section, where) for where in (Where.PASTE, Where.TERMINAL))
     assert [text.startswith("From about 9,") for text in pasted[:4]] == [True, True, True, False]
     assert pasted[: sweeps.SENTENCES] == printed[: sweeps.SENTENCES]
     (rest,) = pasted[sweeps.SENTENCES :]
@@ -71,14 +71,14 @@ def test_what_crosses_is_told_first_and_what_has_no_room_is_counted():
 def test_the_other_row_axes_and_scenarios_name_each_sweep():
     axes = {"variant": ["numpy", "compiled"], "size": list(SIZES), "dtype": ["float32", "float64"]}
     times = {**seconds(CROSSING, dtype="float32"), **seconds(CROSSING, dtype="float64")}
-    section = reading.made(sweeps.make_sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
+    section = reading.make(sweeps.make_sections, *swept_run(times, of=swept(axes=axes), spread=0.001))
     assert reading.headings(section, Where.PASTE) == ["float32", "float64"]
     assert [table.caption for table in reading.tables(section)] == [
         "Crossings along size, A sigmoid, float32",
         "Crossings along size, A sigmoid, float64",
     ]
     both = {**seconds(CROSSING), **dict.fromkeys(cells(), 0.01)}
-    section = reading.made(sweeps.make_sections, run(both, scenarios=[swept(), scenario()]), rounds(both))
+    section = reading.make(sweeps.make_sections, run(both, scenarios=[swept(), scenario()]), rounds(both))
     assert reading.headings(section, Where.PASTE) == ["A sigmoid"]
 
 
