@@ -39,13 +39,13 @@ def drawing(names: Sequence[str] = NAMES, *, text: str = "Hand-made", name: str 
     x = {"field": "ratio", "type": "quantitative", "axis": {"title": words.axis}, "scale": {"domain": [0, 3]}}
     looks = {"domain": ["slower", "faster"], "range": [layout.VERMILION, layout.BLUE]}
     y = layout.make_row_channel(names)
-    told = [{"name": name, "told": "1.23× (1.20 to 1.26)"} for name in names]
+    labels = [{"name": name, "told": "1.23× (1.20 to 1.26)"} for name in names]
     colour = {"field": "verdict", "type": "nominal", "scale": looks}
     layers = [
         layout.make_layer({"type": "rule", "color": layout.INK}, [{"at": 1.0}], x={**x, "field": "at"}),
         layout.make_layer({"type": "point", "filled": True, "opacity": 1}, values, x=x, y=y, color=colour),
-        *layout.make_heading_layers(told, free=130, y=y),
-        layout.make_end_layer(told, y=y),
+        *layout.make_heading_layers(labels, free=130, y=y),
+        layout.make_end_layer(labels, y=y),
     ]
     return layout.make_picture(name, words, layers)
 

@@ -35,9 +35,9 @@ def test_a_column_is_shown_where_it_belongs():
 
 def test_a_section_is_shown_without_headings_that_nothing_follows():
     first, second, empty = Heading("first"), Heading("second"), Heading("empty")
-    pasted, kept = Text("pasted", where=Where.PASTE), Text("kept", where=REST)
-    section = Section("Title", "anchor", [first, pasted, second, kept, empty])
-    assert section.shown(Where.PAGE).blocks == [second, kept]
+    pasted, other = Text("pasted", where=Where.PASTE), Text("kept", where=REST)
+    section = Section("Title", "anchor", [first, pasted, second, other, empty])
+    assert section.shown(Where.PAGE).blocks == [second, other]
     assert Section("Title", "anchor", [pasted]).shown(Where.PAGE) is None
     assert Section("Title", "anchor", [first]).shown(Where.PAGE) is None
 

@@ -17,35 +17,27 @@ from tests.report.formats.examples import example
 
 
 @pytest.fixture(scope="module")
-def told() -> list[Section]:
+def report() -> list[Section]:
     return sections.build(Results(*example()))
 
 
 @pytest.fixture(scope="module")
-def text(told: list[Section]) -> str:
-    return render_full(told)
-
-
-@pytest.fixture(scope="module")
-def tokens(text: str) -> list[Token]:
-    return MarkdownIt("gfm-like", {"linkify": False}).parse(text)
+def tokens(report: list[Section]) -> list[Token]:
+    return MarkdownIt("gfm-like", {"linkify": False}).parse(render_full(report))
 
 
 def inline(tokens: list[Token]) -> list[Token]:
     return [child for token in tokens for child in token.children or ()]
 
 
-def test_every_table_is_one_and_no_cell_is_lost(text: str, tokens: list[Token]) -> None:
-    blocks = re.findall(r"(?:^\|.*\|$\n?)+", text, re.MULTILINE)
+def test_every_table_is_one_and_no_cell_is_lost(report: list[Section], tokens: list[Token]) -> None:
+    blocks = re.findall(r"(?:^\|.*\|$\n?)+", render_full(report), re.MULTILINE)
     counts = Counter(token.type for token in tokens)
     assert counts["table_open"] == len(blocks) > 5
     lines = sum(len(block.splitlines()) - 1 for block in blocks)
     assert counts["tr_open"] == lines
     cells = sum(len(re.findall(r"(?<!\\)\|", line)) - 1 for block in blocks for line in block.splitlines()[2:])
     assert counts["td_open"] == cells
-
-
-def test_no_table_is_left_as_text(tokens: list[Token]) -> None:
     assert not [token.content for token in inline(tokens) if token.type == "text" and token.content.startswith("|")]
 
 
@@ -54,28 +46,21 @@ def test_folded_blocks_open_and_close_in_turn_and_what_is_in_them_is_markdown(to
     assert elements
     assert [element.split(">")[0] for element in elements] == ["<details", "</details"] * (len(elements) // 2)
     assert all("</summary>" in element for element in elements[::2])
-
-
-def test_no_other_element_is_in_it(tokens: list[Token]) -> None:
+    # and no other element is in it
     assert {token.content for token in inline(tokens) if token.type == "html_inline"} <= {"<sub>", "</sub>"}
 
 
-def test_pictures_lie_beside_it_and_say_their_content(told: list[Section], tokens: list[Token]) -> None:
-    shown = [token for token in inline(tokens) if token.type == "image"]
-    assert [token.attrs["src"] for token in shown] == [picture.file for picture in find_pictures(told)]
-    assert not [token for token in shown if PurePosixPath(str(token.attrs["src"])).is_absolute()]
-    assert [token.content.replace("\\", "") for token in shown] == [
-        picture.words.alt for picture in find_pictures(told)
-    ]
+def test_pictures_lie_beside_it_and_say_their_content(report: list[Section], tokens: list[Token]) -> None:
+    images, pictures = [token for token in inline(tokens) if token.type == "image"], find_pictures(report)
+    assert [token.attrs["src"] for token in images] == [picture.file for picture in pictures]
+    assert not [token for token in images if PurePosixPath(str(token.attrs["src"])).is_absolute()]
+    assert [token.content.replace("\\", "") for token in images] == [picture.words.alt for picture in pictures]
 
 
-def test_headings_go_down_one_level_at_a_time(tokens: list[Token]) -> None:
+def test_headings_go_down_one_level_at_a_time_and_commands_are_code(tokens: list[Token]) -> None:
     levels = [int(token.tag[1]) for token in tokens if token.type == "heading_open"]
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
-
-
-def test_commands_are_code(tokens: list[Token]) -> None:
     code = [token for token in tokens if token.type == "fence"]
     assert all(token.info in {"sh", "text"} for token in code)
     assert any(token.content.startswith("harness bundle") for token in code)

@@ -8,10 +8,7 @@ import csv
 import io
 import json
 import re
-import tempfile
-from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pyperf
@@ -33,26 +30,14 @@ OURS = re.compile(r"</?(?:details|summary|sub)>")
 
 
 @pytest.fixture(scope="module")
-def shown() -> Callable[[str], str]:
-    """The run in one format, each rendered once; `terminal` is what is printed."""
-    made: dict[str, str] = {}
-
-    def render_once(format: str) -> str:
-        if format not in made:
-            made[format] = _terminal() if format == "terminal" else render(format, Results(*hostile()))
-        return made[format]
-
-    return render_once
-
-
-def _terminal() -> str:
+def texts() -> dict[str, str]:
+    """The run in each format; `terminal` is what is printed."""
+    results = Results(*hostile())
     out = io.StringIO()
-    terminal.show(sections.build(Results(*hostile())), Console(file=out, width=120))
-    return out.getvalue()
-
-
-#: The page has tests of its own, in a browser.
-EVERY = [*(format for format in list_formats() if format != "html"), "terminal"]
+    terminal.show(sections.build(results), Console(file=out, width=120))
+    # the page has tests of its own, in a browser
+    formats = [format for format in list_formats() if format != "html"]
+    return {"terminal": out.getvalue(), **{format: render(format, results) for format in formats}}
 
 
 def test_the_run_is_hostile() -> None:
@@ -63,25 +48,18 @@ def test_the_run_is_hostile() -> None:
     assert max(len(launch.stderr) for launch in launches) > 10_000_000
 
 
-@pytest.mark.parametrize("format", EVERY)
-def test_no_format_has_a_control_character(format: str, shown: Callable[[str], str]) -> None:
-    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]", shown(format))
-
-
-@pytest.mark.parametrize("format", EVERY)
-def test_every_format_is_bounded(format: str, shown: Callable[[str], str]) -> None:
-    assert len(shown(format).encode()) < MOST
-
-
-@pytest.mark.parametrize("format", EVERY)
-def test_no_format_loses_the_run(format: str, shown: Callable[[str], str]) -> None:
-    # rich breaks lines, and each format has its own way to write markup
-    assert re.search(r"alert(\\)?\(1(\\)?\)", "".join(shown(format).split()))
+def test_every_format_is_bounded_has_no_control_character_and_does_not_lose_the_run(texts: dict[str, str]) -> None:
+    control = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+    for format, text in texts.items():
+        assert not control.search(text), format
+        assert len(text.encode()) < MOST, format
+        # rich breaks lines, and each format has its own way to write markup
+        assert re.search(r"alert(\\)?\(1(\\)?\)", "".join(text.split())), format
 
 
 @pytest.mark.parametrize("format", ["md", "summary"])
-def test_markdown_has_no_element_and_no_heading_but_ours(format: str, shown: Callable[[str], str]) -> None:
-    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(shown(format))
+def test_markdown_has_no_element_and_no_heading_but_ours(format: str, texts: dict[str, str]) -> None:
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(texts[format])
     inline = [child for token in tokens for child in token.children or ()]
     elements = [token.content for token in [*tokens, *inline] if token.type in {"html_block", "html_inline"}]
     assert all(re.fullmatch(r"\s*", OURS.sub("", _without_summaries(element))) for element in elements)
@@ -97,59 +75,37 @@ def _without_summaries(element: str) -> str:
 
 
 @pytest.mark.parametrize("format", ["md", "summary"])
-def test_a_pipe_is_no_cells_end(format: str, shown: Callable[[str], str]) -> None:
-    for block in re.findall(r"(?:^\|.*\|$\n?)+", shown(format), re.MULTILINE):
+def test_a_pipe_is_no_cells_end(format: str, texts: dict[str, str]) -> None:
+    for block in re.findall(r"(?:^\|.*\|$\n?)+", texts[format], re.MULTILINE):
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}) == 1
 
 
-def test_what_ends_a_code_block_does_not_end_ours(shown: Callable[[str], str]) -> None:
-    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(shown("md"))
-    (said,) = [token.content for token in tokens if token.type == "fence" and token.info == "text"]
-    assert said.endswith("````\nend\n")
+def test_what_ends_a_code_block_does_not_end_ours(texts: dict[str, str]) -> None:
+    tokens = MarkdownIt("gfm-like", {"linkify": False}).parse(texts["md"])
+    (code,) = [token.content for token in tokens if token.type == "fence" and token.info == "text"]
+    assert code.endswith("````\nend\n")
 
 
-def test_a_terminal_is_told_text_alone(shown: Callable[[str], str]) -> None:
-    assert "red|" in shown("terminal")
-    assert max(len(line) for line in shown("terminal").splitlines()) <= 120
-
-
-def test_json_may_stand_in_a_page(shown: Callable[[str], str]) -> None:
-    assert "<" not in shown("json")
-    assert json.loads(shown("json"))["run"]["scenarios"][0] == HOSTILE
-
-
-def test_csv_has_no_formula_and_as_many_cells_in_every_line(shown: Callable[[str], str]) -> None:
-    lines = list(csv.reader(io.StringIO(shown("csv"), newline="")))
+def test_a_terminal_json_and_csv_have_text_alone(texts: dict[str, str]) -> None:
+    assert "red|" in texts["terminal"]
+    assert max(len(line) for line in texts["terminal"].splitlines()) <= 120
+    assert "<" not in texts["json"]
+    assert json.loads(texts["json"])["run"]["scenarios"][0] == HOSTILE
+    lines = list(csv.reader(io.StringIO(texts["csv"], newline="")))
     assert len({len(line) for line in lines}) == 1
     assert not [cell for line in lines for cell in line if cell.startswith(("=", "+", "@", "\t"))]
 
 
-def test_junit_is_xml_whose_strings_are_text(shown: Callable[[str], str]) -> None:
-    root = ElementTree.fromstring(shown("junit"))
-    known = {
-        "testsuites",
-        "testsuite",
-        "testcase",
-        "properties",
-        "property",
-        "error",
-        "failure",
-        "skipped",
-        "system-err",
-    }
-    assert {element.tag for element in root.iter()} <= known
+def test_junit_is_xml_whose_strings_are_text(texts: dict[str, str]) -> None:
+    root = ElementTree.fromstring(texts["junit"])
+    tags = "testsuites testsuite testcase properties property error failure skipped system-err"
+    assert {element.tag for element in root.iter()} <= set(tags.split())
 
 
-def test_pyperf_reads_it(shown: Callable[[str], str]) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "suite.json")
-        path.write_text(shown("pyperf"))
-        assert len(pyperf.BenchmarkSuite.load(str(path))) == 5
-
-
-def test_the_action_puts_no_markup_into_its_table(shown: Callable[[str], str]) -> None:
+def test_other_tools_read_it_and_have_no_markup_in_their_tables(texts: dict[str, str]) -> None:
+    assert len(pyperf.BenchmarkSuite.loads(texts["pyperf"])) == 5
     # names stand between backticks there, where `<` is no markup
-    for load in json.loads(shown("benchmark-action")):
+    for load in json.loads(texts["benchmark-action"]):
         assert not set("|`\n") & set(load["name"])
 
 

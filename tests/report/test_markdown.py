@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,18 +23,18 @@ from harness.report.blocks import (
     Text,
     Where,
 )
-from harness.report.markdown import LIMIT, format_table, render_full, split_report
+from harness.report.markdown import LIMIT, NAMED, format_table, render_full, split_report
 
 HOSTILE = "a|b <script> \x1b[2J`x`\n# y @you"
 HARMLESS = "a\\|b &lt;script&gt; \\`x\\` # y @\u200byou"
 
 
-def long_table(lines, caption="All", where=FILES, width=1):
+def make_table(lines, caption="All", where=FILES, width=1):
     rows = [Line([Entry(f"{number}" * width)]) for number in range(lines)]
     return Table(caption, [Head("number", is_number=True)], rows, "row", where=where)
 
 
-def sections(*blocks):
+def make_sections(*blocks):
     return [
         Section("Title", "answer", [Text("The answer.", where=REPORT)]),
         Section("Middle", "middle", blocks),
@@ -43,22 +42,22 @@ def sections(*blocks):
     ]
 
 
-def report(*blocks):
-    return split_report(sections(*blocks), "results/RUN").report
+def split(*blocks):
+    return split_report(make_sections(*blocks), "results/RUN")
 
 
 def test_sections_have_headings_and_their_blocks():
-    assert report(Text("Words.", where=FILES)) == (
+    assert split(Text("Words.", where=FILES)).report == (
         "# Title\n\nThe answer.\n\n<details>\n<summary>More: Middle · Again</summary>\n\n"
         "## Middle\n\nWords.\n\n## Again\n\n```sh\nharness matrix\n```\n\n</details>\n"
     )
 
 
-@pytest.mark.parametrize(
-    ("block", "text"),
-    [
+def test_each_block_is_markdown_in_which_text_is_text():
+    address = Link("source", "https://example.org")
+    for block, text in (
         (Text(HOSTILE, where=FILES), HARMLESS),
-        (Text([Bold("Run:"), " a ", Link("source", "https://example.org")], where=FILES), "**Run:** a [source](http"),
+        (Text([Bold("Run:"), " a ", address], where=FILES), "**Run:** a [source](http"),
         (Items(["one", [Bold("two")]], where=FILES), "- one\n- **two**"),
         (Heading("part", where=FILES), "**part**\n\nwords"),
         (
@@ -68,50 +67,46 @@ def test_sections_have_headings_and_their_blocks():
         (Table("t", [Head("a")], [Line([Entry(HOSTILE, stands_out=True)])], where=FILES), f"| **{HARMLESS}**"),
         (Table("t", [Head("a")], [Line([Entry("·│·`|", is_code=True)])], where=FILES), "| `·│· ¦` |"),
         (Code("a\n```\nb", "text", where=FILES), "````text\na\n```\nb\n````"),
-    ],
-)
-def test_each_block_is_markdown_in_which_text_is_text(block, text):
-    assert text in report(block, Text("words", where=FILES))
+    ):
+        assert text in split(block, Text("words", where=FILES)).report, block
 
 
 def test_a_table_of_more_than_forty_lines_is_folded_under_its_caption():
-    assert "<summary>All: 41 rows</summary>" in report(long_table(41))
-    assert "<summary>All" not in report(long_table(40))
+    assert "<summary>All: 41 rows</summary>" in split(make_table(41)).report
+    assert "<summary>All" not in split(make_table(40)).report
 
 
 def test_what_is_not_pasted_is_in_the_details_and_the_report_says_where():
-    made = split_report(sections(Text("Pasted.", where=REPORT), Text("The rest.", where=REST)), "results/RUN")
-    assert "The rest." not in made.report
-    assert "These parts are in results/RUN/details.md and in report.html: Middle." in made.report
-    assert made.report.index("## Not in this file") < made.report.index("## Again")
-    assert "The rest." in made.details
-    assert "Pasted." not in made.details
-    assert made.details.startswith("# Title: details\n")
-
-
-def test_without_a_rest_there_are_no_details():
-    assert split_report(sections(Text("Pasted.", where=REPORT)), "results/RUN").details == ""
+    files = split(Text("Pasted.", where=REPORT), Text("The rest.", where=REST))
+    assert "The rest." not in files.report
+    assert "results/RUN/details.md and in report.html: Middle." in files.report
+    assert files.report.index("## Not in this file") < files.report.index("## Again")
+    assert "The rest." in files.details
+    assert "Pasted." not in files.details
+    assert files.details.startswith("# Title: details\n")
+    assert split(Text("Pasted.", where=REPORT)).details == ""
 
 
 def test_what_has_no_room_is_counted_and_named_and_in_the_details():
-    made = split_report(sections(long_table(9000, "Times"), long_table(3, "Short", width=3)), "results/RUN")
-    assert len(made.report) < LIMIT
-    assert "Omitted here, because comments on GitHub have a size limit: Times (9,000 rows)." in made.report
-    assert "| 8999 |" in re.sub(" +", " ", made.details)
-    assert "<summary>Times" not in made.report
-    assert "| 222 |" in re.sub(" +", " ", made.report)
-    assert made.details.count("|\n") == 9002
+    files = split(make_table(9000, "Times"), make_table(3, "Short", width=3))
+    assert len(files.report) < LIMIT
+    assert ": Times (9,000 rows)." in files.report
+    assert "| 8999 |" in re.sub(" +", " ", files.details)
+    assert "<summary>Times" not in files.report
+    assert "| 222 |" in re.sub(" +", " ", files.report)
+    assert files.details.count("|\n") == 9002
 
 
 def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
-    made = split_report(sections(*(long_table(1500, f"T{number}") for number in range(30))), "results/RUN")
-    assert re.search(r"T\d+ \(1,500 rows\) and \d+ more\.", made.report)
+    files = split(*(make_table(400, f"T{number}", width=4) for number in range(30)))
+    assert len(re.findall(r"T\d+ \(400 rows\)", files.report)) == NAMED
+    assert re.search(r"T\d+ \(400 rows\) and \d+ more\.", files.report)
 
 
 @given(
     st.lists(
         st.one_of(
-            st.builds(long_table, st.integers(0, 300), st.text(max_size=900), st.sampled_from([FILES, REPORT, REST])),
+            st.builds(make_table, st.integers(0, 300), st.text(max_size=900), st.sampled_from([FILES, REPORT, REST])),
             st.builds(Text, st.text(max_size=2000), where=st.sampled_from([FILES, REST])),
             st.builds(Items, st.lists(st.text(max_size=600), max_size=60), where=st.just(FILES)),
             st.builds(Code, st.text(max_size=9000), where=st.just(FILES)),
@@ -120,15 +115,15 @@ def test_many_tables_that_have_no_room_are_named_as_far_as_twenty():
     )
 )
 def test_a_report_is_always_short_enough_to_paste_and_keeps_its_first_and_last_section(blocks):
-    made = split_report(sections(*blocks), "results/RUN")
-    assert len(made.report) < LIMIT
-    assert made.report.startswith("# Title\n\nThe answer.\n")
-    assert made.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
+    files = split(*blocks)
+    assert len(files.report) < LIMIT
+    assert files.report.startswith("# Title\n\nThe answer.\n")
+    assert files.report.endswith("## Again\n\n```sh\nharness matrix\n```\n\n</details>\n")
 
 
 def test_all_in_one_file_has_everything():
     text = render_full(
-        sections(long_table(9000), Text("The rest.", where=REST), Text("terminal", where=Where.TERMINAL))
+        make_sections(make_table(9000), Text("The rest.", where=REST), Text("terminal", where=Where.TERMINAL))
     )
     assert "| 8999" in re.sub(" +", " ", text)
     assert "The rest." in text

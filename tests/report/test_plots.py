@@ -1,6 +1,5 @@
 """Ratios drawn with characters."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,13 +11,11 @@ POSITIVE = st.floats(1e-6, 1e6)
 
 
 def test_a_plot_has_its_value_its_interval_and_where_one_is():
-    shown = Interval(0.5, 2.0)
-    assert plots.plot_ratio(Estimate(1.5, 5, Interval(1.4, 1.7)), shown) == "············│·····─●──···"
-    assert plots.plot_ratio(Estimate(1.0, 1), shown) == "············●············"
-
-
-def test_an_interval_that_goes_on_beyond_the_plot_says_so():
-    assert plots.plot_ratio(Estimate(1.5, 5, Interval(0.1, 1e300)), Interval(0.5, 2.0)) == "◂──────────────────●────▸"
+    domain = Interval(0.5, 2.0)
+    assert plots.plot_ratio(Estimate(1.5, 5, Interval(1.4, 1.7)), domain) == "············│·····─●──···"
+    assert plots.plot_ratio(Estimate(1.0, 1), domain) == "············●············"
+    # an interval that goes on beyond the plot says so
+    assert plots.plot_ratio(Estimate(1.5, 5, Interval(0.1, 1e300)), domain) == "◂──────────────────●────▸"
 
 
 def test_a_curve_goes_from_its_least_to_its_largest_number():
@@ -29,14 +26,14 @@ def test_a_curve_goes_from_its_least_to_its_largest_number():
 @given(st.lists(st.tuples(POSITIVE, POSITIVE, POSITIVE), min_size=1, max_size=8), st.floats(0.001, 0.5))
 def test_plots_that_stand_below_one_another_are_as_wide_and_each_has_its_value(values, margin):
     estimates = [Estimate(middle, 5, Interval(low, high)) for low, middle, high in (sorted(three) for three in values)]
-    shown = choose_ratio_domain(estimates, margin)
+    domain = choose_ratio_domain(estimates, margin)
     for estimate in estimates:
-        drawn = plots.plot_ratio(estimate, shown)
-        assert len(drawn) == plots.WIDTH
-        assert drawn.count(plots.VALUE) == 1
+        plot = plots.plot_ratio(estimate, domain)
+        assert len(plot) == plots.WIDTH
+        assert plot.count(plots.VALUE) == 1
 
 
-@pytest.mark.parametrize("ratio", [0.25, 4.0])
-def test_what_takes_longer_lies_to_the_right(ratio):
-    drawn = plots.plot_ratio(Estimate(ratio, 5), choose_ratio_domain([Estimate(ratio, 5)], 0.03))
-    assert (drawn.index(plots.VALUE) > drawn.index(plots.EQUAL)) == (ratio > 1.0)
+def test_what_takes_longer_lies_to_the_right():
+    for ratio in (0.25, 4.0):
+        plot = plots.plot_ratio(Estimate(ratio, 5), choose_ratio_domain([Estimate(ratio, 5)], 0.03))
+        assert (plot.index(plots.VALUE) > plot.index(plots.EQUAL)) == (ratio > 1.0)

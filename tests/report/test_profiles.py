@@ -5,6 +5,8 @@ import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
+from syrupy.assertion import SnapshotAssertion
+
 from harness.analysis.profiles import Frame
 from harness.model.launch import Role, Status
 from harness.model.profile import Part
@@ -26,8 +28,8 @@ RUN = run(
 )
 
 
-def parts(name="TF_Run", **changes):
-    build_ = first(function("create_op", calls=348, own=0.2), function("fit", calls=1, own=0.1), seconds=0.3)
+def make_parts(name="TF_Run"):
+    first_call = first(function("create_op", calls=348, own=0.2), function("fit", calls=1, own=0.1), seconds=0.3)
     steady = profile(
         function("fit", own=0.1, cumulative=1.0),
         function("standardize", own=0.1, callers={0: 0.1}),
@@ -35,98 +37,74 @@ def parts(name="TF_Run", **changes):
         seconds=1.1,
         plain_seconds=1.0,
         stacks=[(0.9, [0]), (0.1, [0, 1])],
-        **changes,
     )
-    return {Part.FIRST_CALL: build_, Part.STEADY: steady}
+    return {Part.FIRST_CALL: first_call, Part.STEADY: steady}
 
 
-def profiled(of, found=None):
-    kept = [f"artifacts/{of.environment}/{part.file}.{ending}" for part in Part for ending in ("pstats", "json")]
-    return launch(of, (), 0, role=Role.PROFILE, artifacts=kept), parts() if found is None else found
+def profile_launch(launches, parts=None):
+    paths = [f"artifacts/{launches.environment}/{part.file}.{ending}" for part in Part for ending in ("pstats", "json")]
+    return launch(launches, (), 0, role=Role.PROFILE, artifacts=paths), make_parts() if parts is None else parts
 
 
-BOTH = [profiled(GRAPH), profiled(EAGER, parts("TFE_Py_FastPathExecute"))]
+BOTH = [profile_launch(GRAPH), profile_launch(EAGER, make_parts("TFE_Py_FastPathExecute"))]
 
 
-def text(*of, **changes):
-    return markdown.render_full(ProfileReport(RUN, of, **changes).sections())
+def render(*launches, of_run=RUN):
+    return markdown.render_full(ProfileReport(of_run, launches).sections())
 
 
-def blocks(kind, *of):
-    return [
-        block for section in ProfileReport(RUN, of).sections() for block in section.blocks if isinstance(block, kind)
-    ]
+def find_blocks(kind, *measured):
+    sections = ProfileReport(RUN, measured).sections()
+    return [block for section in sections for block in section.blocks if isinstance(block, kind)]
 
 
-def rows(table):
+def read_rows(table):
     return [[entry.text for entry in line.entries] for line in table.lines]
 
 
+def test_a_report_reads_as_its_golden_file(golden: SnapshotAssertion):
+    assert render(*BOTH) == golden
+
+
 def test_each_cell_s_calls_and_its_share_of_data_handling():
-    summary = blocks(Table, profiled(GRAPH))[0]
-    assert rows(summary) == [["tf1.14 graph", "300", "110", "9.1", "10.0"]]
+    summary = find_blocks(Table, profile_launch(GRAPH))[0]
+    assert read_rows(summary) == [["tf1.14 graph", "300", "110", "9.1", "10.0"]]
     assert Where.TERMINAL in summary.where
 
 
-def test_top_functions_are_told_per_call_by_own_and_by_cumulative_time():
-    own = [table for table in blocks(Table, profiled(GRAPH)) if table.caption == "Functions by own time"][1]
-    assert rows(own)[0] == ["TF_Run", "1", "80.0", "80.0", "80.0", "80.0"]
-    told = text(profiled(GRAPH))
-    assert re.search(r"<summary>Functions by cumulative time</summary>\s+\| function.*\n.*\n\| nn\.fit ", told)
-    assert f"python -m pstats results/{RUN.id}/artifacts/tf1.14/steady.pstats" in told
-
-
-def test_the_source_s_split_stands_beside_with_what_it_misfiles():
-    told = text(*BOTH).replace("\\", "")
-    assert "The source's own split" in told
-    assert (
-        "1 function that no later call reaches, such as nn.create_op, is counted as train, although it belongs to the "
-        "build"
-    ) in told
-
-
-def test_two_environments_that_the_header_compares_stand_side_by_side():
-    told = text(*BOTH).replace("\\", "")
-    assert "**tf2.0 eager vs tf1.14 graph**" in told
-    moved = told.partition("## Configurations")[0]
-    assert re.search(r"TFE_Py_FastPathExecute +\| +80\.0 \| +0\.0 \| +\+80\.0 ", moved)
+def test_top_functions_are_told_per_call():
+    tables = find_blocks(Table, profile_launch(GRAPH))
+    by_own_time = [table for table in tables if table.caption == "Functions by own time"][1]
+    assert read_rows(by_own_time)[0] == ["TF_Run", "1", "80.0", "80.0", "80.0", "80.0"]
 
 
 def test_what_a_scenario_does_once_is_compared_by_its_first_calls():
-    once = [(launched, {Part.FIRST_CALL: found[Part.FIRST_CALL]}) for launched, found in BOTH]
-    entries = [replace(entry, of="import") for entry in SCENARIO.compare]
-    asked = replace(RUN, scenarios=[replace(SCENARIO, compare=entries)])
-    told = markdown.render_full(ProfileReport(asked, once).sections())
-    assert "Shares of the first call in tf2.0 eager minus those in tf1.14 graph" in told
+    once = [(launched, {Part.FIRST_CALL: parts[Part.FIRST_CALL]}) for launched, parts in BOTH]
+    compare = [replace(comparison, of="import") for comparison in SCENARIO.compare]
+    text = render(*once, of_run=replace(RUN, scenarios=[replace(SCENARIO, compare=compare)]))
+    assert "Shares of the first call in tf2.0 eager" in text
 
 
 def test_what_gave_no_profile_is_told():
     lost = broken(EAGER, Status.FAILED, error="it | raised", role=Role.PROFILE), {}
-    (items,) = blocks(Items, profiled(GRAPH), lost)
+    (items,) = find_blocks(Items, profile_launch(GRAPH), lost)
     assert list(items.items) == ["tf2.0 eager: failed: it | raised"]
-    assert "## No profile" in text(lost)
-    assert "## No profile" not in text(*BOTH)
-
-
-def test_a_launch_that_went_well_and_left_no_profile_is_told_too():
-    (items,) = blocks(Items, profiled(GRAPH, {}))
+    (items,) = find_blocks(Items, profile_launch(GRAPH, {}))
     assert list(items.items) == ["tf1.14 graph: ok: the launch left no profile"]
+    assert "## No profile" in render(lost)
 
 
-def test_the_flame_graphs_come_before_what_explains_them() -> None:
-    shown = [section.title for section in ProfileReport(RUN, BOTH).sections() if section.shown(Where.PAGE)]
-    assert shown[1] == "Flame graphs"
-    assert shown.index("Method") > shown.index("Configurations")
-
-
-def test_a_picture_says_what_it_shows_and_each_box_what_it_is():
-    drawn = blocks(Drawing, *BOTH)
-    assert len(drawn) == 2, "the first call of these has no samples"
-    assert 'role="img"' in drawn[0].svg
-    assert "<title>tf1.14 graph, steady: which function called which" in drawn[0].svg
-    assert "<title>nn.fit: 100.0 %, 90.0 % in itself</title>" in drawn[0].svg
-    assert 'class="data"' in drawn[0].svg
-    assert "data handling" in drawn[0].caption
+def test_the_flame_graphs_come_before_what_explains_them_and_say_what_they_show() -> None:
+    titles = [section.title for section in ProfileReport(RUN, BOTH).sections() if section.shown(Where.PAGE)]
+    assert titles[1] == "Flame graphs"
+    assert titles.index("Method") > titles.index("Configurations")
+    drawings = find_blocks(Drawing, *BOTH)
+    assert len(drawings) == 2, "the first call of these has no samples"
+    assert 'role="img"' in drawings[0].svg
+    assert "<title>tf1.14 graph, steady: which function called which" in drawings[0].svg
+    assert "<title>nn.fit: 100.0 %, 90.0 % in itself</title>" in drawings[0].svg
+    assert 'class="data"' in drawings[0].svg
+    assert "data handling" in drawings[0].caption
 
 
 def test_a_flame_graph_of_changes_is_a_file_whose_colors_show_them():
@@ -135,27 +113,22 @@ def test_a_flame_graph_of_changes_is_a_file_whose_colors_show_them():
         Frame("slow", 1, 0.0, 0.6, 0.6, 0.2),
         Frame("x", 1, 0.6, 0.3, 0.3, -0.1),
     ]
-    drawn = draw_changes(frames, "Share of the time")
-    ElementTree.fromstring(drawn)
-    assert '<title>slow: 60.0 %, +20.0 points</title><rect fill="#ff4040"' in drawn
-    assert '<title>x: 30.0 %, -10.0 points</title><rect fill="#9f9fff"' in drawn
+    svg = draw_changes(frames, "Share of the time")
+    ElementTree.fromstring(svg)
+    assert '<title>slow: 60.0 %, +20.0 points</title><rect fill="#ff4040"' in svg
+    assert '<title>x: 30.0 %, -10.0 points</title><rect fill="#9f9fff"' in svg
     assert draw_changes([], "") == ""
 
 
-def hostile():
-    name = "</title><script>alert(1)</script>|\x1b[31m"
-    found = parts(name)
-    functions = [*found[Part.STEADY].functions, function(name, f"/x/{name}.py", own=0.5)]
-    found[Part.STEADY] = replace(found[Part.STEADY], functions=functions, stacks=[(1.0, [3])])
-    return profiled(GRAPH, found)
-
-
 def test_hostile_names_come_out_harmless():
-    told = text(hostile())
-    for made in (told, blocks(Drawing, hostile())[0].svg, make_speedscope(ProfileReport(RUN, [hostile()]))):
-        assert "<script" not in made
-        assert "\x1b" not in made
-    lines = [line for line in told.splitlines() if "alert" in line and line.startswith("|")]
+    name = "</title><script>alert(1)</script>|\x1b[31m"
+    parts = make_parts(name)
+    functions = [*parts[Part.STEADY].functions, function(name, f"/x/{name}.py", own=0.5)]
+    parts[Part.STEADY] = replace(parts[Part.STEADY], functions=functions, stacks=[(1.0, [3])])
+    hostile = profile_launch(GRAPH, parts)
+    texts = render(hostile), find_blocks(Drawing, hostile)[0].svg, make_speedscope(ProfileReport(RUN, [hostile]))
+    assert not any("<script" in text or "\x1b" in text for text in texts)
+    lines = [line for line in texts[0].splitlines() if "alert" in line and line.startswith("|")]
     assert lines
     assert all(re.sub(r"\\\|", "", line).count("|") == 7 for line in lines)
 
@@ -167,22 +140,16 @@ def test_speedscope_has_the_sampled_stacks_of_every_cell():
     assert (first["name"], first["type"], first["unit"]) == ("tf1.14 graph, steady", "sampled", "seconds")
     assert (first["weights"], first["endValue"]) == ([0.9, 0.1], 1.0)
     frames = document["shared"]["frames"]
-    assert [[frames[place]["name"] for place in stack] for stack in first["samples"]] == [
-        ["nn.fit"],
-        ["nn.fit", "nn.standardize"],
-    ]
+    stacks = [[frames[place]["name"] for place in stack] for stack in first["samples"]]
+    assert stacks == [["nn.fit"], ["nn.fit", "nn.standardize"]]
     assert len({json.dumps(frame) for frame in frames}) == len(frames)
     assert second["name"] == "tf2.0 eager, steady"
 
 
 def test_names_that_do_not_fit_their_box_are_cut():
-    def shown(width):
-        drawn = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False)
-        return re.findall(r"<text[^>]*>([^<]*)</text>", drawn)
+    def list_names(width):
+        svg = draw([Frame("module.a_function", 0, 0.0, width, width)], "t", lambda _: False)
+        return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
-    assert [shown(width) for width in (0.2, 0.08, 0.05, 0.01)] == [
-        ["module.a_function"],
-        ["a_function"],
-        ["a_func…"],
-        [],
-    ]
+    names = [list_names(width) for width in (0.2, 0.08, 0.05, 0.01)]
+    assert names == [["module.a_function"], ["a_function"], ["a_func…"], []]

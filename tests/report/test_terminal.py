@@ -2,7 +2,6 @@
 
 import io
 
-import pytest
 from rich.console import Console
 
 from harness.analysis.results import Results
@@ -15,26 +14,26 @@ from tests.report.handmade import compared, everything
 HOSTILE = "[bold]x[/bold]\x1b[2J [/nope]"
 
 TIMES = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 21], strict=True))
-SECONDS = {of: milliseconds / 1000 for of, milliseconds in TIMES.items()}
+SECONDS = {member: milliseconds / 1000 for member, milliseconds in TIMES.items()}
 
 
-def printed(of: list[Section], width: int = 100) -> str:
+def print_sections(member: list[Section], width: int = 100) -> str:
     out = io.StringIO()
-    show(of, Console(file=out, width=width))
+    show(member, Console(file=out, width=width))
     return out.getvalue()
 
 
-def only(block: Block, width: int) -> str:
-    return printed([Section("Title", "title", [block])], width)
+def print_block(block: Block, width: int) -> str:
+    return print_sections([Section("Title", "title", [block])], width)
 
 
-def squeezed(text: str) -> str:
+def squeeze(text: str) -> str:
     return " ".join(text.split())
 
 
 def test_what_is_for_a_terminal_is_printed_in_order() -> None:
-    text = printed(everything(cells()))
-    told = [
+    text = print_sections(everything(cells()))
+    parts = [
         "A step: tf1.14",
         "takes 2.70×",
         "only printed",
@@ -44,45 +43,45 @@ def test_what_is_for_a_terminal_is_printed_in_order() -> None:
         "- one",
         "- two and three",
     ]
-    assert [text.index(entry) for entry in told] == sorted(text.index(entry) for entry in told)
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
     for other in ("only pasted", "Phases of it", "Hand-made", "More of it"):
         assert other not in text
 
 
 def test_what_is_typed_is_not_wrapped() -> None:
-    text = printed(everything(cells(), text=" and so on" * 9), 60)
+    text = print_sections(everything(cells(), text=" and so on" * 9), 60)
     assert f"harness report{' and so on' * 9}\n" in text
 
 
-@pytest.mark.parametrize("width", range(40, 200, 7))
-def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn(width: int) -> None:
-    made = sections.build(Results(run(TIMES), rounds(SECONDS, spread=0.0)))
-    text = printed(made, width) + only(compared(cells()), width)
-    assert max(map(len, text.splitlines())) <= width
-    for number in ("15.0", "27.0", "1.40× (1.40 to 1.40)", "0.5× (0.4 to 9)"):
-        assert number in text
-    assert "…" not in text
+def test_no_line_is_wider_than_the_terminal_and_no_number_is_torn() -> None:
+    report = sections.build(Results(run(TIMES), rounds(SECONDS, spread=0.0)))
+    for width in range(40, 200, 7):
+        text = print_sections(report, width) + print_block(compared(cells()), width)
+        assert max(map(len, text.splitlines())) <= width
+        for number in ("15.0", "27.0", "1.40× (1.40 to 1.40)", "0.5× (0.4 to 9)"):
+            assert number in text, width
+        assert "…" not in text
 
 
 def test_with_room_a_table_is_whole_and_shows_its_plots() -> None:
-    lines = only(compared(cells()), 160).splitlines()
+    lines = print_block(compared(cells()), 160).splitlines()
     (head,) = (line for line in lines if "time ratio" in line)
-    assert squeezed(head) == "call comparison time ratio below 1 faster verdict remarks"
+    assert squeeze(head) == "call comparison time ratio below 1 faster verdict remarks"
     (last,) = (line for line in lines if "call 2" in line)
-    told = "call 2 tf2.0 vs tf1.14, graph 2.5× (0.4 to 9) ··─●─··| faster 2 more rounds (3 min) would probably"
-    assert squeezed(last) == f"{told} settle it, or so"
+    start = "call 2 tf2.0 vs tf1.14, graph 2.5× (0.4 to 9) ··─●─··| faster 2 more rounds (3 min) would probably"
+    assert squeeze(last) == f"{start} settle it, or so"
 
 
 def test_plots_are_the_first_to_go() -> None:
-    text = only(compared(cells()), 84)
-    assert "●" in only(compared(cells()), 92)
+    text = print_block(compared(cells()), 84)
+    assert "●" in print_block(compared(cells()), 92)
     assert "●" not in text
     assert "below 1 faster" not in text
-    assert squeezed(text).count("time ratio verdict remarks") == 1
+    assert squeeze(text).count("time ratio verdict remarks") == 1
 
 
 def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
-    lines = [squeezed(line) for line in only(compared(cells()), 70).splitlines()]
+    lines = [squeeze(line) for line in print_block(compared(cells()), 70).splitlines()]
     at = lines.index("call 0 tf2.0 vs tf1.14, graph")
     assert lines[at + 1].startswith("0.5× (0.4 to 9) slower 0 more")
     assert "time ratio verdict remarks" in lines[:at]
@@ -91,50 +90,47 @@ def test_without_room_beside_them_labels_stand_over_their_lines() -> None:
 def test_a_grid_is_cut_into_blocks_that_have_its_labels() -> None:
     heads = [Head("call", is_label=True), *(Head(entry, is_number=True) for entry in "abcd")]
     table = Table("Grid", heads, [Line([Entry("fit"), *(Entry(f"{entry}.0") for entry in "1234")])], where=REPORT)
-    lines = [squeezed(line) for line in only(table, 20).splitlines()]
+    lines = [squeeze(line) for line in print_block(table, 20).splitlines()]
     assert [line for line in lines if line and set(line) != {"─"}][1:] == [
         "call a b",
         "fit 1.0 2.0",
         "call c d",
         "fit 3.0 4.0",
     ]
-    wide = [squeezed(line) for line in only(table, 60).splitlines()]
+    wide = [squeeze(line) for line in print_block(table, 60).splitlines()]
     assert "fit 1.0 2.0 3.0 4.0" in wide
 
 
-def test_every_column_is_in_one_part_however_narrow() -> None:
+def test_every_column_is_in_one_part_however_narrow_and_texts_share_what_room_there_is() -> None:
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 40) == [[1, 2], [3, 4]]
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 10) == [[1], [2], [3], [4]]
     assert split_columns([10, 12, 12, 12, 12], [0], [1, 2, 3, 4], 68) == [[1, 2, 3, 4]]
     assert split_columns([10], [0], [], 66) == [[]]
-
-
-def test_texts_share_what_room_there_is() -> None:
     assert fit_widths([10, 40, 60], [10, 20, 20], 200) == [10, 40, 60]
     assert fit_widths([10, 40, 60], [10, 20, 20], 76) == [10, 30, 30]
     assert fit_widths([10, 22, 60], [10, 20, 20], 76) == [10, 22, 38]
     assert fit_widths([10, 40, 60], [10, 20, 20], 40) == [10, 20, 20]
 
 
-@pytest.mark.parametrize("width", [60, 200])
-def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed(width: int) -> None:
-    text = printed(everything(cells(), text=HOSTILE), width)
-    assert "\x1b" not in text
-    found = squeezed(text)
-    for told in ("as long as tf1.14", "- one", "harness report", "(https://example.org/question/1) of it"):
-        assert f"{told}[bold]x[/bold] [/nope]" in found
-    # a word is torn where a column of a table is narrow
-    assert found.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
+def test_neither_markup_nor_sequences_of_untrusted_scripts_are_obeyed() -> None:
+    for width in (60, 200):
+        text = print_sections(everything(cells(), text=HOSTILE), width)
+        assert "\x1b" not in text
+        line = squeeze(text)
+        for part in ("as long as tf1.14", "- one", "harness report", "(https://example.org/question/1) of it"):
+            assert f"{part}[bold]x[/bold] [/nope]" in line
+        # a word is torn where a column of a table is narrow
+        assert line.replace(" ", "").count("orso[bold]x[/bold][/nope]") == 3 or width == 60
 
 
 def test_words_between_spans_keep_their_spaces_and_a_paragraph_is_not_cut() -> None:
-    assert "- two and three\n" in squeezed(printed(everything(cells()))).replace(" harness", "\n")
+    assert "- two and three\n" in squeeze(print_sections(everything(cells()))).replace(" harness", "\n")
     long = "word " * 300 + "end."
-    assert squeezed(only(Text(long, where=REPORT), 80)).endswith("end.")
+    assert squeeze(print_block(Text(long, where=REPORT), 80)).endswith("end.")
 
 
 def test_a_path_in_a_narrow_column_is_not_torn() -> None:
     folder = "results/2026-11-25T03-31-40Z-37c6"
     why = "The run ended before the first counted launch."
     columns = [Column("why", lambda _: why, is_label=True), Column("what to do", lambda _: f"Continue: {folder}")]
-    assert folder in only(tabulate("No result", columns, [0], where=REPORT), 60)
+    assert folder in print_block(tabulate("No result", columns, [0], where=REPORT), 60)

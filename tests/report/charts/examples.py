@@ -55,42 +55,42 @@ def many(count: int) -> Results:
     return Results(run(seconds, scenarios=[wide]), rounds(seconds, spread=0.001, phases=PHASES))
 
 
-def drawn(of: Results) -> Iterator[Picture]:
+def drawn(measured: Results) -> Iterator[Picture]:
     """All charts of all tables."""
-    for table in of.tables:
-        yield from forest.draw_comparisons(of, table, list_lines(table))
-        yield from times.draw(of, table)
-        yield from sweeps.draw(of, table, [sweep for owner, sweep in of.sweeps if owner is table])
-        for made in of.attributions:
-            if made.scenario.name == table.scenario.name:
-                yield from forest.draw_effects(of, made)
-        yield from phases.draw(of, table)
-        yield from timeline.draw(of, table)
-        yield from trends.draw(of, table)
+    for table in measured.tables:
+        yield from forest.draw_comparisons(measured, table, list_lines(table))
+        yield from times.draw(measured, table)
+        yield from sweeps.draw(measured, table, [sweep for owner, sweep in measured.sweeps if owner is table])
+        for attribution in measured.attributions:
+            if attribution.scenario.name == table.scenario.name:
+                yield from forest.draw_effects(measured, attribution)
+        yield from phases.draw(measured, table)
+        yield from timeline.draw(measured, table)
+        yield from trends.draw(measured, table)
 
 
-def kind(of: Picture) -> str:
+def kind(chart: Picture) -> str:
     """What a chart shows of a table: `ratios`."""
-    return of.name.partition("-")[0]
+    return chart.name.partition("-")[0]
 
 
-def picture(of: Results, wanted: str) -> Picture:
+def picture(measured: Results, wanted: str) -> Picture:
     """The only chart of a kind."""
-    (found,) = (entry for entry in drawn(of) if kind(entry) == wanted)
-    return found
+    (chart,) = (entry for entry in drawn(measured) if kind(entry) == wanted)
+    return chart
 
 
-def values(of: Picture, mark: str) -> Sequence[dict[str, Any]]:
+def values(chart: Picture, mark: str) -> Sequence[dict[str, Any]]:
     """What a chart's marks of one type show, layer by layer."""
-    layers = [entry for entry in of.specification["layer"] if entry["mark"]["type"] == mark]
+    layers = [entry for entry in chart.specification["layer"] if entry["mark"]["type"] == mark]
     return [value for layer in layers for value in layer["data"]["values"]]
 
 
-def is_snapshot(of: Picture) -> bool:
+def is_snapshot(chart: Picture) -> bool:
     """Whether a specification is what its file holds. UPDATE_SNAPSHOTS=1 writes it anew; read the difference."""
-    path = Path(__file__).parent / f"{kind(of)}.json"
+    path = Path(__file__).parent / f"{kind(chart)}.json"
     # the last digits of sums and exponentials differ between machines
-    text = json.dumps(_rounded(of.specification), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(_rounded(chart.specification), indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_SNAPSHOTS"):
         path.write_text(text)
     return text == path.read_text()
@@ -100,5 +100,5 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.9g}")
     if isinstance(value, dict):
-        return {key: _rounded(each) for key, each in value.items()}
+        return {key: _rounded(item) for key, item in value.items()}
     return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value

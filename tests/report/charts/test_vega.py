@@ -5,32 +5,48 @@ import altair
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from harness.analysis.results import Results
 from harness.model.environment import Device
 from harness.report.charts import layout
 from harness.report.charts.vega import Picture, make_file_names
 from tests.factories import cell, cells, launch, rounds, run, scenario
-from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, kind, picture, results, values
+from tests.report.charts.examples import HOSTILE, drawn, hostile, is_snapshot, kind, many, picture, results, values
 
 KINDS = ["ratios", "times", "effects", "phases", "course"]
 
 
+def words(chart: Picture) -> list[str]:
+    return [chart.words.title, *chart.words.notes, chart.words.axis, chart.words.alt]
+
+
 def test_a_table_has_its_comparisons_times_effects_phases_and_launches():
-    made = list(drawn(results()))
-    assert [kind(entry) for entry in made] == KINDS
-    assert [entry.file for entry in made] == [f"charts/{name}-step.svg" for name in KINDS]
+    charts = list(drawn(results()))
+    assert [kind(chart) for chart in charts] == KINDS
+    assert [chart.file for chart in charts] == [f"charts/{name}-step.svg" for name in KINDS]
+    seconds = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
+    assert [kind(chart) for chart in drawn(Results(run(seconds), rounds(seconds)))] == ["course"]
+    assert list(drawn(Results(run(seconds), [launch(cell())]))) == []
 
 
-@pytest.mark.parametrize("shown", KINDS)
-def test_the_specification_is_the_snapshot(shown):
-    assert is_snapshot(picture(results(count=2 if shown == "course" else 5), shown))
+@pytest.mark.parametrize("name", KINDS)
+def test_the_specification_is_the_snapshot_and_vega_lite(name):
+    chart = picture(results(count=2 if name == "course" else 5), name)
+    assert is_snapshot(chart)
+    altair.Chart.from_dict(dict(chart.specification))
 
 
-def test_a_chart_without_enough_to_show_is_left_out():
-    alone = dict.fromkeys(cells(["tf1.14"], modes=["graph"]), 0.01)
-    assert [kind(entry) for entry in drawn(Results(run(alone), rounds(alone)))] == ["course"]
-    assert [kind(entry) for entry in drawn(Results(run(alone), [launch(cell())]))] == []
+def test_words_of_charts(snapshot: SnapshotAssertion):
+    runs = {
+        "five rounds": results(),
+        "one round": results(count=1, spread=0.3),
+        "intervals that leave the chart": results(count=2, spread=1.0),
+        "many cells": many(60),
+    }
+    assert {
+        name: {chart.name: words(chart) for chart in drawn(measured)} for name, measured in runs.items()
+    } == snapshot
 
 
 def test_each_device_has_effects_of_its_own():
@@ -41,57 +57,20 @@ def test_each_device_has_effects_of_its_own():
         for mode in ("graph", "eager")
     ]
     seconds = {member: 0.01 + 0.001 * place for place, member in enumerate(members)}
-    made = [entry for entry in drawn(Results(run(seconds), rounds(seconds))) if kind(entry) == "effects"]
-    assert [entry.name for entry in made] == ["effects-step-cpu", "effects-step-gpu"]
-    assert [entry.words.title.rpartition(" on ")[2] for entry in made] == ["cpu", "gpu"]
+    charts = [chart for chart in drawn(Results(run(seconds), rounds(seconds))) if kind(chart) == "effects"]
+    assert [chart.name for chart in charts] == ["effects-step-cpu", "effects-step-gpu"]
+    assert [chart.words.title.rpartition(" on ")[2] for chart in charts] == ["cpu", "gpu"]
 
 
 def test_scenarios_whose_names_are_alike_have_files_of_their_own():
     names = ("a step", "a-step")
     seconds = {cell(of=name): 0.01 for name in names} | {cell("tf2.0", of=name): 0.02 for name in names}
-    made = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
-    assert [entry.name for entry in drawn(made) if kind(entry) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
-
-
-def test_what_stands_for_a_picture_says_its_content():
-    ratios, times, effects, phases, course = (entry.words.alt for entry in drawn(results()))
-    assert ratios.startswith("Chart of 10 comparisons of step, time of the first over time of the second: from 0.")
-    assert "×, slower (fit: each release's default mode: tf2.0 vs tf1.14)." in ratios
-    assert times.startswith("Chart of the time per step of 8 cells of step, from ")
-    assert effects.startswith("Chart of the effect of each change in step, 6 effects: from 0.")
-    assert "×, slower (" in effects
-    assert course.startswith("Chart of 50 launches of step in order of time: none more than 3 % from ")
-    assert phases.startswith("Chart of the phases before the steady state of 8 cells of step, mostly import. Total: ")
-
-
-def test_words_are_sentences():
-    for entry in drawn(results()):
-        text = " ".join([entry.words.title, *entry.words.notes, entry.words.axis, entry.words.alt])
-        assert not any(mark in text for mark in ("{", "}", "None", "  "))
-        assert all(note.endswith(".") for note in entry.words.notes)
-        assert entry.words.alt.endswith(".")
-
-
-def test_words_of_an_untrusted_script_are_plain():
-    for entry in drawn(hostile()):
-        text = "".join([entry.words.title, *entry.words.notes, entry.words.axis, entry.words.alt])
-        assert text.isprintable()
-        assert HOSTILE not in text
-
-
-def test_the_specifications_are_vega_lite():
-    for entry in drawn(results()):
-        altair.Chart.from_dict(dict(entry.specification))
-
-
-def test_a_chart_is_drawn_to_any_width():
-    """What is placed from the right edge is placed by Vega's own width, and no row has a label beside the plot."""
-    for entry in drawn(results()):
-        assert entry.specification["autosize"] == {"type": "fit-x", "contains": "padding"}
-        for layer in entry.specification["layer"]:
-            x, y = (layer["encoding"].get(channel, {}) for channel in ("x", "y"))
-            assert x.get("value", 0) in (0, "width")
-            assert y.get("field") != "name" or y["axis"]["labels"] is False
+    both = Results(run(seconds, scenarios=[scenario(name) for name in names]), rounds(seconds))
+    assert [chart.name for chart in drawn(both) if kind(chart) == "ratios"] == ["ratios-a-step", "ratios-a-step-2"]
+    assert make_file_names(["keras_step", "../../etc/passwd"]) == {
+        "keras_step": "keras_step",
+        "../../etc/passwd": "etc-passwd",
+    }
 
 
 @given(st.lists(st.text(max_size=100), max_size=10))
@@ -102,11 +81,14 @@ def test_whatever_a_scenario_is_called_its_files_names_are_harmless_and_its_own(
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,70}", name) for name in names.values())
 
 
-def test_a_usual_name_stays():
-    assert make_file_names(["keras_step", "../../etc/passwd"]) == {
-        "keras_step": "keras_step",
-        "../../etc/passwd": "etc-passwd",
-    }
+def test_a_chart_is_drawn_to_any_width():
+    """What is placed from the right edge is placed by Vega's own width, and no row has a label beside the plot."""
+    for chart in drawn(results()):
+        assert chart.specification["autosize"] == {"type": "fit-x", "contains": "padding"}
+        for layer in chart.specification["layer"]:
+            x, y = (layer["encoding"].get(channel, {}) for channel in ("x", "y"))
+            assert x.get("value", 0) in (0, "width")
+            assert y.get("field") != "name" or y["axis"]["labels"] is False
 
 
 # As SVG.
@@ -116,66 +98,50 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 @pytest.fixture(scope="module")
 def parsed() -> list[tuple[Picture, ElementTree.Element]]:
-    return [(entry, ElementTree.fromstring(entry.svg())) for entry in drawn(results())]
+    return [(chart, ElementTree.fromstring(chart.svg())) for chart in drawn(results())]
 
 
 def texts(root: ElementTree.Element) -> list[str]:
     return ["".join(element.itertext()) for element in root.iter(f"{SVG}text")]
 
 
-def test_every_line_and_every_number_beside_it_is_text_in_the_picture(parsed):
-    for each, root in parsed:
-        told = texts(root)
-        names = {
-            value["name"]
-            for layer in each.specification["layer"]
-            for value in layer["data"]["values"]
-            if "name" in value
-        }
-        assert names <= set(told)
-        beside = [value["told"] for value in values(each, "text") if "told" in value]
-        assert {" ".join(text.split()) for text in beside} <= {" ".join(text.split()) for text in told}
-
-
-def test_axes_have_their_titles_with_units(parsed):
-    for each, root in parsed:
-        # a line that is too long goes on in the next
-        told = "".join("".join(texts(root)).split())
-        for part in (*each.words.axis.split("; "), each.words.title, *each.words.notes):
-            assert "".join(part.split()) in told
+def test_lines_numbers_axes_and_titles_are_text_in_the_picture(parsed):
     # what a sweep draws has tests of its own
-    assert {kind(each) for each, _ in parsed} == set(KINDS)
+    assert {kind(chart) for chart, _ in parsed} == set(KINDS)
+    for chart, root in parsed:
+        layers = chart.specification["layer"]
+        names = {value["name"] for layer in layers for value in layer["data"]["values"] if "name" in value}
+        assert names <= set(texts(root))
+        beside = [value["told"] for value in values(chart, "text") if "told" in value]
+        assert {" ".join(text.split()) for text in beside} <= {" ".join(text.split()) for text in texts(root)}
+        # a line that is too long goes on in the next
+        text = "".join("".join(texts(root)).split())
+        for part in (*chart.words.axis.split("; "), chart.words.title, *chart.words.notes):
+            assert "".join(part.split()) in text
 
 
-def test_every_picture_is_as_wide_as_the_others(parsed):
-    assert {root.attrib["width"] for _, root in parsed} == {str(layout.WIDTH)}
-
-
-def test_a_screen_reader_finds_title_and_content(parsed):
-    for each, root in parsed:
+def test_every_picture_has_one_width_a_white_ground_a_title_and_no_address(parsed):
+    for chart, root in parsed:
+        assert root.attrib["width"] == str(layout.WIDTH)
+        # a screen reader finds title and content
         assert root.attrib["role"] == "img"
-        assert root.findtext(f"{SVG}title") == each.words.title
-        assert root.findtext(f"{SVG}desc") == each.words.alt
-
-
-def test_the_ground_is_white_on_a_dark_page_too(parsed):
-    for _, root in parsed:
+        assert root.findtext(f"{SVG}title") == chart.words.title
+        assert root.findtext(f"{SVG}desc") == chart.words.alt
         ground = next(root.iter(f"{SVG}rect"))
         assert ground.attrib["fill"] == "white"
         assert (ground.attrib["width"], ground.attrib["height"]) == (root.attrib["width"], root.attrib["height"])
-
-
-def test_a_picture_asks_no_host_for_anything(parsed):
-    for each, _ in parsed:
-        addresses = re.findall(r"https?://[^\"' ]+", each.svg())
+        addresses = re.findall(r"https?://[^\"' ]+", chart.svg())
         assert set(addresses) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
 
 
 def test_strings_of_untrusted_scripts_are_harmless_text():
-    for entry in drawn(hostile()):
-        text = entry.svg()
-        assert "\x1b" not in text
-        root = ElementTree.fromstring(text)
+    for chart in drawn(hostile()):
+        text = "".join(words(chart))
+        assert text.isprintable()
+        assert HOSTILE not in text
+        svg = chart.svg()
+        assert "\x1b" not in svg
+        root = ElementTree.fromstring(svg)
         allowed = {"svg", "title", "desc", "g", "path", "rect", "text", "tspan", "line", "defs", "clipPath"}
         assert {element.tag.removeprefix(SVG) for element in root.iter()} <= allowed
         assert not [name for element in root.iter() for name in element.attrib if name.startswith("on")]

@@ -20,10 +20,10 @@ def example() -> tuple[Run, list[Launch]]:
     it is as fast as in tf1.14; tf2.1 cannot be had; round 3 of the group of `fit` was disturbed and repeated.
     """
     times = dict(zip(cells(calls=("fit", "train_on_batch")), [10, 20, 11, 27, 8, 15, 8, 15], strict=True))
-    seconds = {of: milliseconds / 1000 for of, milliseconds in times.items()}
+    seconds = {member: milliseconds / 1000 for member, milliseconds in times.items()}
     lost = cell("tf2.0", call="train_on_batch", mode="graph")
     del seconds[lost]
-    controls = {of: seconds[of] for of in (cell(), cell(call="train_on_batch"))}
+    controls = {member: seconds[member] for member in (cell(), cell(call="train_on_batch"))}
     launches = rounds(
         seconds,
         spread=0.002,
@@ -74,16 +74,16 @@ def hostile() -> tuple[Run, list[Launch]]:
     noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
     launches = [
         launch(
-            of,
+            member,
             0.01 * place,
             number,
             phases={f"{HOSTILE}|\x1b[2J": 1.0},
             resources=noisy,
-            fingerprint={HOSTILE: f"\n# d`{of.axes['mode']}|"} if of.axes["=size"] == "a|b" else {"size": 1},
+            fingerprint={HOSTILE: f"\n# d`{member.axes['mode']}|"} if member.axes["=size"] == "a|b" else {"size": 1},
             started="@SUM(1)" if number == 2 else "2026-11-21T04:10:00Z",
         )
         for number in range(1, 6)
-        for place, of in enumerate(members[:-1], 1)
+        for place, member in enumerate(members[:-1], 1)
     ]
     error = "=HYPERLINK(1)\x1b[31mred|\n# big `q` \ud800" + "y" * 10_000_000
     launches.append(broken(members[-1], Status.FAILED, error=error, stderr=stderr, advice=HOSTILE))
@@ -101,7 +101,7 @@ _COMPARE = [replace(scenario().compare[1], name=f"{HOSTILE}|")]
 
 def nothing() -> tuple[Run, list[Launch]]:
     """A run in which no cell gave a number."""
-    return run(), [broken(of, Status.FAILED, error="it raised", stderr="Traceback") for of in cells()]
+    return run(), [broken(member, Status.FAILED, error="it raised", stderr="Traceback") for member in cells()]
 
 
 def one_launch() -> tuple[Run, Sequence[Launch]]:

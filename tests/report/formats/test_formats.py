@@ -21,35 +21,21 @@ REFUSING = {"pyperf", "benchmark-action"}
 @pytest.mark.parametrize("format", EVERY)
 def test_every_format_holds_every_cell_with_a_number(format: str) -> None:
     text = render(format, Results(*example()))
-    for name in ("tf1.14", "tf2.0", "eager"):
-        assert name in text
-
-
-@pytest.mark.parametrize("format", EVERY)
-def test_the_same_launches_give_the_same_text(format: str) -> None:
-    assert render(format, Results(*example())) == render(format, Results(*example()))
-
-
-@pytest.mark.parametrize("format", EVERY)
-def test_a_single_launch_is_enough(format: str) -> None:
+    assert all(name in text for name in ("tf1.14", "tf2.0", "eager"))
+    assert text == render(format, Results(*example()))
     assert "step" in render(format, Results(*one_launch()))
 
 
-@pytest.mark.parametrize("format", [format for format in EVERY if format not in REFUSING])
-def test_a_run_that_only_observes_is_not_called_broken(format: str) -> None:
-    text = render(format, Results(*observing.example()))
-    assert "failed" not in text
-    assert "interrupted" not in text
-    assert "<error" not in text
-
-
 @pytest.mark.parametrize("format", EVERY)
-def test_a_run_without_a_number_is_told_or_refused_with_a_sentence(format: str) -> None:
+def test_a_run_without_a_number_is_told_or_refused(format: str) -> None:
     if format in REFUSING:
-        with pytest.raises(NothingSelectedError, match="No cell has a result"):
+        with pytest.raises(NothingSelectedError):
             render(format, Results(*nothing()))
     else:
         assert "it raised" in render(format, Results(*nothing()))
+        # a run that only observes is not called broken
+        observed = render(format, Results(*observing.example()))
+        assert not any(word in observed for word in ("failed", "interrupted", "<error"))
 
 
 def test_a_format_is_called_as_its_module_is() -> None:

@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,56 +14,47 @@ from harness.model.launch import Launch, Role, Sample, Status
 from harness.model.run import Run
 from harness.model.scenario import Cell
 from harness.report import sections
-from harness.report.blocks import Entry, Section, Table, walk_blocks
+from harness.report.blocks import Section, Table, walk_blocks
 from harness.report.html.data import SAMPLES, LaunchData, PageData, build, dump
 from tests.factories import broken, cell, cells, launch, rounds, run, scenario
 from tests.report.formats.examples import example, hostile, nothing
 from tests.report.handmade import everything, phases
 
 
-def made(of: Run, launches: list[Launch], told: list[Section] | None = None) -> PageData:
-    results = Results(of, launches)
-    return build(results, sections.build(results) if told is None else told)
+def make_data(planned: Run, launches: list[Launch], contents: list[Section] | None = None) -> PageData:
+    results = Results(planned, launches)
+    return build(results, sections.build(results) if contents is None else contents)
 
 
-def entries(of: Run, launches: list[Launch]) -> list[Entry]:
-    """What stands in the report's tables."""
-    found = [block for entry in sections.build(Results(of, launches)) for block in walk_blocks(entry.blocks)]
-    return [entry for block in found if isinstance(block, Table) for line in block.lines for entry in line.entries]
-
-
-def read(of: Run, launches: list[Launch]) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads("".join(dump(made(of, launches))), parse_constant=pytest.fail)
-    return found
-
-
-def only(launches: list[Launch]) -> list[LaunchData]:
-    (one,) = made(run([cell()]), launches).cells
+def list_launches(launches: list[Launch]) -> list[LaunchData]:
+    (one,) = make_data(run([cell()]), launches).cells
     return list(one.launches)
 
 
 def test_every_cell_is_there_in_the_order_of_the_plan() -> None:
     planned, launches = example()
-    names = [item.name for item in made(planned, launches).cells]
-    expected = [*planned.plan.cells, *(entry.cell for entry in planned.plan.unavailable)]
-    assert names == [
-        f"step {of.environment} cpu call={of.axes['call']} dtype=float32 mode={of.axes['mode']}" for of in expected
+    expected = [*planned.plan.cells, *(unavailable.cell for unavailable in planned.plan.unavailable)]
+    assert [item.name for item in make_data(planned, launches).cells] == [
+        f"step {member.environment} cpu call={member.axes['call']} dtype=float32 mode={member.axes['mode']}"
+        for member in expected
     ]
 
 
 def test_columns_are_what_cells_differ_in() -> None:
-    assert made(*example()).columns == ["environment", "call", "mode"]
-    assert made(run([cell()]), [launch(cell())]).columns == []
+    assert make_data(*example()).columns == ["environment", "call", "mode"]
+    assert make_data(run([cell()]), [launch(cell())]).columns == []
     several = [cell(), cell(device=Device.GPU), Cell("other", "tf1.14", Device.CPU, {"size": "1"})]
     other = scenario("other", axes={"size": ["1"]}, default={}, compare=[])
-    assert made(run(several, scenarios=[scenario(), other]), []).columns == ["scenario", "device"]
+    assert make_data(run(several, scenarios=[scenario(), other]), []).columns == ["scenario", "device"]
 
 
 def test_a_number_is_that_of_the_reports_table() -> None:
-    data = made(*example())
-    shown = {entry.text for entry in entries(*example()) if len(entry.cells) == 1}
-    told = {item.number for item in data.cells if item.seconds is not None}
-    assert told <= {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in shown}
+    data = make_data(*example())
+    blocks = [block for section in sections.build(Results(*example())) for block in walk_blocks(section.blocks)]
+    entries = [entry for block in blocks if isinstance(block, Table) for line in block.lines for entry in line.entries]
+    texts = {entry.text for entry in entries if len(entry.cells) == 1}
+    numbers = {item.number for item in data.cells if item.seconds is not None}
+    assert numbers <= {f"{text.removesuffix(' †').removesuffix(' ◊')} ms" for text in texts}
     first = data.cells[0]
     assert first.seconds == pytest.approx(0.010, rel=0.01)
     assert (first.time, data.unit) == (first.number.split()[0], "ms")
@@ -72,17 +62,19 @@ def test_a_number_is_that_of_the_reports_table() -> None:
 
 
 def test_a_cell_without_a_number_says_why() -> None:
-    data = made(*example())
+    data = make_data(*example())
     lost, gone = (next(item for item in data.cells if item.status == status) for status in ("oom", "not available"))
     assert data.absences[lost.absence].reason == "killed at 2 GiB"
     assert data.absences[gone.absence].advice == "Choose an environment with keras<2.4."
     assert (lost.seconds, lost.time, lost.number) == (None, "", "")
-    assert {entry.absence for entry in data.cells if entry.status == "ok"} == {-1}
+    assert {item.absence for item in data.cells if item.status == "ok"} == {-1}
+    failed = make_data(*nothing())
+    assert ({item.status for item in failed.cells}, failed.charts) == ({"failed"}, {})
 
 
 def test_all_launches_are_there_and_say_whether_they_count() -> None:
     planned, launches = example()
-    data = made(planned, launches)
+    data = make_data(planned, launches)
     assert sum(len(item.launches) for item in data.cells) == len(launches)
     first = data.cells[0].launches
     counted = [(entry.round, entry.attempt, entry.role) for entry in first if entry.counted]
@@ -95,17 +87,20 @@ def test_all_launches_are_there_and_say_whether_they_count() -> None:
 
 def test_launches_are_in_the_order_in_which_they_began() -> None:
     late, early = launch(cell(), number=1), launch(cell(), number=2, started="2026-11-21T04:09:30Z")
-    assert [(entry.round, entry.started) for entry in only([late, early])] == [(2, 0.0), (1, 30.0)]
-
-
-def test_an_instant_that_cannot_be_read_is_none() -> None:
-    (told,) = only([launch(cell(), started="@SUM(1)")])
-    assert told.started is None
+    assert [(entry.round, entry.started) for entry in list_launches([late, early])] == [(2, 0.0), (1, 30.0)]
+    (unreadable,) = list_launches([launch(cell(), started="@SUM(1)")])
+    assert unreadable.started is None
+    planned, launches = example()
+    moved = [
+        replace(entry, started=f"2026-11-21T04:{10 + place // 60}:{place % 60:02}Z")
+        for place, entry in enumerate(launches)
+    ]
+    assert list(dump(make_data(planned, moved))) == list(dump(make_data(planned, moved[::-1])))
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=40))
 def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
-    (one,) = made(run([cell()]), [launch(cell(), rates)]).cells
+    (one,) = make_data(run([cell()]), [launch(cell(), rates)], []).cells
     ordered = sorted(rates)
     middle = ordered[(len(ordered) - 1) // 2]
     assert 10.0**one.exponent <= 1e-4 * middle * (1 + 1e-9)
@@ -113,59 +108,42 @@ def test_samples_have_the_digits_of_the_middle_one(rates: list[float]) -> None:
         assert sample * 10.0**one.exponent == pytest.approx(rate, rel=1e-12, abs=0.51 * 10.0**one.exponent)
 
 
-def test_a_launch_with_many_samples_has_some_of_them() -> None:
-    (told,) = only([launch(cell(), [0.01] * (10 * SAMPLES + 1))])
-    assert told.of == 10 * SAMPLES + 1
-    assert SAMPLES / 2 < len(told.samples) <= SAMPLES
-
-
-def test_a_launch_without_a_number_has_no_centre() -> None:
+def test_a_launch_with_many_samples_has_some_of_them_and_one_without_a_number_no_centre() -> None:
+    (many,) = list_launches([launch(cell(), [0.01] * (10 * SAMPLES + 1))])
+    assert many.of == 10 * SAMPLES + 1
+    assert SAMPLES / 2 < len(many.samples) <= SAMPLES
     failed = broken(cell(), Status.FAILED, error="it raised")
     empty = launch(cell(), number=1, samples=[Sample(0.0, 0)])
-    assert [(entry.centre, list(entry.samples), entry.error) for entry in only([failed, empty])] == [
+    assert [(entry.centre, list(entry.samples), entry.error) for entry in list_launches([failed, empty])] == [
         (None, [], "it raised"),
         (None, [], ""),
     ]
-
-
-def test_what_is_not_finite_is_no_number() -> None:
     for seconds in (math.inf, math.nan):
-        assert "cells" in read(run([cell()]), [launch(cell(), number=1, samples=[Sample(seconds, 1), Sample(1.0, 1)])])
+        samples = [Sample(seconds, 1), Sample(1.0, 1)]
+        text = "".join(dump(make_data(run([cell()]), [launch(cell(), number=1, samples=samples)])))
+        assert "cells" in json.loads(text, parse_constant=pytest.fail)
 
 
 def test_what_tables_tell_of_a_cell_is_under_the_titles_of_their_sections() -> None:
     planned, launches = example()
-    known = planned.plan.cells
-    data = made(planned, launches, everything(known))
-    (told,) = data.tables
-    assert (told.title, told.headings) == ("Phases of it", ["import, s", "device"])
+    members = planned.plan.cells
+    data = make_data(planned, launches, everything(members))
+    (table,) = data.tables
+    assert (table.title, table.headings) == ("Phases of it", ["import, s", "device"])
     assert data.cells[0].told == [(0, ["1.0", "cpu"])]
-    assert data.cells[len(known) - 1].told == [(0, [f"1.{len(known) - 1}", ""])]
+    assert data.cells[len(members) - 1].told == [(0, [f"1.{len(members) - 1}", ""])]
     assert data.cells[-1].told == ()
-
-
-def test_two_tables_tell_of_a_cell_one_after_the_other() -> None:
-    several = [Section("First", "first", [phases(cells()), phases(cells()[:1])])]
-    data = made(run(), [], several)
-    assert [table.title for table in data.tables] == ["First", "First"]
-    assert [[place for place, _ in entry.told] for entry in data.cells] == [[0, 1], [0], [0], [0]]
-
-
-def test_charts_are_there_by_name_and_share_a_configuration() -> None:
-    data = made(*example(), everything(cells()))
+    # charts are there by name and share a configuration
     assert list(data.charts) == ["points", "panels", "folded"]
     assert all("config" not in chart for chart in data.charts.values())
     assert data.config["axis"]
-
-
-def test_a_run_without_a_number_has_its_cells() -> None:
-    data = made(*nothing())
-    assert {entry.status for entry in data.cells} == {"failed"}
-    assert data.charts == {}
+    several = make_data(run(), [], [Section("First", "first", [phases(cells()), phases(cells()[:1])])])
+    assert [table.title for table in several.tables] == ["First", "First"]
+    assert [[place for place, _ in item.told] for item in several.cells] == [[0, 1], [0], [0], [0]]
 
 
 def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -> None:
-    text = "".join(dump(made(*hostile())))
+    text = "".join(dump(make_data(*hostile())))
     assert "<" not in text
     assert len(text) < 200_000
     assert not any(ord(character) < 32 for character in text)
@@ -174,16 +152,6 @@ def test_strings_of_untrusted_scripts_are_one_bounded_line_and_end_no_script() -
 
 def test_a_control_of_a_round_is_a_launch_of_its_cell() -> None:
     launches = rounds(dict.fromkeys(cells(), 0.01), 2, controls={cell(): 0.01})
-    data = made(run(cells(), controlled=True), launches)
-    roles = [[entry.role for entry in one.launches] for one in data.cells]
-    assert roles[0].count(Role.CONTROL.value) == 2
-    assert all(Role.CONTROL.value not in role for role in roles[1:])
-
-
-def test_data_do_not_depend_on_the_order_of_the_file() -> None:
-    planned, launches = example()
-    moved = [
-        replace(each, started=f"2026-11-21T04:{10 + place // 60}:{place % 60:02}Z")
-        for place, each in enumerate(launches)
-    ]
-    assert list(dump(made(planned, moved))) == list(dump(made(planned, moved[::-1])))
+    data = make_data(run(cells(), controlled=True), launches)
+    counts = [[entry.role for entry in item.launches].count(Role.CONTROL.value) for item in data.cells]
+    assert counts == [2, 0, 0, 0]

@@ -1,11 +1,13 @@
 """What a test reads of a section: its sentences, its tables as text, and what is in bold."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from harness.analysis.results import Results
 from harness.model.launch import Launch
 from harness.model.run import Run
+from harness.report import markdown
 from harness.report.blocks import (
     EVERYWHERE,
     Block,
@@ -22,32 +24,45 @@ from harness.report.blocks import (
 )
 
 
-def made(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
+def make(sections: Callable[[Results], Iterator[Section]], run: Run, launches: Sequence[Launch]) -> Section:
     """The only section that a function makes of a run."""
     (section,) = sections(Results(run, launches))
     return section
 
 
-def told(section: Section, where: Where, *, notes: bool = False) -> list[str]:
+def render(section: Section) -> str:
+    """A section in Markdown; before each block stands where it is shown: `[paste page]`."""
+    parts = [f"## {section.title}"]
+    for block in section.blocks:
+        places = " ".join(str(place.name).lower() for place in Where if place in block.where)
+        text = markdown.render_full([Section("", "", [replace(block, where=EVERYWHERE)])]).removeprefix("# ").strip()
+        parts.append(f"[{places}]\n{block.title if isinstance(block, Heading) else text}")
+    return "\n\n".join(parts)
+
+
+def sentences(section: Section, where: Where, *, notes: bool = False) -> list[str]:
     """The sentences that are shown there, without the legends unless `notes`."""
     return [
-        sentence for block in shown(section, where) for sentence in _sentences(block) if notes or not _is_note(block)
+        sentence
+        for block in list_blocks(section, where)
+        for sentence in _sentences(block)
+        if notes or not _is_note(block)
     ]
 
 
 def tables(section: Section, where: Where = Where.DETAILS) -> list[Table]:
     """The tables that are shown there."""
-    return [block for block in shown(section, where) if isinstance(block, Table)]
+    return [block for block in list_blocks(section, where) if isinstance(block, Table)]
 
 
 def headings(section: Section, where: Where = Where.DETAILS) -> list[str]:
     """The headings that are shown there."""
-    return [block.title for block in shown(section, where) if isinstance(block, Heading)]
+    return [block.title for block in list_blocks(section, where) if isinstance(block, Heading)]
 
 
 def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]]:
     """What is shown folded, each text with what it is."""
-    folded = [block.blocks for block in shown(section, where) if isinstance(block, Folded)]
+    folded = [block.blocks for block in list_blocks(section, where) if isinstance(block, Folded)]
     return [
         (str(what.words), block.text)
         for blocks in folded
@@ -56,10 +71,10 @@ def code(section: Section, where: Where = Where.DETAILS) -> list[tuple[str, str]
     ]
 
 
-def shown(section: Section, where: Where) -> Sequence[Block]:
+def list_blocks(section: Section, where: Where) -> Sequence[Block]:
     """The blocks that are shown there."""
-    found = section.shown(where)
-    return found.blocks if found else []
+    visible_section = section.shown(where)
+    return visible_section.blocks if visible_section else []
 
 
 def heads(table: Table) -> list[str]:
@@ -72,24 +87,19 @@ def rows(table: Table) -> list[list[str]]:
     return [[entry.text for entry in line.entries] for line in table.lines]
 
 
-def bold(table: Table) -> list[list[str]]:
-    """What stands out in each line of a table."""
-    return [[entry.text for entry in line.entries if entry.stands_out] for line in table.lines]
-
-
 def column(table: Table, heading: str) -> list[str]:
     """What stands below a heading."""
     at = heads(table).index(heading)
     return [row[at] for row in rows(table)]
 
 
-def everything(of: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
+def everything(container: Section | Sequence[Block], where: Where = EVERYWHERE) -> list[Block]:
     """The blocks that are shown there, those that are folded too."""
-    found: list[Block] = []
-    for block in of.blocks if isinstance(of, Section) else of:
+    blocks: list[Block] = []
+    for block in container.blocks if isinstance(container, Section) else container:
         if block.where & where:
-            found += [block, *(everything(block.blocks) if isinstance(block, Folded) else ())]
-    return found
+            blocks += [block, *(everything(block.blocks) if isinstance(block, Folded) else ())]
+    return blocks
 
 
 def all_tables(section: Section, where: Where = EVERYWHERE) -> list[Table]:

@@ -1,0 +1,253 @@
+"""Whole reports of small runs, as a reader has them: in Markdown, and in a terminal."""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+from syrupy.assertion import SnapshotAssertion
+
+from harness.analysis.results import Results
+from harness.model.environment import Device, Environment
+from harness.model.gpu import UsedGpu
+from harness.model.launch import Interleave, Launch, Limits, Status
+from harness.model.run import Run, StandIn, Stop, StopReason
+from harness.model.scenario import OWN, PEAK, PRINTED, STEP, Cell, Comparison
+from harness.report import sections
+from harness.report.formats import md
+from harness.report.terminal import show
+from tests import quantified, scaled, swept
+from tests.claims import BETTER, CLAIM, LEAK, WORSE, claimed_scenario
+from tests.factories import (
+    COMPARE,
+    RESOURCES,
+    broken,
+    cell,
+    cells,
+    growing,
+    in_turns,
+    launch,
+    rounds,
+    run,
+    scenario,
+)
+from tests.observing import example as observed
+from tests.report.formats.examples import example
+
+Stored = tuple[Run, Sequence[Launch]]
+
+SECONDS = dict(zip(cells(), [0.010, 0.020, 0.011, 0.027], strict=True))
+
+
+def unavailable_and_disturbed() -> Stored:
+    """A cell ran out of memory, an environment cannot be had, and a round was repeated."""
+    return example()
+
+
+def claims() -> Stored:
+    """A claim that is confirmed and fixed in a later release, and one about memory."""
+    seconds = {
+        cell(environment, mode=mode): seconds * (1 if mode == "graph" else factor)
+        for (environment, factor), seconds in zip((("tf2.0", 3.0), ("tf2.1", 1.0)), (0.01, 0.011), strict=True)
+        for mode in ("eager", "graph")
+    }
+    memory = [(100 * at, 10**9 + 500_000 * at) for at in range(21)]
+    planned = run(
+        seconds, scenarios=[claimed_scenario(CLAIM, LEAK)], asked={"claims": [str(CLAIM.issue)], "rounds": 30}
+    )
+    return planned, rounds(seconds, 6, memory=memory)
+
+
+def unclear_claim() -> Stored:
+    """A claim that too few rounds leave open, in an environment whose other claim cannot run."""
+    seconds = {WORSE: 0.0115, BETTER: 0.01}
+    failed = broken(cell("tf2.1", mode="eager"), Status.FAILED, error="ValueError: no", stderr="Traceback")
+    planned = run([*seconds, failed.cell], scenarios=[claimed_scenario()])
+    return planned, [*rounds(seconds, spread=0.2), failed]
+
+
+def sweep() -> Stored:
+    """Curves that cross, in two environments."""
+    return swept.swept_run(swept.seconds(swept.CROSSING, ("tf1.14", "tf2.0")), spread=0.01)
+
+
+def both_devices() -> Stored:
+    """A GPU that is faster from some batch size on."""
+    return swept.devices_run({"16": 0.5, "64": 2.0, "256": 4.0})
+
+
+def numbers_of_cores() -> Stored:
+    return scaled.scaled_run({"1": 0.08, "2": 0.05, "4": 0.04})
+
+
+def different_work() -> Stored:
+    """Two environments whose fingerprints differ, and a third that has the one of the first."""
+    seconds = dict(zip(cells(["tf1.14", "tf2.0", "tf2.1"], modes=["graph"]), (0.01, 0.02, 0.03), strict=True))
+    launches = [
+        replace(launch, fingerprint={"parameters": 2 if launch.cell.environment == "tf2.0" else 1})
+        for launch in rounds(seconds)
+    ]
+    return run(seconds), launches
+
+
+def quantities() -> Stored:
+    """Other quantities than the time of a step; single steps for percentiles are lacking."""
+    names = ("first call", "peak memory", "memory growth", "traces", "p99")
+    return quantified.quantified_run(*names), quantified.quantified()
+
+
+def uneven_launches() -> Stored:
+    """A step that changes, uneven samples, an outlier, and steps that were not counted."""
+    graph, eager, newer = cell(), cell(mode="eager"), cell("tf2.0")
+    steady = [launch(eager, seconds, number) for number, seconds in enumerate([0.01] * 5 + [0.02], 1)]
+    uneven = [
+        launch(newer, [0.007] * 3 + [0.022] * 2, number, fingerprint={"steps_called": 9, "steps_counted": 8})
+        for number in range(1, 4)
+    ]
+    return run([graph, eager, newer]), [*growing(graph), *steady, *uneven]
+
+
+def interleaved() -> Stored:
+    """Launches that took turns, of which one is slower by itself, and used the core between its turns."""
+    between = {"between_seconds": 10.0, "between_cpu_seconds": 0.4}
+    launches = in_turns(SECONDS, within=0.01, alone={cell("tf2.0"): 1.1}, resources=between)
+    return run(SECONDS, controlled=True, asked={"interleave": Interleave.TURNS}), launches
+
+
+def on_a_gpu() -> Stored:
+    """A GPU that stands still most of the time, with locked clocks and a release that stands in for another."""
+    old, new = (cell(environment, device=Device.GPU) for environment in ("tf1.14", "tf2.0"))
+    card = {"name": "NVIDIA A100", "power_limit_watts": 250.0, "power_limit_default_watts": 400.0}
+    profiled = {"profiled_steps": 10.0, "profiled_seconds": 1.0, "profiled_plain_seconds": 1.0}
+    profiled |= {"profiled_copy_seconds": 0.02, "profiled_kernels": 4120.0, "profiled_copies": 20.0}
+    kernels = {old: {"profiled_kernel_seconds": 0.071}, new: {"profiled_kernel_seconds": 0.9}}
+    kernels[new]["profiled_launch_seconds"] = 0.31
+    clocks = {"gpu_steady": 1.0, "gpu_sm_clock_mhz": 1408.0, "gpu_energy_joules": 0.5, "gpu_throttled_share": 0.0}
+    planned = run(
+        [old, new],
+        host={"cpu": "Some CPU", "gpus": [card]},
+        asked={
+            "lock_clocks": "1410",
+            "compiled": {"tf2.0": "compiled at first start"},
+            "stand_ins": [StandIn("tf2.0", "tf2.9", "A card", "it has no code", pins={"tensorflow": "2.9.0"})],
+        },
+    )
+    launches = [
+        replace(launch, resources={**RESOURCES, **clocks, **({} if launch.round else profiled | kernels[launch.cell])})
+        for launch in rounds({old: 0.01, new: 0.03}, gpus=[UsedGpu("NVIDIA A100", (8, 0))])
+    ]
+    return planned, launches
+
+
+def observations() -> Stored:
+    """A scenario that observes and times nothing, in which one statement of its source does not stand."""
+    return observed()
+
+
+def continued() -> Stored:
+    """A run that was looked at, continued, and ended by its precision, by older rules."""
+    planned = run(SECONDS, asked={"precision": 0.02, "rounds": 100}, rules=5)
+    stops = {group.name: Stop(StopReason.PRECISION, 5) for group in planned.plan.groups}
+    looks = [dict.fromkeys(stops, 2), dict.fromkeys(stops, 4)]
+    return replace(planned, looks=looks, stops=stops), rounds(SECONDS)
+
+
+def unclear_and_unfinished() -> Stored:
+    """A budget ended one group, and left out the other; other processes disturbed every round."""
+    seconds = {**SECONDS, cell("tf2.0"): 0.0102}
+    planned = run(
+        [*seconds, *cells(calls=["predict"])], suite="quick", asked={"budget_seconds": 90.0, "budget_is_wish": True}
+    )
+    stops = [Stop(StopReason.BUDGET, 3), Stop(StopReason.BUDGET, 0)]
+    stops_by_group = {group.name: stop for group, stop in zip(planned.plan.groups, stops, strict=True)}
+    noisy = {**RESOURCES, "steady_own_cpus_busy_seconds": 1.6}
+    return replace(planned, stops=stops_by_group), rounds(seconds, 3, resources=noisy)
+
+
+def biased() -> Stored:
+    """A control that differs from itself by more than the margin."""
+    return run(SECONDS, controlled=True), rounds(SECONDS, spread=0.001, controls={cell(): 0.011})
+
+
+def two_rounds() -> Stored:
+    """Too few rounds for verdicts, without pinning."""
+    return run(SECONDS, asked={"limits": Limits()}), rounds(SECONDS, 2)
+
+
+def nothing_compared() -> Stored:
+    """A single cell, whose scenario is the user's, with artifacts that were not kept."""
+    one = cell()
+    planned = run([one], scripts={"step": 'print("a step")\n'})
+    return planned, rounds({one: 0.01}, 3, not_kept=["a: not a regular file", "b: deeper than 8 folders"])
+
+
+def plain_script() -> Stored:
+    """A script whose output, memory and printed number are compared."""
+    sides = [Cell("mine", environment, Device.CPU, {}) for environment in ("tf1.14", "tf2.0")]
+    member = (STEP, OWN, PEAK, f"{PRINTED}loss")
+    compare = [Comparison(quantity, along="environment", of=quantity) for quantity in member]
+    mine = scenario("mine", title="mine.py", axes={}, default={}, compare=compare, script="mine.py")
+    launches = [
+        launch(
+            member,
+            factor / 10 * (1 + number / 1e4),
+            number,
+            phases={"import": 0.05 * factor, OWN: 0.05},
+            resources={"max_rss_bytes": 1e9},
+            observations={
+                f"{PRINTED}loss": 3.0 * factor,
+                "output": {"lines": [f"loss {3 * factor}"], "count": 1, "sha256": str(factor)},
+            },
+        )
+        for number in range(1, 6)
+        for factor, member in enumerate(sides, 1)
+    ]
+    return run(sides, scenarios=[mine]), launches
+
+
+def many_environments() -> Stored:
+    """Releases in a line each, one of which has other packages."""
+    releases = [Environment(f"tf2.{minor}", f"2.{minor}.0", "3.8", "") for minor in range(8)]
+    changed = replace(releases[0], name="changed", base="tf2.0", asked="tf2.0+numpy==1.21.6")
+    named = [*releases, changed]
+    pins = {
+        environment.name: {"tensorflow": environment.tensorflow, "numpy": "1.17.4", "six": str(at // 3)}
+        for at, environment in enumerate(named)
+    }
+    pins["changed"]["numpy"] = "1.21.6"
+    seconds = {cell(environment.name): 0.01 + at / 1000 for at, environment in enumerate(named)}
+    planned = run(seconds, environments=named, pins=pins, reference="tf2.0", scenarios=[scenario(compare=COMPARE[:1])])
+    return planned, rounds(seconds)
+
+
+RUNS: Sequence[Callable[[], Stored]] = (
+    unavailable_and_disturbed,
+    claims,
+    unclear_claim,
+    sweep,
+    both_devices,
+    numbers_of_cores,
+    different_work,
+    quantities,
+    uneven_launches,
+    interleaved,
+    on_a_gpu,
+    observations,
+    continued,
+    unclear_and_unfinished,
+    biased,
+    two_rounds,
+    nothing_compared,
+    plain_script,
+    many_environments,
+)
+
+
+@pytest.mark.parametrize("stored", RUNS, ids=lambda stored: stored.__name__)
+def test_a_report_has_these_words(stored: Callable[[], Stored], golden: SnapshotAssertion) -> None:
+    results = Results(*stored())
+    terminal = io.StringIO()
+    show(sections.build(results), Console(file=terminal, width=120))
+    lines = "\n".join(line.rstrip() for line in terminal.getvalue().splitlines())
+    assert f"{md.render(results)}\n# In a terminal\n\n```\n{lines}\n```\n" == golden
