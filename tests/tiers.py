@@ -4,7 +4,7 @@
     pytest tests/cli/test_matrix.py   all tests of a file, except those of the campaign
     pytest --tier all                 all tests, except those of the campaign
     pytest --tier rest                all minus the quick ones: what `make test` left out
-    pytest --tier campaign            faults by the thousand, each scenario in each release and other tests that take hours
+    pytest --tier campaign            tests that take hours in all: faults by the thousand, each scenario in each release
 
 A test that takes more than LIMIT seconds of CPU time is marked `slow`. In CI, an unmarked one fails.
 """
@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def choose_tier(config: pytest.Config) -> str:
-    """Return the tier: as the option says, else `quick`, or everything that a file or a name on the command line has."""
+    """Return the tier: as the option says, otherwise `quick`, or all of a file or a name on the command line."""
     if config.getoption("tier"):
         return str(config.getoption("tier"))
     named = [argument for argument in config.args if Path(argument.partition("::")[0]).suffix == ".py"]
