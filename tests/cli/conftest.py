@@ -5,19 +5,23 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.backends.local.backend import LocalBackend
 from harness.cli import main
-from harness.model.launch import Launch
+from harness.model.environment import Requirement
+from harness.model.launch import Job, Launch, Outcome, Sample, Status
 from harness.model.run import Run
 from harness.store.folder import RunFolder
 from tests.forked import Forks
+from tests.runner.stage import Answered
 
 ROOT = Path(__file__).parents[2]
 
@@ -237,3 +241,24 @@ def write_scenario(harness: Harness) -> Callable[[str, str], Path]:
         return path
 
     return write
+
+
+@dataclass
+class InstantLaunches:
+    """Launches in local environments that start no process. `answer` gives the outcome of a job."""
+
+    jobs: list[tuple[Requirement, Job]] = field(default_factory=list)
+    answer: Callable[[Job], Outcome] = lambda _: Outcome(Status.OK, samples=[Sample(0.1, 100)], calls_per_sample=100)
+
+    @contextmanager
+    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
+        self.jobs.append((requirement, job))
+        yield Answered(job, lambda: self.answer(job), [])
+
+
+@pytest.fixture
+def instant(monkeypatch: pytest.MonkeyPatch) -> InstantLaunches:
+    """Replace the launches of local environments by launches that end at once."""
+    launches = InstantLaunches()
+    monkeypatch.setattr(LocalBackend, "hold", lambda _, requirement, job: launches.hold(requirement, job))
+    return launches

@@ -73,6 +73,7 @@ COMMANDS = {
         matrix --suite nightly
         matrix --suite few -a way=raises
         matrix -s ways --cpus 512
+        matrix -s ways -a cpus=1,999999
         matrix -s ways --reference middle
         matrix -s none.py
         matrix -s ways --backend docker

@@ -1,39 +1,10 @@
 """A session works in the same small project as the command line's tests."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-
 import pytest
 
-from harness.backends.local.backend import LocalBackend
-from harness.model.environment import Requirement
-from harness.model.launch import Job, Outcome, Sample, Status
-from tests.cli.conftest import Harness, _environments, harness, write_scenario
-from tests.runner.stage import Answered
+from tests.cli.conftest import Harness, InstantLaunches, _environments, harness, instant, write_scenario
 
-__all__ = ["_environments", "harness", "write_scenario"]
-
-
-@dataclass
-class InstantLaunches:
-    """Launches in local environments that start no process. `answer` gives the outcome of a job."""
-
-    jobs: list[tuple[Requirement, Job]] = field(default_factory=list)
-    answer: Callable[[Job], Outcome] = lambda _: Outcome(Status.OK, samples=[Sample(0.1, 100)], calls_per_sample=100)
-
-    @contextmanager
-    def hold(self, requirement: Requirement, job: Job) -> Iterator[Answered]:
-        self.jobs.append((requirement, job))
-        yield Answered(job, lambda: self.answer(job), [])
-
-
-@pytest.fixture
-def instant(monkeypatch: pytest.MonkeyPatch) -> InstantLaunches:
-    """Replace the launches of local environments by launches that end at once."""
-    launches = InstantLaunches()
-    monkeypatch.setattr(LocalBackend, "hold", lambda _, requirement, job: launches.hold(requirement, job))
-    return launches
+__all__ = ["InstantLaunches", "_environments", "harness", "instant", "write_scenario"]
 
 
 @pytest.fixture

@@ -44,8 +44,7 @@ from harness.session.running import Ended
 from harness.store.codec import dump
 from harness.store.folder import RunFolder
 from tests import runs
-from tests.cli.conftest import Harness
-from tests.session.conftest import InstantLaunches
+from tests.cli.conftest import Harness, InstantLaunches
 
 pytestmark = pytest.mark.usefixtures("in_project")
 
