@@ -145,9 +145,9 @@ def test_the_old_lock_is_measured_against_the_new_and_the_change_confirmed(
     assert result.exit_code == 5, result.stderr
     assert re.search(r"^Confirmed: waits new cpu takes [345]\.\d+×", result.stdout), result.stdout
     (folder,) = (path for path in Path("results").iterdir() if path.name in result.stdout)
-    of = read(folder).run
-    assert [environment.name for environment in of.environments] == ["new-speed-1.0", "new"]
-    assert [of.pins[name]["speed"] for name in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
+    run = read(folder).run
+    assert [environment.name for environment in run.environments] == ["new-speed-1.0", "new"]
+    assert [run.pins[name]["speed"] for name in ("new-speed-1.0", "new")] == ["1.0", "2.0"]
     assert "waits new cpu, since 2026-10-05T04-10-00Z-aaaa: confirmed" in command("history", "list").stdout
     # what is confirmed is not asked again
     assert command("history", "confirm", "--all-suspected").stderr == "No change is suspected.\n"
@@ -240,11 +240,11 @@ def confirm(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
     def plan(members: list[SeriesFinding], *_: object) -> ConfirmationRun:
         return ConfirmationRun(members, Request(), ("x==1", "x==8"), is_file=False)
 
-    ended = SimpleNamespace(interrupted=False, results=SimpleNamespace(launches=[]), folder=Path("results/run-9"))
+    completed = SimpleNamespace(interrupted=False, results=SimpleNamespace(launches=[]), folder=Path("results/run-9"))
     monkeypatch.setattr("harness.history.confirm.plan_confirmation", plan)
     monkeypatch.setattr("harness.history.confirm.decide_all", decide)
     monkeypatch.setattr("harness.session.plan", lambda _: None)
-    monkeypatch.setattr("harness.session.run", lambda *_, **__: ended)
+    monkeypatch.setattr("harness.session.run", lambda *_, **__: completed)
     monkeypatch.setattr("harness.cli.confirm._locate_change", lambda *_, **__: {})
     monkeypatch.setattr("harness.cli.confirm._profile_change", lambda *_, **__: {})
 

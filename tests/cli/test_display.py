@@ -106,11 +106,11 @@ class Terminal(pyte.Screen):
         self.write("\n".join(wrapped))
 
 
-def watch(of, columns=80, lines=24, now=lambda: 0.0):
+def watch(run_, columns=80, lines=24, now=lambda: 0.0):
     """The progress of a run on a terminal of this size, and that terminal."""
     terminal = Terminal(columns, lines)
     console = Console(file=terminal, width=columns, height=lines, force_terminal=True, color_system=None)
-    return LiveLaunches(of, now, console), terminal
+    return LiveLaunches(run_, now, console), terminal
 
 
 def read_screen(progress, columns=80, lines=24):
@@ -121,10 +121,10 @@ def read_screen(progress, columns=80, lines=24):
     return capture.get().rstrip().splitlines()
 
 
-def measure(progress, of, rounds=1, seconds=0.01):
+def measure(progress, run_, rounds=1, seconds=0.01):
     """The pilot and rounds of all cells; each takes 1 % longer than the one before it."""
     for number in range(rounds + 1):
-        for group in of.plan.groups:
+        for group in run_.plan.groups:
             for place, cell in enumerate(group.cells):
                 progress.begin(cell, number)
                 role = Role.MEASURE if number else Role.PILOT

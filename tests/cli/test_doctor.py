@@ -87,7 +87,7 @@ def checks(result: Result) -> dict[str, dict[str, Any]]:
 @pytest.mark.usefixtures("no_engine")
 def test_what_is_wanted_and_missing_is_exit_4(has_gpus: Callable[[Library], None], snapshot: SnapshotAssertion) -> None:
     absent = Library([], starts=pynvml.NVMLError(pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
-    found = {}
+    entries = {}
     for case, library, options, check, code in (
         ("no engine", Library([H100], **NEW), [], "Docker", 0),
         ("no engine for a GPU", Library([H100], **NEW), ["--gpu"], "Docker", 4),
@@ -100,8 +100,8 @@ def test_what_is_wanted_and_missing_is_exit_4(has_gpus: Callable[[Library], None
         result = run("--no-listen", "--json", *options)
         assert result.exit_code == code, case
         entry = checks(result)[check]
-        found[case] = [entry[key].split("unix:")[0] for key in ("level", "value", "advice")]
-    assert found == snapshot
+        entries[case] = [entry[key].split("unix:")[0] for key in ("level", "value", "advice")]
+    assert entries == snapshot
 
 
 @pytest.mark.usefixtures("no_engine")

@@ -218,3 +218,19 @@ def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
     after = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}
     assert after - before == set()
     assert errors == snapshot
+
+
+def test_a_process_ends_with_the_exit_code_of_its_command(project: Harness) -> None:
+    """The other codes, and the other commands, have processes in the files of their commands."""
+    codes = {
+        "history list": 0,
+        "fleet name office": 0,
+        "images list": 0,
+        "scenarios check ways": 0,
+        "completion bash": 0,
+        "bisect": 2,
+        "merge results/none": 2,
+        "matrix --suite few -a way=raises": 3,
+        "images build": 4,
+    }
+    assert {line: project(*line.split()).returncode for line in codes} == codes

@@ -49,11 +49,11 @@ def plan(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pla
         (harness.root / "images" / "locks" / f"{lock}.txt").write_text("# nothing\n")
     monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
 
-    def make(card: Gpu | None = V100, **typed: Any) -> Planned:
+    def make(card: Gpu | None = V100, **more: Any) -> Planned:
         host = GpuHost(cards=[card], driver="550.54.15", cuda=(12, 4)) if card else GpuHost(absent="no driver")
         monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
         options: dict[str, Any] = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "seed": 1}
-        return make_plan(Request(**{**options, **typed}))
+        return make_plan(Request(**{**options, **more}))
 
     return make
 
@@ -187,11 +187,11 @@ def test_where_containers_get_all_gpus_or_none_a_launch_gets_all(plan: Plan, mon
     plan()
     host = GpuHost([V100, replace(H100, index=1)], "550.54.15", (12, 4), all_or_none=True)
     monkeypatch.setattr(registry, "find_gpu_host", lambda name, root: host)
-    asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
-    planned = make_plan(Request(**asked, gpu=True))
+    selection = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "environments": ["new"]}
+    planned = make_plan(Request(**selection, gpu=True))
     assert (planned.plan.limits.gpus, len(planned.cards)) == (("all",), 2)
     with pytest.raises(CannotRunHereError, match=r"--gpus 1: .*containers get all of this machine's 2 GPUs or none"):
-        make_plan(Request(**asked, gpus="1"))
+        make_plan(Request(**selection, gpus="1"))
 
 
 INSTEAD = '\n[headline.instead]\nold = ["nvidias", "new"]\n'
@@ -204,26 +204,26 @@ def replacing(plan: Plan, harness: Harness) -> Plan:
     return plan
 
 
-@pytest.mark.parametrize("typed", [{"suite": "headline", "scenarios": []}, {}])
-def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, typed: dict[str, Any]) -> None:
-    planned = replacing(H100, gpu=True, **typed)
+@pytest.mark.parametrize("options", [{"suite": "headline", "scenarios": []}, {}])
+def test_a_suites_question_is_asked_of_what_the_card_runs(replacing: Plan, options: dict[str, Any]) -> None:
+    planned = replacing(H100, gpu=True, **options)
     assert [environment.name for environment in planned.environments] == ["nvidias", "new"]
     assert {cell.environment for cell in planned.cells} == {"nvidias", "new"}
     assert (planned.reference, list_unavailable(planned)) == ("nvidias", {})
     (group,) = planned.plan.groups
     assert group.control is not None
     assert group.control.environment == "nvidias"
-    (taken,) = planned.plan.stand_ins
-    assert (taken.role, taken.environment, taken.card) == ("old", "nvidias", "NVIDIA H100")
-    assert "CUDA 10.0 is older" in taken.reason
+    (fallback,) = planned.plan.stand_ins
+    assert (fallback.role, fallback.environment, fallback.card) == ("old", "nvidias", "NVIDIA H100")
+    assert "CUDA 10.0 is older" in fallback.reason
     assert [entry.environment.name for entry in planned.needed] == ["nvidias", "new"]
 
 
 def test_what_is_typed_is_not_replaced_and_what_runs_is_not(replacing: Plan) -> None:
     planned = replacing(H100, gpu=True, environments=["old", "new"])
     assert (planned.plan.stand_ins, set(list_unavailable(planned))) == ([], {"old"})
-    for card, typed in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
-        planned = replacing(card, **typed)
+    for card, options in ((V100, {"gpu": True}), (None, {"gpu": True}), (H100, {})):
+        planned = replacing(card, **options)
         assert not planned.plan.stand_ins
         assert [environment.name for environment in planned.environments] == ["old", "new"]
 
@@ -236,8 +236,8 @@ def test_the_reference_that_was_typed_has_a_stand_in_too(replacing: Plan) -> Non
 
 def test_a_profile_is_of_what_stands_in_too(replacing: Plan) -> None:
     replacing(H100, gpu=True)
-    asked = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
-    assert [entry.environment for entry in make_plan(asked).plan.stand_ins] == ["nvidias"]
+    request = ProfileRequest(scenarios=["ways"], axes={"way": ["fine"]}, gpu=True, seed=1)
+    assert [entry.environment for entry in make_plan(request).plan.stand_ins] == ["nvidias"]
 
 
 def test_where_nothing_runs_it_is_said_what_this_card_runs(plan: Plan, snapshot: SnapshotAssertion) -> None:
@@ -258,15 +258,15 @@ def test_a_dry_run_says_what_stands_in_first_and_fails_where_nothing_runs(
 ) -> None:
     monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
     replacing(H100)
-    asked = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "gpu": True}
-    assert show_plan(Request(**asked)) is Exit.OK
+    options = {"scenarios": ["ways"], "axes": {"way": ["fine"]}, "gpu": True}
+    assert show_plan(Request(**options)) is Exit.OK
     first, *_ = capsys.readouterr().out.splitlines()
     assert first.startswith("nvidias replaces old, which the NVIDIA H100 cannot run (CUDA 10.0 is older ")
-    assert show_plan(Request(**asked), json=True) is Exit.OK
-    (told,) = json.loads(capsys.readouterr().out)["stand_ins"]
-    assert (told["environment"], told["for"]) == ("nvidias", "old")
+    assert show_plan(Request(**options), json=True) is Exit.OK
+    (fallback,) = json.loads(capsys.readouterr().out)["stand_ins"]
+    assert (fallback["environment"], fallback["for"]) == ("nvidias", "old")
     with pytest.raises(CannotRunHereError, match="Nothing can be measured"):
-        show_plan(Request(**asked, environments=["old"]))
+        show_plan(Request(**options, environments=["old"]))
     assert "not available: ways old fine fast" in capsys.readouterr().out
 
 
@@ -278,10 +278,10 @@ def test_of_which_environments_gpu_code_is_compiled_is_kept_and_told_in_a_dry_ru
     (harness.root / "docker-bake.hcl").write_text(text)
     some = "native, but some kernels are compiled at first use"
     assert plan(H100, environments=["nvidias", "new"], gpu=True).plan.compiled == {"new": some}
-    asked = Request(scenarios=["ways"], axes={"way": ["fine"]}, environments=["nvidias", "new"], gpu=True)
-    show_plan(asked)
+    request = Request(scenarios=["ways"], axes={"way": ["fine"]}, environments=["nvidias", "new"], gpu=True)
+    show_plan(request)
     assert "The driver compiles some kernels of new when they are first needed." in capsys.readouterr().out.splitlines()
-    show_plan(asked, json=True)
+    show_plan(request, json=True)
     assert json.loads(capsys.readouterr().out)["compiled"] == {"new": some}
     assert plan(V100, environments=["new"], gpu=True).plan.compiled == {}
     assert plan(environments=["new"]).plan.compiled == {}
@@ -309,8 +309,8 @@ def test_how_long_a_launch_takes_is_as_typed_else_as_the_suite_says_else_the_pil
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nwarmup = "200ms"', 1))
 
-    def lengths(**typed: Any) -> tuple[float | None, float | None]:
-        sampling = plan(environments=["old"], **typed).plan.sampling
+    def lengths(**options: Any) -> tuple[float | None, float | None]:
+        sampling = plan(environments=["old"], **options).plan.sampling
         return sampling.warmup_seconds, sampling.measure_seconds
 
     assert lengths() == (None, None)
@@ -322,8 +322,8 @@ def test_when_a_run_ends_is_as_typed_else_as_the_suite_says(plan: Plan) -> None:
     suite = Project.find().scenarios / "suites.toml"
     suite.write_text(SUITES.replace("[headline]", '[headline]\nrounds = 4\nbudget = "225s"', 1))
 
-    def ends(**typed: Any) -> tuple[int, float | None, float | None]:
-        planned = plan(environments=["old"], suite="headline", **typed).plan
+    def ends(**options: Any) -> tuple[int, float | None, float | None]:
+        planned = plan(environments=["old"], suite="headline", **options).plan
         return planned.rounds, planned.budget_seconds, planned.precision
 
     assert ends() == (4, 225.0, None)
@@ -353,28 +353,30 @@ def test_scenarios_of_the_projects_folders_are_trusted_and_no_others(plan: Plan,
         path = harness.root / folder / f"{folder[-4:]}.py"
         path.parent.mkdir()
         path.write_text(ways)
-        asked = {"scenarios": [str(path)], "environments": ["old"]}
-        assert bool(plan(**asked).untrusted) is is_untrusted
-        assert not plan(**asked, trust=True).untrusted
+        options = {"scenarios": [str(path)], "environments": ["old"]}
+        assert bool(plan(**options).untrusted) is is_untrusted
+        assert not plan(**options, trust=True).untrusted
 
 
-def shards(plan: Plan, of: int, **typed: Any) -> list[Planned]:
+def shards(plan: Plan, count: int, **options: Any) -> list[Planned]:
     ways = {"way": ["fine", "raises", "exits", "killed", "prints", "signals"]}
-    typed = {"environments": ["old", "slim"], "axes": ways, "seed": None, **typed}
-    return [plan(shard=Shard(number, of), **typed) for number in range(1, of + 1)]
+    options = {"environments": ["old", "slim"], "axes": ways, "seed": None, **options}
+    return [plan(shard=Shard(number, count), **options) for number in range(1, count + 1)]
 
 
 def test_the_shards_of_a_plan_have_its_groups_between_them_and_one_seed(plan: Plan) -> None:
     parts = shards(plan, 3)
-    whole = plan(environments=["old", "slim"], axes={"way": ["fine", "raises", "exits", "killed", "prints", "signals"]})
-    assert sorted(str(cell) for part in parts for cell in part.cells) == sorted(map(str, whole.cells))
+    complete = plan(
+        environments=["old", "slim"], axes={"way": ["fine", "raises", "exits", "killed", "prints", "signals"]}
+    )
+    assert sorted(str(cell) for part in parts for cell in part.cells) == sorted(map(str, complete.cells))
     assert len({part.plan.seed for part in parts}) == 1
     assert len({part.plan.shard.plan for part in parts if part.plan.shard}) == 1
     for part in parts:
         assert part.plan.shard
-        own, elsewhere = {group.name for group in part.plan.groups}, part.plan.shard.elsewhere
-        assert own | elsewhere.keys() == {group.name for group in whole.plan.groups}
-        assert not own & elsewhere.keys()
+        names, elsewhere = {group.name for group in part.plan.groups}, part.plan.shard.elsewhere
+        assert names | elsewhere.keys() == {group.name for group in complete.plan.groups}
+        assert not names & elsewhere.keys()
         assert part.plan.shard.number not in elsewhere.values()
         # what no machine can run is told of in each
         assert {entry.cell.axes["way"] for entry in part.plan.unavailable} == {"signals"}
@@ -398,27 +400,27 @@ def test_shards_are_even_and_of_slots_of_one_machine_one_has_the_control(plan: P
 
 
 def test_shards_are_balanced_by_what_groups_took(plan: Plan, tmp_path: Path) -> None:
-    (whole,) = shards(plan, 1)
-    took = dict(zip([group.name for group in whole.plan.groups], (9.0, 3.0, 3.0, 3.0, 0.5), strict=True))
-    made = [
+    (complete,) = shards(plan, 1)
+    took = dict(zip([group.name for group in complete.plan.groups], (9.0, 3.0, 3.0, 3.0, 0.5), strict=True))
+    launches = [
         replace(factories.launch(cell, (0.1,), group=group.name), seconds=took[group.name])
-        for group in whole.plan.groups
+        for group in complete.plan.groups
         for cell in group.cells
     ]
     of_run = factories.run(
-        whole.cells,
-        plan=whole.plan,
-        reference=whole.reference,
-        environments=whole.environments,
-        scenarios=list(whole.scenarios.values()),
+        complete.cells,
+        plan=complete.plan,
+        reference=complete.reference,
+        environments=complete.environments,
+        scenarios=list(complete.scenarios.values()),
         pins={},
     )
-    folder = stored(tmp_path, of_run, made)
+    folder = stored(tmp_path, of_run, launches)
     one, other = shards(plan, 2, balance=folder)
     assert sorted(sum(took[group.name] for group in value.plan.groups) for value in (one, other)) == [9.0, 9.5]
     with pytest.raises(UsageError, match=r"^--balance .* has no launches of this plan's groups\."):
         shards(plan, 2, balance=stored(tmp_path / "other", of_run, []))
-    foreign = replace(made[0], cell=replace(made[0].cell, axes={"way": "none", "speed": "fast"}))
+    foreign = replace(launches[0], cell=replace(launches[0].cell, axes={"way": "none", "speed": "fast"}))
     with pytest.raises(UsageError, match=r"the plan doesn't include the cell"):
         shards(plan, 2, balance=stored(tmp_path / "damaged", of_run, [foreign]))
 
@@ -512,8 +514,8 @@ def test_a_gpu_that_cannot_run_the_release_has_its_reason(plan: Plan) -> None:
     planned = plan(RTX5090, **BOTH)
     assert planned.cells == []
     on_gpu, on_cpu = planned.plan.unavailable
-    alone = plan(RTX5090, environments=["old"], gpu=True)
-    assert [(on_gpu.cell, on_gpu.reason)] == [(entry.cell, entry.reason) for entry in alone.plan.unavailable]
+    planned_alone = plan(RTX5090, environments=["old"], gpu=True)
+    assert [(on_gpu.cell, on_gpu.reason)] == [(entry.cell, entry.reason) for entry in planned_alone.plan.unavailable]
     assert "nothing to compare it with" in on_cpu.reason
 
 
@@ -535,7 +537,7 @@ def test_a_suite_does_not_launch_the_only_cell_that_a_failed_build_leaves(plan: 
 def test_both_devices_of_a_suite_have_no_substitutes(plan: Plan, harness: Harness) -> None:
     path = harness.root / "scenarios" / "suites.toml"
     path.write_text(SUITES + '[headline.instead]\nold = ["nvidias"]\n')
-    assert [taken.role for taken in plan(H100, scenarios=[], axes={}, gpu=True).plan.stand_ins] == ["old"]
+    assert [fallback.role for fallback in plan(H100, scenarios=[], axes={}, gpu=True).plan.stand_ins] == ["old"]
     planned = plan(H100, scenarios=[], axes={}, device=BOTH["device"])
     assert planned.plan.stand_ins == []
     assert {str(cell) for cell in planned.cells} == {
