@@ -171,7 +171,7 @@ def command(request: dict[str, Any]) -> None:
     sys.exit()
 
 
-def waited(pid: int, seconds: float | None) -> int:
+def wait_for(pid: int, seconds: float | None) -> int:
     """How a child ended; it is killed after so many seconds."""
     with selectors.DefaultSelector() as selector:
         end = os.pidfd_open(pid)
@@ -193,7 +193,7 @@ def main() -> None:
         pid = os.fork()
         if not pid:
             command(request)
-        print(waited(pid, request["seconds"]), flush=True)
+        print(wait_for(pid, request["seconds"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ def package_index(tmp_path: Path, harness: Harness) -> Iterator[PackageIndex]:
         yield index
 
 
+@pytest.mark.slow
 def test_a_pack_has_all_for_an_environment_without_the_index(
     package_index: PackageIndex, harness: Harness, tmp_path: Path
 ) -> None:

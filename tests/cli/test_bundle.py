@@ -2,9 +2,12 @@
 
 import json
 
+import pytest
+
 from tests.cli.conftest import Harness
 
 
+@pytest.mark.slow
 def test_a_run_becomes_a_bundle_of_at_most_two_cells(harness: Harness) -> None:
     harness.matrix("-s", "ways", "-a", "way=fine", "-a", "speed=fast,slow", "--rounds", "1")
     refused = harness.call("bundle", str(harness.run), "-e", "old,new")

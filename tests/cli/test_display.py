@@ -292,43 +292,54 @@ def clock() -> Iterator[float]:
         now += 10.0
 
 
-def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
-    times = clock()
-    count = LaunchCounter(planned(rounds=2), lambda: next(times))
-    assert count.format_time_left() == ""
-    count.begin(CELLS[0], 0)
-    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
+class Counting:
+    """A run of two rounds on a clock that the test sets."""
+
+    def __init__(self, rounds=2):
+        self.now = 0.0
+        self.count = LaunchCounter(planned(rounds=rounds), lambda: self.now)
+
+    def left(self, now):
+        self.now = now
+        return self.count.format_time_left()
+
+    def launch(self, number=0):
+        self.count.begin(CELLS[0], number)
+        self.now += 10.0
+        self.count.end(launch(round=number, role=Role.MEASURE if number else Role.PILOT, seconds=10.0))
+
+
+def test_the_time_left_is_told_from_the_first_pilot_on_and_moves_while_a_launch_runs():
+    run_ = Counting()
+    assert run_.left(0.0) == ""
+    run_.launch()
     # one more pilot of 10 s, and four launches that warm up and measure 1.3 s longer
-    assert count.format_time_left() == "55 s left"
-
-
-def test_the_time_left_moves_while_a_launch_runs() -> None:
-    now = 0.0
-    count = LaunchCounter(planned(rounds=2), lambda: now)
-    count.begin(CELLS[0], 0)
-    now = 10.0
-    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
-    count.begin(CELLS[0], 0)
-    now = 16.0
-    assert count.format_time_left() == "49 s left"
+    assert run_.left(10.0) == "55 s left"
+    run_.count.begin(CELLS[0], 0)
+    assert run_.left(16.0) == "49 s left"
     # one that takes longer than those before it takes nothing from those after it
-    now = 100.0
-    assert count.format_time_left() == "45 s left"
+    assert run_.left(100.0) == "45 s left"
 
 
-def test_launches_that_take_turns_run_together() -> None:
-    now = 0.0
-    count = LaunchCounter(planned(rounds=2), lambda: now)
-    for number in (0, 0):
-        count.begin(CELLS[0], number)
-        count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
-    count.begin(CELLS[0], 1)
-    count.begin(CELLS[1], 1)
-    now = 12.0
-    assert count.format_time_left() == "33 s left"
-    count.end(launch(round=1, seconds=6.0))
-    count.end(launch(round=1, seconds=6.0))
-    assert count.format_time_left() == "12 s left"
+def test_launches_that_take_turns_run_together():
+    run_ = Counting()
+    run_.launch()
+    run_.launch()
+    for cell in CELLS[:2]:
+        run_.count.begin(cell, 1)
+    assert run_.left(32.0) == "33 s left"
+    for _ in range(2):
+        run_.count.end(launch(round=1, seconds=6.0))
+    assert run_.left(32.0) == "12 s left"
+
+
+def test_launches_of_the_rounds_tell_better_than_pilots():
+    run_ = Counting(rounds=7)
+    for number in (0, 0, 1):
+        run_.launch(number)
+    assert run_.left(30.0) == "2 min 10 s left"
+    run_.count.skip(13)
+    assert run_.left(30.0) == "0 s left"
 
 
 def test_a_terminal_shows_which_turn_is_taken() -> None:
@@ -350,17 +361,6 @@ def test_a_repeated_round_is_said_when_the_total_grows(capsys, snapshot):
     with live.live:
         live.again(3, 2)
     assert sentence[:30] in capsys.readouterr().err
-
-
-def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
-    times = clock()
-    count = LaunchCounter(planned(rounds=7), lambda: next(times))
-    for number in (0, 0, 1):
-        count.begin(CELLS[0], 0)
-        count.end(launch(round=number, seconds=10.0))
-    assert count.format_time_left() == "2 min 10 s left"
-    count.skip(13)
-    assert count.format_time_left() == "0 s left"
 
 
 def test_a_line_says_what_came_of_a_launch(capsys):

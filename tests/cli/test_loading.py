@@ -51,6 +51,7 @@ def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness: Harn
     assert len(select(("harness.",), names)) <= 105
 
 
+@pytest.mark.slow
 def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_path: Path) -> None:
     run = stored(tmp_path / "results", *example())
     names = load(harness.root, f"report {run}")
@@ -58,6 +59,7 @@ def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_p
     assert len(select(("harness.",), names)) <= 110
 
 
+@pytest.mark.slow
 def test_a_local_run_loads_no_fleet_and_no_engine(harness: Harness) -> None:
     names = load(harness.root, f"matrix -s ways -a way=fine -e old --rounds 1 {' '.join(SHORT)}")
     assert not select((*FLEET, *ENGINE), names)

@@ -18,6 +18,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 QUICK = '[quick]\nenvironments = ["old", "new"]\n[[quick.select]]\nscenario = "ways"\nway = ["fine"]\n'
 
 
+@pytest.mark.slow
 def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

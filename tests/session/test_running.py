@@ -463,8 +463,8 @@ def _use_nightly(use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, verify: Calla
 
 
 @pytest.mark.usefixtures("instant")
-def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch
+def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched_if_it_can_be(
+    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     verifications: list[Verification] = []
     for code, anyway, is_measured in (("sm_86", False, True), ("sm_90", False, False), ("sm_90", True, True)):
@@ -482,15 +482,11 @@ def test_the_gpu_code_of_a_nightly_wheel_is_read_before_it_is_launched(
         assert {entry.cell.environment for entry in stored.plan.unavailable} == {"there", nightly.name} - expected
         assert adhoc.load_saved(nightly.name) == read
 
-
-@pytest.mark.usefixtures("instant")
-def test_a_nightly_wheel_whose_gpu_code_cannot_be_read_is_launched(
-    options: Options, use_gpu: UseGpu, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
-    def verify(*_: object) -> Verification:
+    def fail(*_: object) -> Verification:
         raise CannotRunHereError("It does not start.")
 
-    nightly = _use_nightly(use_gpu, monkeypatch, verify)
+    monkeypatch.setattr(LocalBackend, "verify", fail)
+    adhoc.keep(nightly)
     ears = Ears()
     run = make_run(options, ears, environments=[nightly.name], gpu=True)
     assert environments_of(run.folder) == {nightly.name}
