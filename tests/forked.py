@@ -81,7 +81,7 @@ class Forks:
         seconds: float | None = None,
     ) -> int:
         """Run a command, killed at a point or after so many seconds; returns its exit code, negative for a signal."""
-        asked = {
+        request = {
             "arguments": arguments,
             "environ": dict(environ),
             **{"folder": str(folder), "stdout": str(stdout), "stderr": str(stderr)},
@@ -91,7 +91,7 @@ class Forks:
         assert self._server.stdin is not None
         assert self._server.stdout is not None
         with self._asking:
-            self._server.stdin.write(json.dumps(asked) + "\n")
+            self._server.stdin.write(json.dumps(request) + "\n")
             self._server.stdin.flush()
             return os.waitstatus_to_exitcode(int(self._server.stdout.readline()))
 
@@ -99,12 +99,12 @@ class Forks:
         self, arguments: Sequence[str], *, environ: Mapping[str, str], folder: Path, seconds: float
     ) -> "subprocess.CompletedProcess[str]":
         """Run a command as subprocess.run does, and keep what it says."""
-        with tempfile.TemporaryDirectory() as kept:
-            said = [Path(kept, name) for name in ("stdout", "stderr")]
+        with tempfile.TemporaryDirectory() as streams:
+            paths = [Path(streams, name) for name in ("stdout", "stderr")]
             code = self.ended(
-                arguments, environ=environ, folder=folder, stdout=said[0], stderr=said[1], seconds=seconds
+                arguments, environ=environ, folder=folder, stdout=paths[0], stderr=paths[1], seconds=seconds
             )
-            out, err = (entry.read_text() if entry.exists() else "" for entry in said)
+            out, err = (entry.read_text() if entry.exists() else "" for entry in paths)
         return subprocess.CompletedProcess(["harness", *arguments], code, out, err)
 
 
@@ -123,8 +123,8 @@ def patch(point: str, count: int, when: str) -> None:
     holder = importlib.import_module(module)
     for entry in holders:
         holder = getattr(holder, entry)
-    given = vars(holder)[name]
-    function: Callable[..., Any] = given.__func__ if isinstance(given, classmethod) else given
+    attribute = vars(holder)[name]
+    function: Callable[..., Any] = attribute.__func__ if isinstance(attribute, classmethod) else attribute
     calls = 0
 
     @wraps(function)
@@ -138,32 +138,32 @@ def patch(point: str, count: int, when: str) -> None:
             with Path(named.get("within", ""), path).open("ab") as file:
                 file.write(line[: len(line) // 2])
             die()
-        done = function(*arguments, **named)
+        result = function(*arguments, **named)
         if calls == count:
             die()
-        return done
+        return result
 
-    setattr(holder, name, classmethod(called) if isinstance(given, classmethod) else called)
+    setattr(holder, name, classmethod(called) if isinstance(attribute, classmethod) else called)
 
 
-def command(asked: dict[str, Any]) -> None:
+def command(request: dict[str, Any]) -> None:
     """Be the command; raises SystemExit, as it does."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
     how = os.O_WRONLY | os.O_CREAT | os.O_APPEND
-    output, errors = (os.open(asked[name], how, 0o644) for name in ("stdout", "stderr"))
+    output, errors = (os.open(request[name], how, 0o644) for name in ("stdout", "stderr"))
     for target, source in ((0, nothing), (1, output), (2, errors)):
         os.dup2(source, target)
         os.close(source)
     os.environ.clear()
-    os.environ.update(asked["environ"])
+    os.environ.update(request["environ"])
     time.tzset()
     tempfile.tempdir = None
-    os.chdir(asked["folder"])
-    sys.argv = ["harness", *asked["arguments"]]
+    os.chdir(request["folder"])
+    sys.argv = ["harness", *request["arguments"]]
     try:
-        if asked["point"]:
-            patch(asked["point"], asked["count"], asked["when"])
+        if request["point"]:
+            patch(request["point"], request["count"], request["when"])
     except (AttributeError, ImportError, KeyError):
         traceback.print_exc()
         sys.exit(70)
@@ -171,7 +171,7 @@ def command(asked: dict[str, Any]) -> None:
     sys.exit()
 
 
-def waited(pid: int, seconds: float | None) -> int:
+def wait_for(pid: int, seconds: float | None) -> int:
     """How a child ended; it is killed after so many seconds."""
     with selectors.DefaultSelector() as selector:
         end = os.pidfd_open(pid)
@@ -184,16 +184,16 @@ def waited(pid: int, seconds: float | None) -> int:
 
 def main() -> None:
     """Take lines until there are no more."""
-    own = (package.name for package in pkgutil.walk_packages(harness.__path__, "harness."))
-    for name in [*NEEDED, *(name for name in own if not name.endswith("__main__"))]:
+    names = (package.name for package in pkgutil.walk_packages(harness.__path__, "harness."))
+    for name in [*NEEDED, *(name for name in names if not name.endswith("__main__"))]:
         importlib.import_module(name)
     gc.freeze()  # what is imported is never garbage
     for line in sys.stdin:
-        asked = json.loads(line)
+        request = json.loads(line)
         pid = os.fork()
         if not pid:
-            command(asked)
-        print(waited(pid, asked["seconds"]), flush=True)
+            command(request)
+        print(wait_for(pid, request["seconds"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -34,14 +34,14 @@ def steps(count):
     return [*waiting, PreparationStep("tf0", f"environment 4/4: {'sh install ' * 20}")]
 
 
-def drawn(taken, height=24):
+def draw(*entries, height=24):
     """What a terminal of 60 columns showed at last, after 31 s, and what was left above."""
     file = io.StringIO()
     console = Console(file=file, width=60, height=height, force_terminal=True, color_system=None)
     seconds = iter([0.0] + [31.0] * 1000)
     display = LivePreparation(console, clock=lambda: next(seconds))
     with display.live:
-        for step in taken:
+        for step in entries:
             display(step)
     with console.capture() as capture:
         console.print(display._table())
@@ -57,29 +57,22 @@ def test_away_from_a_terminal_each_step_is_a_line(capsys):
     assert [line[:20] for line in printed.err.splitlines()] == ["tf0: environment 4/4", "tf0: built in 3 s"]
 
 
-def test_on_a_terminal_each_environment_has_a_line():
-    lines, _ = drawn(steps(3))
+def test_on_a_terminal_each_environment_has_a_line_until_it_ends():
+    lines, _ = draw(*steps(3))
     assert lines[0].startswith("tf0  31 s  environment 4/4: sh install")
     assert lines[0].endswith("…")
     assert [line.split() for line in lines[1:]] == [["tf1", "waiting"], ["tf2", "waiting"]]
-
-
-def test_what_has_ended_leaves_its_line_above():
-    lines, printed = drawn([*steps(2), PreparationStep("tf0", "failed in 3 s", Stage.FAILED)])
+    lines, output = draw(*steps(2), PreparationStep("tf0", "failed in 3 s", Stage.FAILED))
     assert [line.split() for line in lines] == [["tf1", "waiting"]]
-    assert "tf0: failed in 3 s" in printed
-
-
-@pytest.mark.parametrize("height", [1, 6])
-def test_a_small_terminal_counts_those_that_wait(height):
-    lines, _ = drawn(steps(27), height)
-    assert lines[0].startswith("tf0 ")
-    assert lines[-1].split() == ["and", str(26 - (len(lines) - 2)), "more", "waiting"]
-
-
-def test_markup_in_a_step_is_shown_as_it_is():
-    lines, _ = drawn([PreparationStep("tf0", "[red]x[/red] [uv 1/2]")])
+    assert "tf0: failed in 3 s" in output
+    # markup is shown as it is
+    lines, _ = draw(PreparationStep("tf0", "[red]x[/red] [uv 1/2]"))
     assert lines == ["tf0  31 s  [red]x[/red] [uv 1/2]"]
+    # a small terminal counts those that wait
+    for height in (1, 6):
+        lines, _ = draw(*steps(27), height=height)
+        assert lines[0].startswith("tf0 ")
+        assert lines[-1].split() == ["and", str(26 - (len(lines) - 2)), "more", "waiting"]
 
 
 def planned(rounds=2, *, groups=1, **changes):
@@ -101,26 +94,26 @@ class Terminal(pyte.Screen):
     def flush(self): ...
 
     @property
-    def shown(self):
+    def content(self):
         """Its lines, without empty ones at the end."""
         return "\n".join(line.rstrip() for line in self.display).rstrip().splitlines()
 
     def narrow(self, columns):
-        wrapped = [line[at : at + columns] for line in self.shown for at in range(0, len(line) or 1, columns)]
+        wrapped = [line[at : at + columns] for line in self.content for at in range(0, len(line) or 1, columns)]
         self.reset()
         self.set_mode(pyte.modes.LNM)
         self.resize(self.lines, columns)
         self.write("\n".join(wrapped))
 
 
-def watched(of, columns=80, lines=24, now=lambda: 0.0):
+def watch(run_, columns=80, lines=24, now=lambda: 0.0):
     """The progress of a run on a terminal of this size, and that terminal."""
     terminal = Terminal(columns, lines)
     console = Console(file=terminal, width=columns, height=lines, force_terminal=True, color_system=None)
-    return LiveLaunches(of, now, console), terminal
+    return LiveLaunches(run_, now, console), terminal
 
 
-def screen_of(progress, columns=80, lines=24):
+def read_screen(progress, columns=80, lines=24):
     """What it draws on a terminal of this size, line by line."""
     console = Console(width=columns, height=lines)
     with console.capture() as capture:
@@ -128,10 +121,10 @@ def screen_of(progress, columns=80, lines=24):
     return capture.get().rstrip().splitlines()
 
 
-def measured(progress, of, rounds=1, seconds=0.01):
+def measure(progress, run_, rounds=1, seconds=0.01):
     """The pilot and rounds of all cells; each takes 1 % longer than the one before it."""
     for number in range(rounds + 1):
-        for group in of.plan.groups:
+        for group in run_.plan.groups:
             for place, cell in enumerate(group.cells):
                 progress.begin(cell, number)
                 role = Role.MEASURE if number else Role.PILOT
@@ -151,36 +144,36 @@ def long_names():
     return replace(run(), plan=replace(plan(3), groups=groups))
 
 
-@pytest.mark.parametrize(("columns", "lines"), [(60, 20), (80, 24), (120, 40)])
-def test_a_terminal_shows_bar_count_time_left_and_what_runs_on_two_lines(columns, lines):
-    of, seconds = long_names(), iter(range(0, 1000, 5))
-    progress, terminal = watched(of, columns, lines, lambda: next(seconds))
-    with progress.live:
-        measured(progress, of, rounds=1)
-        progress.begin(of.plan.groups[3].cells[1], 2)
-        progress.live.refresh()
-        *_, bar, now = terminal.shown
-        assert bar.startswith("━━━━━━")
-        assert " 16/32  1 min " in bar
-        assert bar.endswith(" so far")
-        assert now.startswith("round 2 of 3: new mode=3 ")
-        assert now.endswith("first_one")
-        assert ("…" in now) == (columns < 80)
-        assert max(map(len, terminal.shown)) < columns
+def test_a_terminal_shows_bar_count_time_left_and_what_runs_on_two_lines():
+    for columns, lines in ((60, 20), (80, 24), (120, 40)):
+        of, seconds = long_names(), iter(range(0, 1000, 5))
+        progress, terminal = watch(of, columns, lines, lambda seconds=seconds: next(seconds))
+        with progress.live:
+            measure(progress, of, rounds=1)
+            progress.begin(of.plan.groups[3].cells[1], 2)
+            progress.live.refresh()
+            *_, bar, now = terminal.content
+            assert bar.startswith("━━━━━━")
+            assert " 16/32  1 min " in bar
+            assert bar.endswith(" so far")
+            assert now.startswith("round 2 of 3: new mode=3 ")
+            assert now.endswith("first_one")
+            assert ("…" in now) == (columns < 80)
+            assert max(map(len, terminal.content)) < columns
 
 
 def test_above_it_each_cell_has_its_last_time_its_mean_and_the_ratio_to_the_first_of_its_group():
     of = planned(groups=2)
-    progress, terminal = watched(of)
+    progress, terminal = watch(of)
     with progress.live:
-        measured(progress, of, rounds=2)
+        measure(progress, of, rounds=2)
         old, new = of.plan.groups[0].cells
         progress.begin(old, 3)
         progress.end(launch(cell=old, round=3, samples=[Sample(0.02, 1)]))
         progress.begin(new, 3)
         progress.end(launch(cell=new, round=3, samples=[], status=Status.FAILED, error="gone"))
         progress.live.refresh()
-        lines = [line.split() for line in terminal.shown]
+        lines = [line.split() for line in terminal.content]
         assert lines[:6] == [
             ["new", "mode=0:", "failed:", "gone"],
             ["cell", "last", "mean", "ratio", "rounds"],
@@ -190,14 +183,14 @@ def test_above_it_each_cell_has_its_last_time_its_mean_and_the_ratio_to_the_firs
             ["new", "mode=1", "10.1", "ms", "10.1", "ms", "1.01×", "2"],
         ]
     # the report follows
-    assert terminal.shown == ["new mode=0: failed: gone"]
+    assert terminal.content == ["new mode=0: failed: gone"]
 
 
-def test_a_cell_that_has_its_pilot_alone_has_that_time_and_no_mean():
+def test_a_cell_without_rounds_has_the_time_of_its_pilot_and_no_mean():
     of = planned()
-    progress, _ = watched(of)
-    measured(progress, of, rounds=0)
-    assert [line.split() for line in screen_of(progress)[1:3]] == [
+    progress, _ = watch(of)
+    measure(progress, of, rounds=0)
+    assert [line.split() for line in read_screen(progress)[1:3]] == [
         ["old", "10.0", "ms", "pilot"],
         ["new", "10.1", "ms", "pilot"],
     ]
@@ -205,38 +198,35 @@ def test_a_cell_that_has_its_pilot_alone_has_that_time_and_no_mean():
 
 def test_of_more_cells_than_there_are_lines_the_most_recent_are_shown():
     of = planned(groups=20)
-    progress, terminal = watched(of, 60, 20)
+    progress, terminal = watch(of, 60, 20)
     with progress.live:
-        measured(progress, of)
+        measure(progress, of)
         progress.live.refresh()
-        assert len(terminal.shown) <= 20
-        head, *rows = terminal.shown[:-2]
+        assert len(terminal.content) <= 20
+        head, *rows = terminal.content[:-2]
         assert head.startswith("cell (16 of 40) ")
         assert [row.split()[:2] for row in rows[-2:]] == [["old", "mode=19"], ["new", "mode=19"]]
-
-
-@pytest.mark.parametrize("lines", range(1, 7))
-def test_a_terminal_of_a_few_lines_has_the_two_before_any_cell(lines):
-    progress, _ = watched(planned())
-    measured(progress, planned())
-    assert len(screen_of(progress, 60, lines)) <= max(2, lines)
+    for lines in range(1, 7):  # the bar and what runs come before any cell
+        progress, _ = watch(planned())
+        measure(progress, planned())
+        assert len(read_screen(progress, 60, lines)) <= max(2, lines)
 
 
 def test_a_terminal_that_is_made_narrower_keeps_no_line_of_what_it_showed():
     of = long_names()
-    progress, terminal = watched(of, 120, 40)
+    progress, terminal = watch(of, 120, 40)
     with progress.live:
         progress.tell("A line above.")
-        measured(progress, of)
+        measure(progress, of)
         progress.live.refresh()
-        before = terminal.shown
+        before = terminal.content
         terminal.narrow(60)
-        assert len(terminal.shown) > len(before)
+        assert len(terminal.content) > len(before)
         progress.live.console.size = (60, 40)
         progress.live.refresh()
-        assert len(terminal.shown) == len(before)
-        assert [line[:13] for line in terminal.shown[:2]] == ["A line above.", "cell         "]
-        assert sum("━" in line for line in terminal.shown) == 1
+        assert len(terminal.content) == len(before)
+        assert [line[:13] for line in terminal.content[:2]] == ["A line above.", "cell         "]
+        assert sum("━" in line for line in terminal.content) == 1
 
 
 def test_the_count_is_of_what_the_estimate_expects_and_skipped_launches_are_not_counted(capsys):
@@ -278,42 +268,20 @@ def test_how_long_a_run_takes_is_said_after_its_pilots_and_after_the_first_round
     assert [line[:5] for line in printed] == ["[1/8]", "A rou", "[2/4]", "A rou", "[3/4]", "[4/4]"]
 
 
-ESTIMATES = [
-    (
-        {"rounds": 3},
-        RunEstimate(20.0, 3, 70.0),
-        "A round takes about 20 s on this machine: 3 rounds in about 70 s.",
-    ),
-    (
-        {"rounds": 100, "precision": 0.02},
-        RunEstimate(20.0, 3, 70.0),
-        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until "
-        "verdicts are clear or intervals are narrow enough.",
-    ),
-    (
-        {"rounds": 100, "precision": 0.02, "budget_seconds": 300.0},
-        RunEstimate(20.0, 3, 70.0),
-        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until "
-        "verdicts are clear or intervals are narrow enough, or until the budget of 5 min ends.",
-    ),
-    (
-        {"rounds": 30, "claims": ["T#1"], "budget_seconds": 300.0},
-        RunEstimate(20.0, 3, 70.0),
-        "A round takes about 20 s on this machine: at least 3 rounds in about 70 s. The run continues until all "
-        "claims are clear, or until the budget of 5 min ends.",
-    ),
-    (
-        {"rounds": 8, "budget_seconds": 60.0},
-        RunEstimate(20.0, 3, 60.0, needed=70.0, left_out=CELLS[:1]),
-        "A round takes about 20 s on this machine. The budget of 60 s is too small for the 3 rounds that all verdicts "
-        "need. These rounds take about 70 s (--budget 1.5m). 1 of 2 cells is not measured.",
-    ),
-]
-
-
-@pytest.mark.parametrize(("changes", "estimate", "told"), ESTIMATES)
-def test_what_a_run_will_reach_is_said_in_its_own_time(changes, estimate, told):
-    assert describe_estimate(estimate, planned(**changes).plan) == told
+def test_what_a_run_will_reach_is_said_in_its_own_time(snapshot):
+    estimate = RunEstimate(20.0, 3, 70.0)
+    too_small = RunEstimate(20.0, 3, 60.0, needed=70.0, left_out=CELLS[:1])
+    sentences = [
+        describe_estimate(value, planned(**changes).plan)
+        for value, changes in (
+            (estimate, {"rounds": 3}),
+            (estimate, {"rounds": 100, "precision": 0.02}),
+            (estimate, {"rounds": 100, "precision": 0.02, "budget_seconds": 300.0}),
+            (estimate, {"rounds": 30, "claims": ["T#1"], "budget_seconds": 300.0}),
+            (too_small, {"rounds": 8, "budget_seconds": 60.0}),
+        )
+    ]
+    assert sentences == snapshot
 
 
 def clock() -> Iterator[float]:
@@ -324,127 +292,111 @@ def clock() -> Iterator[float]:
         now += 10.0
 
 
-def test_the_time_left_is_told_from_the_first_pilot_on() -> None:
-    times = clock()
-    count = LaunchCounter(planned(rounds=2), lambda: next(times))
-    assert count.format_time_left() == ""
-    count.begin(CELLS[0], 0)
-    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
+class Counting:
+    """A run of two rounds on a clock that the test sets."""
+
+    def __init__(self, rounds=2):
+        self.now = 0.0
+        self.count = LaunchCounter(planned(rounds=rounds), lambda: self.now)
+
+    def left(self, now):
+        self.now = now
+        return self.count.format_time_left()
+
+    def launch(self, number=0):
+        self.count.begin(CELLS[0], number)
+        self.now += 10.0
+        self.count.end(launch(round=number, role=Role.MEASURE if number else Role.PILOT, seconds=10.0))
+
+
+def test_the_time_left_is_told_from_the_first_pilot_on_and_moves_while_a_launch_runs():
+    run_ = Counting()
+    assert run_.left(0.0) == ""
+    run_.launch()
     # one more pilot of 10 s, and four launches that warm up and measure 1.3 s longer
-    assert count.format_time_left() == "55 s left"
-
-
-def test_the_time_left_moves_while_a_launch_runs() -> None:
-    now = 0.0
-    count = LaunchCounter(planned(rounds=2), lambda: now)
-    count.begin(CELLS[0], 0)
-    now = 10.0
-    count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
-    count.begin(CELLS[0], 0)
-    now = 16.0
-    assert count.format_time_left() == "49 s left"
+    assert run_.left(10.0) == "55 s left"
+    run_.count.begin(CELLS[0], 0)
+    assert run_.left(16.0) == "49 s left"
     # one that takes longer than those before it takes nothing from those after it
-    now = 100.0
-    assert count.format_time_left() == "45 s left"
+    assert run_.left(100.0) == "45 s left"
 
 
-def test_launches_that_take_turns_run_together() -> None:
-    now = 0.0
-    count = LaunchCounter(planned(rounds=2), lambda: now)
-    for number in (0, 0):
-        count.begin(CELLS[0], number)
-        count.end(launch(round=0, role=Role.PILOT, seconds=10.0))
-    count.begin(CELLS[0], 1)
-    count.begin(CELLS[1], 1)
-    now = 12.0
-    assert count.format_time_left() == "33 s left"
-    count.end(launch(round=1, seconds=6.0))
-    count.end(launch(round=1, seconds=6.0))
-    assert count.format_time_left() == "12 s left"
+def test_launches_that_take_turns_run_together():
+    run_ = Counting()
+    run_.launch()
+    run_.launch()
+    for cell in CELLS[:2]:
+        run_.count.begin(cell, 1)
+    assert run_.left(32.0) == "33 s left"
+    for _ in range(2):
+        run_.count.end(launch(round=1, seconds=6.0))
+    assert run_.left(32.0) == "12 s left"
+
+
+def test_launches_of_the_rounds_tell_better_than_pilots():
+    run_ = Counting(rounds=7)
+    for number in (0, 0, 1):
+        run_.launch(number)
+    assert run_.left(30.0) == "2 min 10 s left"
+    run_.count.skip(13)
+    assert run_.left(30.0) == "0 s left"
 
 
 def test_a_terminal_shows_which_turn_is_taken() -> None:
     progress = LiveLaunches(planned(rounds=3), lambda: 0.0)
     progress.begin(CELLS[0], 1)
     progress.turn(4, 20)
-    assert screen_of(progress)[-1] == "round 1 of 3: turn 4 of 20"
+    assert read_screen(progress)[-1] == "round 1 of 3: turn 4 of 20"
 
 
-def test_a_repeated_round_is_said_when_the_total_grows(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = PlainLaunches(planned(rounds=1), lambda: 0.0)
-    progress.again(3, 2)
-    progress.begin(CELLS[0], 3)
-    progress.end(launch(round=3))
-    said, line = capsys.readouterr().err.splitlines()
-    assert said == "Round 3 had interference from other processes and is repeated: this needs 2 more launches."
+def test_a_repeated_round_is_said_when_the_total_grows(capsys, snapshot):
+    of = planned(rounds=1)
+    plain, live = PlainLaunches(of, lambda: 0.0), LiveLaunches(of, lambda: 0.0)
+    plain.again(3, 2)
+    plain.begin(CELLS[0], 3)
+    plain.end(launch(round=3))
+    sentence, line = capsys.readouterr().err.splitlines()
+    assert sentence == snapshot
     assert line.startswith("[1/6] round 3: ")
+    with live.live:
+        live.again(3, 2)
+    assert sentence[:30] in capsys.readouterr().err
 
 
-def test_a_terminal_shows_the_time_left_and_says_why_the_total_grows(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = LiveLaunches(planned(rounds=1), lambda: 0.0)
-    with progress.live:
-        progress.begin(CELLS[0], 1)
-        progress.end(launch(round=1))
-        progress.again(1, 2)
-        progress.begin(CELLS[0], 1)
-    told = capsys.readouterr().err
-    assert "Round 1 had interference" in told
-
-
-def test_launches_of_the_rounds_tell_better_than_pilots() -> None:
-    times = clock()
-    count = LaunchCounter(planned(rounds=7), lambda: next(times))
-    for number in (0, 0, 1):
-        count.begin(CELLS[0], 0)
-        count.end(launch(round=number, seconds=10.0))
-    assert count.format_time_left() == "2 min 10 s left"
-    count.skip(13)
-    assert count.format_time_left() == "0 s left"
-
-
-def test_a_line_says_what_came_of_a_launch(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_line_says_what_came_of_a_launch(capsys):
     times = clock()
     progress = PlainLaunches(planned(rounds=1), lambda: next(times))
     cell = replace(CELLS[0], axes={"mode": "0"})
     progress.begin(cell, 1)
     progress.end(launch(cell=cell, round=1, seconds=10.0))
     assert capsys.readouterr().err == "[1/4] round 1: old: 10.0 ms per step (30 s left)\n"
+    PlainLaunches(planned(clock=Clock.CPU)).end(launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)]))
+    assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
 
 
-def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_counted(capsys):
+def test_a_launch_that_ended_under_tensorflow_s_profiler_is_made_again_and_not_counted(capsys, snapshot):
     progress = PlainLaunches(planned(rounds=1), lambda: 0.0)
     progress.end(launch(status=Status.FAILED, round=0, error="exit code 142", observations={ON_DEVICE: UNDER_WAY}))
     progress.end(launch(round=0))
-    first, second = capsys.readouterr().err.splitlines()
-    assert first.startswith("[0/4] ")
-    assert "failed: exit code 142; the launch ran with TensorFlow's profiler, so it is repeated without" in first
-    assert second.startswith("[1/4] ")
+    assert capsys.readouterr().err.splitlines() == snapshot
 
 
-@pytest.mark.parametrize(
-    ("seconds", "told"), [(3.75e-7, "0.375 µs"), (0.01234, "12.3 ms"), (0.9994, "999 ms"), (72.345, "72.3 s")]
-)
-def test_a_step_is_told_in_the_unit_that_suits_it(seconds, told):
-    assert describe(launch(samples=[Sample(seconds, 1)])) == f"{told} per step"
+def test_a_launch_is_described_by_its_step_its_observations_or_its_error(snapshot):
+    descriptions = [describe(launch(samples=[Sample(seconds, 1)])) for seconds in (3.75e-7, 0.01234, 0.9994, 72.345)]
+    without_samples = replace(launch(), samples=[])
+    descriptions += [
+        describe(replace(launch(), status=Status.OOM, error="killed")),
+        describe(replace(launch(), status=Status.INTERRUPTED)),
+        describe(replace(without_samples, observations={"traces": 3})),
+        describe(replace(without_samples, observations={"traces": 3, "loop": "fit"})),
+        describe(launch(), Clock.CPU),
+    ]
+    assert descriptions == snapshot
 
 
-def test_of_a_run_by_cpu_time_the_line_has_that_and_says_so(capsys):
-    told = launch(samples=[Sample(0.2, 10, cpu_seconds=0.125)])
-    PlainLaunches(planned(clock=Clock.CPU)).end(told)
-    assert ": 12.5 CPU ms per step (" in capsys.readouterr().err
-    assert describe(launch(), Clock.CPU) == "failed: The launch did not record the CPU time of its samples."
-
-
-def test_a_launch_without_a_number_is_told_with_its_error() -> None:
-    assert describe(replace(launch(), status=Status.OOM, error="killed")) == "oom: killed"
-    assert describe(replace(launch(), status=Status.INTERRUPTED)) == "interrupted"
-    assert describe(replace(launch(), samples=[], observations={"traces": 3})) == "1 observation"
-    assert describe(replace(launch(), samples=[], observations={"traces": 3, "loop": "fit"})) == "2 observations"
-
-
-def screens(harness, arguments, columns, lines, resized):
+def record_screens(harness, arguments, columns, lines, resized):
     """What a terminal shows while a command runs; when there is progress, it is `resized` once."""
-    terminal, seen, is_resized = Terminal(columns, lines), [], False
+    terminal, screens, is_resized = Terminal(columns, lines), [], False
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (lines, columns))
     environ = {name: value for name, value in harness.environ.items() if name not in ("COLUMNS", "LINES", "NO_COLOR")}
@@ -457,8 +409,8 @@ def screens(harness, arguments, columns, lines, resized):
         os.close(theirs)
         while True:
             if not select.select([ours], [], [], 0.1)[0]:  # nothing is half drawn
-                seen.append(terminal.shown)
-                if not is_resized and sum("so far" in "".join(screen) for screen in seen) > 2:
+                screens.append(terminal.content)
+                if not is_resized and sum("so far" in "".join(screen) for screen in screens) > 2:
                     is_resized = True
                     terminal.narrow(resized)
                     termios.tcsetwinsize(ours, (lines, resized))
@@ -470,19 +422,23 @@ def screens(harness, arguments, columns, lines, resized):
         os.close(ours)
     assert is_resized
     assert process.returncode == 0
-    return seen
+    return screens
 
 
+@pytest.mark.slow
 def test_a_run_on_a_terminal_shows_how_far_it_is_all_the_time_and_can_be_resized(harness):
     lengths = ("--rounds", "2", "--warmup", "1ms", "--measure", "600ms")
     command = ["matrix", "-s", "ways", "-a", "way=fine", *lengths, "--backend", "local"]
-    taken = screens(harness, command, 80, 24, resized=60)
-    shown = [screen for screen in taken if len(screen) > 1 and "so far" in screen[-2]]
-    for *_, bar, now in shown:
+    screens = [
+        screen
+        for screen in record_screens(harness, command, 80, 24, resized=60)
+        if len(screen) > 1 and "so far" in screen[-2]
+    ]
+    for *_, bar, now in screens:
         # before the first launch has ended, nothing tells how long the others take
         assert re.match(r"[━─]{6,}  (0/\d+|\d+/\d+  (\d+ min )?\d+ s left)  [\d.]+ s so far$", bar), bar
         assert re.match(r"(pilot|round \d of 2): ", now), now
-    *_, last = shown
+    *_, last = screens
     assert max(map(len, last)) <= 60
     assert sum("so far" in line for line in last) == 1
     assert sum(line.startswith("cell ") for line in last) == 1

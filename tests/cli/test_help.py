@@ -1,10 +1,7 @@
-"""What help shows: headings, values, whole sentences in 80 columns, and examples that work."""
+"""What help shows: whole lines in 80 columns, values instead of types, headings, and examples that work."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,97 +15,85 @@ from harness.cli import advice, app
 from harness.cli.examples import EXAMPLES
 from harness.model.errors import Exit
 from harness.session.request import OptionPanel
+from tests.cli.conftest import Harness
+from tests.conftest import ROOT
 
-ROOT = Path(__file__).parents[2]
 
-
-def tree(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+def walk(command: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     yield name, command
     if isinstance(command, TyperGroup):
         context = typer.Context(command)
-        for below in command.list_commands(context):
-            yield from tree(command.get_command(context, below), f"{name} {below}".strip())
+        for child in command.list_commands(context):
+            yield from walk(command.get_command(context, child), f"{name} {child}".strip())
 
 
-COMMANDS = dict(tree(typer.main.get_command(app)))
-LINES = [line for text in EXAMPLES.values() for line in text.strip().splitlines()]
+COMMANDS = dict(walk(typer.main.get_command(app)))
+EXAMPLE_LINES = [line for text in EXAMPLES.values() for line in text.strip().splitlines()]
 
 
-def shown(name: str) -> str:
-    return CliRunner().invoke(app, [*name.split(), "--help"], prog_name="harness", env={"COLUMNS": "80"}).output
+def read_help(*words: str) -> str:
+    result = CliRunner().invoke(app, words, prog_name="harness", env={"COLUMNS": "80"})
+    assert result.exit_code == 0
+    return result.output
 
 
-def typed(line: str) -> list[str]:
-    """The words after `harness`, without what is the shell's."""
+def split_example(line: str) -> list[str]:
+    """Return the words after `harness`, without what is the shell's."""
     command = re.sub(r" (>|#) .*", "", line.removeprefix("source <(").removesuffix(")"))
-    harness, *words = shlex.split(command)
-    assert harness == "harness"
+    program, *words = shlex.split(command)
+    assert program == "harness"
     return words
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_help_ends_with_examples_of_the_command(name: str) -> None:
-    lines = EXAMPLES[name].strip().splitlines()
-    assert len(lines) in (2, 3)
-    ended = shown(name).rstrip().splitlines()[-len(lines) - 1 :]
-    assert [line.strip() for line in ended] == ["Examples:", *lines]
-    assert all(words[: len(name.split())] == name.split() for words in map(typed, lines))
+def test_help_of_each_command_has_whole_lines_no_types_headings_and_examples() -> None:
+    for name, command in COMMANDS.items():
+        text = read_help(*name.split(), "--help")
+        assert max(map(len, text.splitlines())) <= 80, name
+        assert "..." not in text.partition("\nCommands:\n")[2], name
+        assert not re.search(r"<(str|int|float|path|file|list)\b", text), name
+        examples = text.partition("\nExamples:\n")[2].strip().splitlines()
+        assert len(examples) in (2, 3), name
+        assert {tuple(split_example(line.strip())[: len(name.split())]) for line in examples} == {tuple(name.split())}
+        headings = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+        panels = [heading for heading in headings if heading in list(OptionPanel)]
+        assert panels == [panel for panel in OptionPanel if panel in panels], name
+        if name in ("matrix", "run", "repro", "profile"):
+            assert len(panels) > 3
+        if not isinstance(command, TyperGroup) and len(command.params) < 5:
+            assert panels == [], name
 
 
-def test_there_are_examples_of_no_other_commands() -> None:
-    assert EXAMPLES.keys() == COMMANDS.keys()
+def test_help_is_found_however_it_is_asked_for() -> None:
+    for words, usual in (
+        (["-h"], []),
+        (["help"], []),
+        (["matrix", "-h"], ["matrix"]),
+        (["help", "matrix"], ["matrix"]),
+        (["scenarios", "help"], ["scenarios"]),
+        (["help", "scenarios", "new"], ["scenarios", "new"]),
+    ):
+        assert read_help(*words) == read_help(*usual, "--help")
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_examples_can_be_typed(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    reached = []
-    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: reached.append(context.command_path))
-    CliRunner().invoke(app, typed(line), prog_name="harness", catch_exceptions=False)
-    assert reached, f"{line} is not read"
+def test_examples_can_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths: list[str] = []
+    monkeypatch.setattr(advice.Command, "invoke", lambda _, context: paths.append(context.command_path))
+    for line in EXAMPLE_LINES:
+        CliRunner().invoke(app, split_example(line), prog_name="harness", catch_exceptions=False)
+    assert len(paths) == len(EXAMPLE_LINES)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [line for line in LINES if typed(line)[0] in {"matrix", "run", "repro", "profile"} and "list" not in typed(line)],
-)
-def test_examples_that_measure_have_a_plan(line: str, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_examples_that_measure_have_a_plan(harness: Harness, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("def train_step():\n    pass\n")
-    words = [word for word in typed(line) if word != "--dry-run"]
-    done = subprocess.run(
-        [sys.executable, "-m", "harness", words[0], "--dry-run", *words[1:]],
-        cwd=tmp_path,
-        env={**os.environ, "HARNESS_PROJECT": str(ROOT), "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    # whether this machine can run it is another question
-    assert done.returncode in (Exit.OK, Exit.CANNOT_RUN_HERE), done.stderr
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_nothing_is_cut_and_values_are_no_types(name: str) -> None:
-    text = shown(name)
-    listed = text.partition("\nCommands:\n")[2]
-    assert "..." not in listed
-    assert not re.search(r"<(str|int|float|path|file|list)\b", text)
-    assert all(len(line) <= 80 for line in text.splitlines())
-
-
-@pytest.mark.parametrize("name", ["matrix", "run", "repro", "profile"])
-def test_many_options_are_under_headings(name: str) -> None:
-    headings = re.findall(r"^(\S.*):$", shown(name), re.MULTILINE)
-    panels = [heading for heading in headings if heading in list(OptionPanel)]
-    assert panels == [panel for panel in OptionPanel if panel in panels]
-    assert len(panels) > 3
-    assert shown(name).partition("\nOptions:\n")[2].splitlines()[:2] == [
-        "  -h, --help  Show this message and exit.",
-        "",
-    ]
-
-
-def test_few_options_are_one_list() -> None:
-    few = [name for name, each in COMMANDS.items() if not isinstance(each, TyperGroup) and len(each.params) < 5]
-    assert few
-    assert not any(f"\n{panel}:\n" in shown(name) for name in few for panel in OptionPanel)
+    harness.root = tmp_path
+    harness.environ["HARNESS_PROJECT"] = str(ROOT)
+    plans = 0
+    for line in EXAMPLE_LINES:
+        command, *words = (word for word in split_example(line) if word != "--dry-run")
+        if command in ("matrix", "run", "repro", "profile") and "list" not in words:
+            plans += 1
+            process = harness.call(command, "--dry-run", *words)
+            # whether this machine can run it is another question
+            assert process.returncode in (Exit.OK, Exit.CANNOT_RUN_HERE), (line, process.stderr)
+    assert plans > 9

@@ -8,67 +8,61 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Harness, stored
+from tests.cli.conftest import SHORT, Harness, stored
 from tests.report.formats.examples import example
 
-ROOT = Path(__file__).parents[2]
-
-#: Does a command, and writes what is loaded then: the modules, without packages, to the file of the first argument.
+#: Does commands, and writes what is loaded then: the modules, without packages, to the file of the first argument.
 LOADED = """
-import atexit, sys
-at = sys.argv.pop(1)
-def write():
-    names = [name for name, module in sys.modules.items() if not hasattr(module, "__path__")]
-    open(at, "w").write("\\n".join(names))
-atexit.register(write)
+import shlex, sys
+path, *lines = sys.argv[1:]
 from harness.cli import main
-main()
+for line in lines:
+    sys.argv = ["harness", *shlex.split(line)]
+    try:
+        main()
+    except SystemExit as ending:
+        assert not ending.code, line
+names = [name for name, module in sys.modules.items() if not hasattr(module, "__path__")]
+open(path, "w").write("\\n".join(names))
 """
 
 FLEET, ENGINE = ("harness.fleet.", "ray."), ("harness.backends.docker.", "docker.")
 NUMBERS = ("harness.analysis.", "harness.runner.", "numpy.")
 
 
-def loaded(folder: Path, *arguments: str) -> set[str]:
-    """The modules that a command loads in a process of its own; it must end well."""
-    at = folder / "loaded"
+def load(folder: Path, *lines: str) -> set[str]:
+    """Return the modules that commands load in a process of their own; they must end well."""
+    path = folder / "loaded"
     environ = {**os.environ, "HARNESS_PROJECT": str(folder)}
-    command = [sys.executable, "-c", LOADED, str(at), *arguments]
-    done = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return set(at.read_text().splitlines())
+    command = [sys.executable, "-c", LOADED, str(path), *lines]
+    process = subprocess.run(command, env=environ, cwd=folder, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return set(path.read_text().splitlines())
 
 
-def of(packages: tuple[str, ...], names: set[str]) -> list[str]:
+def select(packages: tuple[str, ...], names: set[str]) -> list[str]:
     return sorted(name for name in names if name.startswith(packages))
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["matrix", "--help"], ["bisect", "--help"]])
-def test_help_loads_no_numbers_no_engine_and_no_fleet(harness: Harness, arguments: list[str]) -> None:
-    assert not of((*FLEET, *ENGINE, *NUMBERS), loaded(harness.root, *arguments))
+def test_help_and_a_dry_run_load_no_numbers_no_engine_and_no_fleet(harness: Harness) -> None:
+    dry_run = "matrix -s ways -a way=fine --backend local --dry-run"
+    names = load(harness.root, "--help", "--version", "matrix --help", "bisect --help", dry_run)
+    assert not select((*FLEET, *ENGINE, *NUMBERS), names)
+    assert len(select(("harness.",), names)) <= 105
 
 
-def test_a_dry_run_loads_no_numbers_and_of_backends_its_own(harness: Harness) -> None:
-    asked = ("matrix", "-s", "ways", "-a", "way=fine", "--backend", "local", "--dry-run")
-    found = loaded(harness.root, *asked)
-    assert not of((*FLEET, *ENGINE, *NUMBERS), found)
-    assert len(of(("harness.",), found)) <= 90
-
-
+@pytest.mark.slow
 def test_a_report_of_a_run_in_containers_loads_no_engine(harness: Harness, tmp_path: Path) -> None:
     run = stored(tmp_path / "results", *example())
-    found = loaded(harness.root, "report", str(run))
-    assert "harness bundle" in (run / "report.md").read_text() + (run / "details.md").read_text()
-    assert not of((*FLEET, *ENGINE, "harness.runner."), found)
-    assert len(of(("harness.",), found)) <= 110
+    names = load(harness.root, f"report {run}")
+    assert not select((*FLEET, *ENGINE, "harness.runner."), names)
+    assert len(select(("harness.",), names)) <= 110
 
 
-@pytest.mark.parametrize(("more", "is_loaded"), [([], False), (["--slots", "1"], True)])
-def test_a_run_loads_fleets_for_slots_alone(harness: Harness, more: list[str], is_loaded: bool) -> None:
-    asked = ("matrix", "-s", "ways", "-a", "way=fine", "--backend", "local", "--rounds", "1")
-    found = loaded(harness.root, *asked, "--warmup", "1ms", "--measure", "5ms", *more)
-    assert bool(of(FLEET, found)) is is_loaded
-    assert not of(ENGINE, found)
+@pytest.mark.slow
+def test_a_local_run_loads_no_fleet_and_no_engine(harness: Harness) -> None:
+    names = load(harness.root, f"matrix -s ways -a way=fine -e old --rounds 1 {' '.join(SHORT)}")
+    assert not select((*FLEET, *ENGINE), names)
 
 
 #: Sends this process SIGINT when a module is first imported, and runs the command.
@@ -88,21 +82,25 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["typing", "typer", "harness.cli.messages", "harness.cli.scenarios", "tomllib"])
-def test_an_interruption_while_modules_load_prints_no_traceback(module: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", INTERRUPTED, module, "scenarios", "list"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-    )
-    assert done.returncode in (-signal.SIGINT, 130), done.stderr
-    assert done.stderr.strip() in ("", "harness: interrupted.")
+@pytest.mark.parametrize(
+    ("modules"),
+    [
+        ["typing", "harness.cli.scenarios"],
+        pytest.param(["typer", "harness.cli.messages", "tomllib"], marks=pytest.mark.campaign),
+    ],
+    ids=["some", "others"],
+)
+def test_an_interruption_while_modules_load_prints_no_traceback(modules: list[str]) -> None:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    for module in modules:
+        command = [sys.executable, "-S", "-c", INTERRUPTED, module, "scenarios", "list"]
+        process = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
+        assert process.returncode in (-signal.SIGINT, 130), process.stderr
+        assert process.stderr.strip() in ("", "harness: interrupted.")
 
 
 def test_an_ignored_interruption_stays_ignored_while_modules_load() -> None:
     ignoring = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN){INTERRUPTED}"
     command = [sys.executable, "-c", ignoring, "typer", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr

@@ -9,8 +9,10 @@ import pytest
 
 from harness.analysis.results import Results
 from harness.report.formats import render
-from tests.cli.conftest import Harness, stored
-from tests.report.formats.examples import example, nothing
+from tests.cli.conftest import SHORT, Harness, InstantLaunches, stored
+from tests.report.formats.examples import example
+
+OPTIONS = ("-s", "ways", "-a", "way=fine", *SHORT)
 
 
 @pytest.fixture
@@ -18,92 +20,76 @@ def folder(tmp_path: Path) -> Path:
     return stored(tmp_path, *example())
 
 
-def test_a_report_is_made_again_from_the_launches(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
-    path = harness.run / "report.md"
-    first = path.read_text()
-    path.unlink()
-    done = harness("report", str(harness.run))
-    assert done.returncode == 0, done.stderr
-    assert path.read_text() == first
-    assert "TensorFlow 2.0.0 takes " in done.stdout
-
-
+@pytest.mark.slow
 def test_a_report_is_made_with_as_little_address_space_as_a_small_machine_allows(harness: Harness) -> None:
     folder = stored(harness.root / "results", *example())
     limited = f"ulimit -v 7000000 && exec {shlex.join(harness.command('report', str(folder)))}"
-    done = subprocess.run(
+    process = subprocess.run(
         ["sh", "-c", limited], cwd=harness.root, env=harness.environ, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert (folder / "report.md").is_file()
 
 
 def test_without_a_run_it_is_the_newest_of_the_results(harness: Harness) -> None:
-    none = harness("report")
-    assert (none.returncode, none.stdout) == (2, "")
-    assert "The folder results has no run, but this command needs 1.\nPass the folder of a run" in none.stderr
     run, launches = example()
     for name in ("b", "a"):
         stored(harness.root / "results", replace(run, id=name), launches)
-    done = harness("report")
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.splitlines()[0] == "The newest run: results/a"
-    assert (harness.root / "results" / "a" / "report.md").is_file()
-    assert not (harness.root / "results" / "b" / "report.md").exists()
+    process = harness("report")
+    assert process.returncode == 0, process.stderr
+    assert "results/a" in process.stderr.splitlines()[0]
+    reports = [(harness.root / "results" / name / "report.md").exists() for name in ("a", "b")]
+    assert reports == [True, False]
 
 
-def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
-    done = harness.matrix("-s", "ways", "-a", "way=fine", "--budget", "2s", "--rounds", "90")
-    for value in (done, harness("report", str(harness.run))):
-        said, every = value.stderr, value.stdout + value.stderr
-        assert said.splitlines()[-1].startswith("Report: ")
-        assert re.search(
-            r"The budget of 2 s ended the run after \d+ rounds? \(planned: at most 90 rounds\)\.", value.stderr
-        )
-        # once, if the verdict is unclear: both cells do the same work, and a quiet machine may settle that in 2 s
-        suggested = re.findall(r"harness matrix --resume \S+ --rounds \d+$", every, re.MULTILINE)
-        assert len(suggested) == bool(re.search(r"unclear|too few rounds", every)), every
-    assert "The budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
-
-
-def test_the_pictures_that_a_report_shows_lie_beside_it(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
-    texts = ((harness.run / name).read_text() for name in ("report.md", "details.md"))
-    shown = [entry for text in texts for entry in re.findall(r"\]\((charts/[^)]*\.svg)\)", text)]
-    assert shown
-    assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
+def test_a_report_is_made_again_from_the_launches_with_its_page_and_pictures(
+    harness: Harness, instant: InstantLaunches
+) -> None:
+    process = harness.call("matrix", *OPTIONS, "--rounds", "2")
+    assert "report.md (and details.md, report.html)" in process.stderr
+    names = ("report.md", "details.md", "report.html")
+    before = {name: (harness.run / name).read_text() for name in names}
+    for name in names:
+        (harness.run / name).unlink()
     (harness.run / "charts" / "old.svg").write_text("")
-    assert harness("report", str(harness.run)).returncode == 0
-    assert sorted(shown) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
-
-
-def test_the_page_lies_beside_the_report_and_is_written_alone_too(harness: Harness) -> None:
-    done = harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "2")
-    assert "report.md (and details.md, report.html)" in done.stderr
+    process = harness.call("report", str(harness.run))
+    assert process.returncode == 0, process.stderr
+    assert {name: (harness.run / name).read_text() for name in names} == before
+    assert "TensorFlow 2.0.0 takes " in process.stdout
+    pictures = re.findall(r"\]\((charts/[^)]*\.svg)\)", before["report.md"] + before["details.md"])
+    assert pictures
+    assert sorted(pictures) == sorted(f"charts/{path.name}" for path in (harness.run / "charts").iterdir())
     page = harness.run / "report.html"
-    text = page.read_text()
     page.unlink()
-    assert harness("report", str(harness.run), "--format", "html", "--output", str(page)).returncode == 0
-    assert page.read_text() == text
+    assert harness.call("report", str(harness.run), "--format", "html", "--output", str(page)).returncode == 0
+    assert page.read_text() == before["report.html"]
+
+
+@pytest.mark.slow
+def test_what_ended_a_run_early_is_said_before_the_report_s_path_and_in_the_report(harness: Harness) -> None:
+    process = harness.call("matrix", *OPTIONS, "--budget", "2s", "--rounds", "90")
+    for attempt in (process, harness.call("report", str(harness.run))):
+        assert attempt.stderr.splitlines()[-1].startswith("Report: ")
+        assert re.search(r" budget of 2 s ended the run after \d+ rounds? \(planned: at most 90", attempt.stderr)
+        # once, if the verdict is unclear: both cells do the same work, and a quiet machine may settle that in 2 s
+        output = attempt.stdout + attempt.stderr
+        commands = re.findall(r"harness matrix --resume \S+ --rounds \d+$", output, re.MULTILINE)
+        assert len(commands) == bool(re.search(r"unclear|too few rounds", output)), output
+    assert " budget of 2 s ended the run after " in (harness.run / "report.md").read_text()
 
 
 def test_in_full_all_is_in_one_file(harness: Harness, folder: Path) -> None:
-    assert harness("report", str(folder)).returncode == 0
-    pasted, details = ((folder / name).read_text() for name in ("report.md", "details.md"))
-    done = harness("report", str(folder), "--full")
-    assert done.returncode == 0, done.stderr
-    assert "(and report.html)" in done.stderr
+    harness.call("report", str(folder))
+    texts = [(folder / name).read_text() for name in ("report.md", "details.md")]
+    process = harness.call("report", str(folder), "--full")
+    assert (process.returncode, "(and report.html)" in process.stderr) == (0, True)
     assert not (folder / "details.md").exists()
-    full = (folder / "report.md").read_text()
-    headings = [
-        line for line in (pasted + details).splitlines() if line.startswith("## ") and line != "## Not in this file"
-    ]
+    headings, full = (
+        {line for line in text.splitlines() if line.startswith("## ")}
+        for text in ("".join(texts), (folder / "report.md").read_text())
+    )
     assert headings
-    assert set(headings) == {line for line in full.splitlines() if line.startswith("## ")}
-    done = harness("report", str(folder), "--full", "--format", "md")
-    assert done.returncode == 2
-    assert "Omit --full or --format." in done.stderr
+    assert headings - full == {"## Not in this file"}
 
 
 def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did(
@@ -113,98 +99,52 @@ def test_the_report_of_a_run_without_a_number_is_written_and_ends_as_the_run_did
     launches = [json.loads(line) for line in path.read_text().splitlines()]
     lines = [json.dumps({**launch, "status": "failed", "samples": [], "observations": {}}) for launch in launches]
     path.write_text("\n".join([*lines, ""]))
-    done = harness("report", str(folder))
-    assert done.returncode == 1, done.stderr
+    process = harness("report", str(folder))
+    assert process.returncode == 1, process.stderr
     assert (folder / "report.md").is_file()
-    assert harness("report", str(folder), "--format", "json").returncode == 0
+    assert harness.call("report", str(folder), "--format", "json").returncode == 0
 
 
-def test_a_report_of_a_moved_run_names_the_folder_in_which_it_is(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--budget", "10m")
+@pytest.mark.usefixtures("instant")
+def test_truncated_launches_are_told_and_measured_again_and_a_moved_run_is_named_by_its_folder(
+    harness: Harness,
+) -> None:
+    harness.call("matrix", *OPTIONS, "--rounds", "1", "--budget", "10m")
+    path, folder = harness.run / "launches.jsonl", harness.run.relative_to(harness.root)
+    path.write_bytes(path.read_bytes()[:-100])
+    process = harness.call("report", str(folder))
+    assert process.returncode == 0, process.stderr
+    assert process.stderr.startswith(f"{folder}/launches.jsonl ")
+    assert process.stderr.splitlines()[1].endswith(f": harness matrix --resume {folder}")
+    report = (harness.run / "report.md").read_text()
+    assert ("truncated" in report, "the budget ended" in report) == (True, False)
+    assert f"{folder}/launches.jsonl " in harness.call("compare", str(folder), str(folder)).stderr
+    resumed = harness.call("matrix", "--resume", str(folder))
+    assert resumed.returncode == 0, resumed.stderr
+    assert "truncated" not in (harness.run / "report.md").read_text()
+
     path = harness.run / "run.json"
     document = json.loads(path.read_text())
     document["stops"] = {name: {**stop, "reason": "interrupted"} for name, stop in document["stops"].items()}
     path.write_text(json.dumps(document))
-    recorded = harness.run.relative_to(harness.root)
-    assert f"harness matrix --resume {recorded}\n" in harness("report", str(harness.run)).stderr
     harness.run.rename(harness.root / "moved")
-    done = harness("report", "moved")
-    assert "    harness matrix --resume moved\n" in done.stderr
-    assert str(recorded) not in done.stdout + done.stderr + (harness.root / "moved" / "report.md").read_text()
+    process = harness.call("report", "moved")
+    assert "harness matrix --resume moved\n" in process.stderr
+    assert str(folder) not in process.stdout + process.stderr + (harness.root / "moved" / "report.md").read_text()
 
 
-def test_what_is_no_run_or_a_damaged_one_gets_a_sentence(harness: Harness, folder: Path) -> None:
-    (folder / "run.json").write_text("{")
-    for path, told in ((str(folder), "run.json is damaged"), ("results/none", "isn't the folder of a run")):
-        done = harness("report", path)
-        assert done.returncode == 2
-        assert told in done.stderr
-        assert "Traceback" not in done.stderr
-
-
-def test_launches_that_end_in_the_middle_of_a_line_are_told_and_can_be_measured_again(harness: Harness) -> None:
-    harness.matrix("-s", "ways", "-a", "way=fine", "--rounds", "1", "--budget", "10m")
-    path, folder = harness.run / "launches.jsonl", harness.run.relative_to(harness.root)
-    path.write_bytes(path.read_bytes()[:-100])
-    done = harness("report", str(folder))
-    assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith(
-        f"{folder}/launches.jsonl ends in the middle of a line: its run was killed, or the file was truncated. The "
-        f"complete launches are used.\nTo measure the missing launches: harness matrix --resume {folder}\n"
-    )
-    report = (harness.run / "report.md").read_text()
-    assert "its launches are missing from launches.jsonl, so the file is truncated" in report
-    assert "the budget ended" not in report
-    assert "ends in the middle of a line" in harness("compare", str(folder), str(folder)).stderr
-    resumed = harness("matrix", "--resume", str(folder))
-    assert resumed.returncode == 0, resumed.stderr
-    assert "truncated" not in (harness.run / "report.md").read_text()
-
-
-@pytest.mark.parametrize("format", ["json", "csv"])
-def test_a_format_goes_to_stdout_and_nothing_else_does(harness: Harness, folder: Path, format: str) -> None:
+def test_a_format_goes_to_stdout_or_into_a_file_and_nothing_else_does(harness: Harness, folder: Path) -> None:
     before = sorted(folder.iterdir())
-    done = harness("report", str(folder), "--format", format)
-    assert (done.returncode, done.stderr) == (0, "")
-    # subprocess makes line ends of CSV's
-    assert done.stdout == render(format, Results(*example())).replace("\r\n", "\n")
+    for name in ("json", "csv"):
+        process = harness.call("report", str(folder), "--format", name)
+        expected = render(name, Results(*example()))
+        assert (process.returncode, process.stdout, process.stderr) == (0, expected, "")
+        path = harness.root / f"launches.{name}"
+        process = harness.call("report", str(folder), "--format", name, "--output", str(path))
+        assert (process.returncode, process.stdout) == (0, "")
+        assert path.read_bytes() == expected.encode()
     assert sorted(folder.iterdir()) == before
-
-
-def test_a_format_goes_into_a_file(harness: Harness, folder: Path) -> None:
-    path = harness.root / "launches.csv"
-    done = harness("report", str(folder), "--format", "csv", "--output", str(path))
-    assert (done.returncode, done.stdout) == (0, "")
-    assert path.read_bytes() == render("csv", Results(*example())).encode()
-    assert not list(path.parent.glob("*.part"))
-
-
-@pytest.mark.parametrize("name", ["docker-bake.hcl/report.json", "images", "none/report.json"])
-def test_a_file_that_cannot_be_written_gets_a_sentence(harness: Harness, folder: Path, name: str) -> None:
-    path = harness.root / name
-    done = harness("report", str(folder), "--format", "json", "--output", str(path))
-    assert done.returncode == 4
-    assert f"{path} cannot be written: " in done.stderr
-    assert "Traceback" not in done.stderr
     assert not list(harness.root.glob("*.part"))
-    assert not (harness.root / "none").exists()
-
-
-@pytest.mark.parametrize("name", [".", ""])
-def test_a_folder_without_a_name_gets_the_sentence_of_any_folder(harness: Harness, folder: Path, name: str) -> None:
-    done = harness("report", str(folder), "--format", "json", "--output", name)
-    assert done.returncode == 4
-    assert ". cannot be written: Is a directory.\nChoose another file with --output." in done.stderr
-
-
-def test_a_file_without_a_format_gets_a_sentence(harness: Harness, folder: Path) -> None:
-    done = harness("report", str(folder), "--output", "report.json")
-    assert done.returncode == 2
-    assert "--output needs --format" in done.stderr
-
-
-def test_a_format_that_cannot_say_that_there_is_no_number_gets_a_sentence(harness: Harness, tmp_path: Path) -> None:
-    run, launches = nothing()
-    done = harness("report", str(stored(tmp_path, run, launches[:1])), "--format", "pyperf")
-    assert done.returncode == 3
-    assert "No cell has a result" in done.stderr
+    (folder / "run.json").write_text("{")
+    damaged = harness.call("report", str(folder))
+    assert (damaged.returncode, "run.json is damaged" in damaged.stderr) == (2, True)

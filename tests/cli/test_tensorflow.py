@@ -39,10 +39,11 @@ def launches(results: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (folder / "launches.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache: Path, tmp_path: Path) -> None:
     python("3.7")
-    done = matrix(cache, tmp_path, *STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph")
-    assert done.returncode == 0, done.stderr
+    process = matrix(cache, tmp_path, *STEP, "-e", "tf1.14", "-a", "api=tf.keras,keras", "-a", "mode=graph")
+    assert process.returncode == 0, process.stderr
     measured = [launch for launch in launches(tmp_path) if launch["role"] != "pilot"]
     assert {launch["status"] for launch in measured} == {"ok"}
     # a round that others disturbed is done again
@@ -53,6 +54,7 @@ def test_tensorflow_1_14_trains_in_a_local_environment_made_from_its_lock(cache:
         assert launch["pins"]["keras"] == "2.2.5"  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_shows_what_ran(
     cache: Path, tmp_path: Path
 ) -> None:
@@ -68,8 +70,8 @@ def test_an_environment_whose_python_is_hidden_is_not_available_and_the_report_s
     }
     results = tmp_path / "results"
     selected = [*STEP, "-e", "tf1.14", "-e", "tf2.15", "-a", "api=tf.keras", "-a", "mode=eager"]
-    done = matrix(cache / "hidden", results, *selected, environ=hidden)
-    assert done.returncode == 0, done.stderr
+    process = matrix(cache / "hidden", results, *selected, environ=hidden)
+    assert process.returncode == 0, process.stderr
     assert {(launch["cell"]["environment"], launch["status"]) for launch in launches(results)} == {("tf2.15", "ok")}  # type: ignore[index]
     (folder,) = results.iterdir()
     report = (folder / "report.md").read_text()

@@ -18,6 +18,7 @@ BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 QUICK = '[quick]\nenvironments = ["old", "new"]\n[[quick.select]]\nscenario = "ways"\nway = ["fine"]\n'
 
 
+@pytest.mark.slow
 def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     harness: Harness, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -33,18 +34,18 @@ def test_the_example_plans_runs_and_prints_a_ratio_with_its_verdict(
     assert capsys.readouterr().out.splitlines()[:2] == ["ways old fine fast", "ways new fine fast"]
     assert not (harness.root / "results").exists()
     exec(BLOCKS[1], names)
-    heard = capsys.readouterr()
-    assert "0 ways old fine fast ok" in heard.out.splitlines()
-    assert heard.err == ""
+    captured = capsys.readouterr()
+    assert "0 ways old fine fast ok" in captured.out.splitlines()
+    assert captured.err == ""
     exec(BLOCKS[2], names)
-    (told,) = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"new takes [\d.]+ times as long: (faster|same|slower|unclear|None)", told)
-    ended = names["ended"]
-    assert isinstance(ended, session.Ended)
-    assert session.read(ended.folder).run == ended.results.run
-    again = "harness matrix --suite quick --backend local --seed 1 --rounds 4"
-    assert again in (ended.folder / "report.md").read_text()
-    assert {"report.md", "report.html"} <= {path.name for path in ended.written.files}
+    (line,) = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"new takes [\d.]+ times as long: (faster|same|slower|unclear|None)", line)
+    completed = names["ended"]
+    assert isinstance(completed, session.Ended)
+    assert session.read(completed.folder).run == completed.results.run
+    command = "harness matrix --suite quick --backend local --seed 1 --rounds 4"
+    assert command in (completed.folder / "report.md").read_text()
+    assert {"report.md", "report.html"} <= {path.name for path in completed.written.files}
 
 
 def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None:
@@ -58,12 +59,12 @@ def test_a_run_is_read_reported_and_compared_by_a_string(tmp_path: Path) -> None
 
 
 def test_a_notebook_shows_the_comparisons_as_a_table(tmp_path: Path) -> None:
-    shown = session.read(stored(tmp_path, *example()))._repr_html_()
-    assert shown is not None
-    ElementTree.fromstring(f"<div>{shown}</div>")
-    assert "<table><caption>Comparisons</caption>" in shown
-    assert "<th>time ratio</th>" in shown
-    assert re.search(r"<td>(faster|slower|same|unclear)</td>", shown)
+    table = session.read(stored(tmp_path, *example()))._repr_html_()
+    assert table is not None
+    ElementTree.fromstring(f"<div>{table}</div>")
+    assert "<table><caption>Comparisons</caption>" in table
+    assert "<th>time ratio</th>" in table
+    assert re.search(r"<td>(faster|slower|same|unclear)</td>", table)
     nothing_compared = session.read(stored(tmp_path / "other", *nothing()))._repr_html_()
     assert nothing_compared == "<p>No cell has a result.</p>"
 

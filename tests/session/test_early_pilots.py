@@ -12,14 +12,14 @@ from harness import session
 from harness.backends.local.backend import LocalBackend
 from harness.model.backend import Meanwhile, Preparation, PreparationStep, Progress, Stage
 from harness.model.environment import Requirement
-from harness.model.launch import BESIDE_BUILDS, Launch, Role, Status
+from harness.model.launch import BESIDE_BUILDS, Launch, Outcome, Role, Status
 from harness.model.run import StandIn
 from harness.session.early_pilots import Pilots
-from tests.cli.conftest import Harness
+from tests.cli.conftest import Harness, InstantLaunches
 
 
 @pytest.fixture
-def request_() -> dict[str, Any]:
+def options() -> dict[str, Any]:
     """Return a plan of launches as short as can be, in groups of two cells; no length is left to the pilot."""
     short = {"backend": "local", "warmup": 0.0, "measure": 0.005, "seed": 1}
     return {"scenarios": ["ways"], "axes": {"way": ["fine"], "speed": ["fast", "slow"]}, "rounds": 2, **short}
@@ -29,10 +29,10 @@ class Making:
     """Local environments that are made as images are: when `old` is there, `new` is still being made."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.asked: list[Meanwhile | None] = []
+        self.meanwhile: list[Meanwhile | None] = []
         self.others: Iterable[bool] = itertools.repeat(True)
         self.early = 1
-        made = LocalBackend.prepare
+        prepare_all = LocalBackend.prepare
 
         def prepare(
             backend: LocalBackend,
@@ -40,20 +40,18 @@ class Making:
             progress: Progress,
             meanwhile: Meanwhile | None = None,
         ) -> Preparation:
-            self.asked.append(meanwhile)
-            made(backend, requirements[: self.early], progress)
+            self.meanwhile.append(meanwhile)
+            prepare_all(backend, requirements[: self.early], progress)
             for requirement in requirements[: self.early] if meanwhile else ():
                 assert meanwhile
                 meanwhile(requirement.environment.name, progress, iter(self.others).__next__)
-            return made(backend, requirements, progress)
+            return prepare_all(backend, requirements, progress)
 
         monkeypatch.setattr(LocalBackend, "prepare", prepare)
 
 
 @pytest.fixture(autouse=True)
-def making(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> Making:
-    monkeypatch.setenv("HARNESS_PROJECT", str(harness.root))
-    monkeypatch.chdir(harness.root)
+def making(in_project: None, monkeypatch: pytest.MonkeyPatch) -> Making:
     return Making(monkeypatch)
 
 
@@ -62,7 +60,7 @@ class Ears(session.Listener):
 
     def __init__(self, interrupt_at: str = "nothing") -> None:
         self.steps: list[PreparationStep] = []
-        self.ended: list[Launch] = []
+        self.launches: list[Launch] = []
         self.skipped = 0
         self._at = interrupt_at
 
@@ -72,7 +70,7 @@ class Ears(session.Listener):
             raise KeyboardInterrupt
 
     def end(self, launch: Launch) -> None:
-        self.ended.append(launch)
+        self.launches.append(launch)
 
     def skip(self, launches: int) -> None:
         self.skipped += launches
@@ -85,11 +83,12 @@ class Interrupting(session.Listener):
         raise KeyboardInterrupt
 
 
-def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(request_: dict[str, Any]) -> None:
+@pytest.mark.usefixtures("instant")
+def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(options: dict[str, Any]) -> None:
     ears = Ears()
-    planned = session.plan(session.Request(**request_))
-    ended = session.run(planned, ears)
-    launches = session.read(ended.folder).launches
+    planned = session.plan(session.Request(**options))
+    completed = session.run(planned, ears)
+    launches = session.read(completed.folder).launches
     early = [launch for launch in launches if launch.resources.get(BESIDE_BUILDS)]
     assert launches[: len(early)] == early
     assert [(launch.role, launch.cell.environment) for launch in early] == [(Role.PILOT, "old")] * 2
@@ -98,71 +97,81 @@ def test_what_is_there_is_piloted_and_the_run_goes_on_from_that(request_: dict[s
     later = [launch for launch in launches if launch.role is Role.PILOT][2:]
     assert [(launch.cell.environment, launch.group) for launch in later] == [("new", planned.plan.groups[0].name)]
     assert {launch.status for launch in launches} == {Status.OK}
-    assert [launch.started for launch in ears.ended] == [launch.started for launch in launches[2:]]
-    assert ears.skipped + len(ears.ended) == planned.plan.all_launches
-    assert not ended.broken
+    assert [launch.started for launch in ears.launches] == [launch.started for launch in launches[2:]]
+    assert ears.skipped + len(ears.launches) == planned.plan.all_launches
+    assert not completed.broken
 
 
-def test_it_ends_where_all_others_are_made(request_: dict[str, Any], making: Making) -> None:
+@pytest.mark.usefixtures("instant")
+def test_it_ends_where_all_others_are_made(options: dict[str, Any], making: Making) -> None:
     making.others = [True, False]
-    launches = session.read(session.run(session.plan(session.Request(**request_))).folder).launches
+    launches = session.read(session.run(session.plan(session.Request(**options))).folder).launches
     assert [launch.cell.environment for launch in launches if launch.resources.get(BESIDE_BUILDS)] == ["old"]
     assert {launch.round for launch in launches} == {0, 1, 2}
 
 
-def test_its_steps_are_those_of_the_environment(request_: dict[str, Any]) -> None:
-    request_["axes"]["way"] = ["fine", "raises"]
+def test_its_steps_are_those_of_the_environment(options: dict[str, Any], instant: InstantLaunches) -> None:
+    answer = instant.answer
+    failure = Outcome(Status.FAILED, error="ValueError: a | pipe")
+    instant.answer = lambda job: failure if job.cell.axes["way"] == "raises" else answer(job)
+    options["axes"]["way"] = ["fine", "raises"]
     ears = Ears()
-    session.run(session.plan(session.Request(**request_)), ears)
-    told = [str(step) for step in ears.steps if "pilot" in step.words]
-    assert "old: pilot: ways old fine fast" in told
-    assert any(line.startswith("old: pilot: ways old raises fast: failed: ValueError: a | pipe") for line in told)
+    session.run(session.plan(session.Request(**options)), ears)
+    lines = [str(step) for step in ears.steps if "pilot" in step.words]
+    assert "old: pilot: ways old fine fast" in lines
+    assert any(line.startswith("old: pilot: ways old raises fast: failed: ValueError: a | pipe") for line in lines)
     (last,) = [step for step in ears.steps if step.stage is Stage.READY and "pilot" in step.words]
     assert last.words.startswith("4 pilots in ")
 
 
-def test_artifacts_come_into_the_run_s_folder(request_: dict[str, Any], harness: Harness, making: Making) -> None:
+@pytest.mark.slow
+def test_artifacts_come_into_the_run_s_folder(options: dict[str, Any], harness: Harness, making: Making) -> None:
     scenario = harness.root / "scenarios" / "ways.py"
     before = 'bench.measure(lambda: sum(range(1000 if speed == "fast" else 3000)), document=100)'
     write = 'import sys; file = open("kept.txt", "w"); file.write(sys.executable); file.close()'
     after = f'{before}\n    {write}\n    bench.artifact("kept.txt")'
     making.early = 2
     scenario.write_text(scenario.read_text().replace(before, after))
-    ended = session.run(session.plan(session.Request(**request_)))
-    launches = session.read(ended.folder).launches
+    completed = session.run(session.plan(session.Request(**options)))
+    launches = session.read(completed.folder).launches
     early = [launch for launch in launches if launch.resources.get(BESIDE_BUILDS)]
     assert [launch.cell.environment for launch in early] == ["old", "old", "new", "new"]
-    pythons = {launch.cell.environment: (ended.folder / launch.artifacts[0]).read_text() for launch in early}
+    pythons = {launch.cell.environment: (completed.folder / launch.artifacts[0]).read_text() for launch in early}
     assert len({*pythons.values()}) == 2
-    assert all((ended.folder / launch.artifacts[0]).read_text() == pythons[launch.cell.environment] for launch in early)
+    assert all(
+        (completed.folder / launch.artifacts[0]).read_text() == pythons[launch.cell.environment] for launch in early
+    )
     slots = [(launch.group, launch.round, launch.attempt, launch.order) for launch in launches]
     assert len({*slots}) == len(slots)
 
 
-def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(request_: dict[str, Any]) -> None:
+@pytest.mark.usefixtures("instant")
+def test_a_run_that_is_interrupted_while_images_are_made_leaves_nothing(options: dict[str, Any]) -> None:
     with pytest.raises(KeyboardInterrupt):
-        session.run(session.plan(session.Request(**request_)), Ears(interrupt_at="2 pilots"))
+        session.run(session.plan(session.Request(**options)), Ears(interrupt_at="2 pilots"))
     assert not any(Path("results").iterdir())
 
 
-def test_a_run_whose_pilots_ran_early_is_gone_on_with(request_: dict[str, Any]) -> None:
-    ended = session.run(session.plan(session.Request(**request_)), Interrupting())
-    assert ended.interrupted
-    before = session.read(ended.folder).launches
-    again = session.resume(ended.folder)
-    launches = session.read(again.folder).launches
+@pytest.mark.usefixtures("instant")
+def test_a_run_whose_pilots_ran_early_is_gone_on_with(options: dict[str, Any]) -> None:
+    completed = session.run(session.plan(session.Request(**options)), Interrupting())
+    assert completed.interrupted
+    before = session.read(completed.folder).launches
+    resumed = session.resume(completed.folder)
+    launches = session.read(resumed.folder).launches
     assert launches[: len(before)] == before
     assert {launch.round for launch in launches} == {0, 1, 2}
 
 
-def test_where_the_pilot_sets_lengths_it_waits_for_all_images(request_: dict[str, Any], making: Making) -> None:
-    request_["measure"] = None
-    assert session.run(session.plan(session.Request(**request_)), Interrupting()).interrupted
-    assert making.asked == [None]
+@pytest.mark.usefixtures("instant")
+def test_where_the_pilot_sets_lengths_it_waits_for_all_images(options: dict[str, Any], making: Making) -> None:
+    options["measure"] = None
+    assert session.run(session.plan(session.Request(**options)), Interrupting()).interrupted
+    assert making.meanwhile == [None]
 
 
-def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(request_: dict[str, Any]) -> None:
-    plan = session.plan(session.Request(**request_)).plan
+def test_on_gpus_for_profiles_and_of_stand_ins_nothing_begins_early(options: dict[str, Any]) -> None:
+    plan = session.plan(session.Request(**options)).plan
     assert Pilots.can_run_early(plan)
     assert not Pilots.can_run_early(replace(plan, limits=replace(plan.limits, gpus=("0",))))
     assert not Pilots.can_run_early(replace(plan, profile_calls=3))

@@ -1,0 +1,236 @@
+"""What is wrong with a command line: its exit code, and what the user reads."""
+
+import os
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from tests.cli.conftest import NOWHERE, SCENARIO, Harness, stored
+from tests.report.formats.examples import example, nothing
+
+#: A command line each; LONG is a name that is longer than file systems allow.
+COMMANDS = {
+    "names": """
+        measure
+        resume
+        matrx
+        scenarios lst
+        scenarios run
+        xyzzy
+        help matrx
+        matrix ways
+        profile -e old new
+        matrix few
+        matrix something
+        matrix own.py
+        profile mine.py
+        matrix absent.py
+        report one two
+    """,
+    "values": """
+        matrix --rounds 0
+        matrix --rounds x
+        matrix --rounds 9999999999999999999
+        matrix --memory 8
+        matrix --memory 300x
+        matrix --seed=-1
+        matrix --measure soon
+        matrix --backend podman
+        profile --calls 1.5
+        images build --jobs 0
+        images build --device tpu
+        completion ksh
+        history digest --days 0
+        history digest --days 9999999
+        history digest --days abc
+        history confirm --rounds 1
+        doctor --seconds soon
+        doctor --cpus 0
+        doctor -e tf9.9
+    """,
+    "long names": """
+        matrix --dry-run -s LONG
+        matrix --dry-run --backend local -s ways -e LONG
+        matrix --dry-run --backend local -s ways --reference LONG
+        matrix --dry-run --backend local -s ways --results LONG
+        report LONG
+        bundle LONG
+        merge LONG
+        repro LONG
+        scenarios new LONG
+        scenarios show LONG
+        scenarios check LONG
+    """,
+    "matrix": """
+        matrix -s ways -e odl
+        matrix -s way
+        matrix -s ways -a sped=fast
+        matrix -s ways -a way=fin
+        matrix -s ways -a way
+        matrix --suite nightly
+        matrix --suite few -a way=raises
+        matrix -s ways --cpus 512
+        matrix -s ways -a cpus=1,999999
+        matrix -s ways --reference middle
+        matrix -s none.py
+        matrix -s ways --backend docker
+        matrix -s ways --gpus 0,x
+        matrix -s ways --gpu-via luck
+        matrix -s ways --gpu-via cdi --backend local
+        matrix -s /outside.py
+        matrix -s broken
+        matrix --resume results/none
+        matrix --resume results/none --margin 9%
+        matrix --resume results/none --gpu
+        matrix --resume results/none -e old -s ways -a way=fine
+        matrix --resume results/dead
+        matrix -s ways -a way=signals
+        matrix -s ways -e new+mine@/nowhere --backend local
+        matrix -s ways -e mine@mine --backend local
+        matrix -s ways -e none+mine@mine --backend local
+        matrix -s ways -e new+mine@/nowhere/x.whl --backend local
+        matrix -s ways -e new+mine@file:///nowhere@main --backend local
+        matrix -s ways -e new+mine@main --repository nowhere --backend local
+        matrix -s ways -e new+mine@pr/1 --backend local
+        matrix -s ways -e new --package mine --backend local
+    """,
+    "run": """
+        run mine.py --rounds 1
+        run absent.py -e old
+        run wrong.py -e old
+        run mine.py -e old -a n=1
+        run mine.py -e old --grep (
+        run mine.py -e old --function f
+        run mine.py -e old --backend local
+        run mine.py -e old
+        run own.py -e old -- x
+    """,
+    "bisect": """
+        bisect
+        bisect seven
+        bisect T#x
+        bisect -s ways -a way=a,b
+        bisect -s ways --budget 5
+        bisect absent.py
+        bisect absent.py -s ways
+        bisect -s ways --with data
+        bisect -s ways --good tf9 --bad new
+        bisect -s ways --good new --bad new
+        bisect -s ways --bad old
+        bisect -s ways --good new
+        bisect -s ways --bad new --find-fix
+        bisect -s ways --good new --package numpy
+        bisect --resume elsewhere
+        bisect T#7 --resume elsewhere
+    """,
+    "scenarios": """
+        scenarios new
+        scenarios new ways
+        scenarios new 2fast
+        scenarios new my-issue
+        scenarios new "My Issue.py"
+        scenarios new scenarios
+        scenarios new images/mine.py
+        scenarios new class
+        scenarios new _hidden
+        scenarios new numpy
+        scenarios new random
+        scenarios new mine --directory none
+        scenarios new other --from absent.py
+        scenarios check wasy
+        scenarios check broken
+        scenarios show wasy
+        scenarios show broken
+    """,
+    "reports": """
+        report
+        report results/none
+        report results/dead
+        report RUN --full --format md
+        report RUN --output report.json
+        report RUN --format json --output docker-bake.hcl/report.json
+        report RUN --format json --output images
+        report RUN --format json --output none/report.json
+        report RUN --format json --output .
+        report RUN --format json --output ""
+        report EMPTY --format pyperf
+        compare
+        compare RUN
+        compare RUN RUN
+        compare RUN RUN RUN
+        bundle .
+        repro T#1002
+        repro T#40261 --suite few
+        matrix --base HEAD -s own.py
+    """,
+    "images": """
+        images build old --device gpu
+        images build --push
+        images build
+        images verify tf3
+    """,
+}
+
+
+@pytest.fixture
+def project(harness: Harness, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Harness:
+    """A project with a suite, a scenario of one's own, plain scripts, a broken scenario, and runs."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    harness.environ |= {**NOWHERE, "REGISTRY": "", "GIT_CEILING_DIRECTORIES": "/"}
+    texts = {
+        "scenarios/suites.toml": '[few]\n[[few.select]]\nscenario = "ways"\nway = ["fine"]\n',
+        "scenarios/broken.py": SCENARIO.replace("title =", "titel =").replace('way = "signals"', 'way = "sings"'),
+        "own.py": SCENARIO,
+        "mine.py": "x = 1\n",
+        "wrong.py": "x = = 1\n",
+        "results/dead/launches.jsonl": "",
+    }
+    for name, text in texts.items():
+        path = harness.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (tmp_path / "outside.py").write_text(SCENARIO)
+    run, launches = nothing()
+    stored(tmp_path / "runs", *example())
+    stored(tmp_path / "empty", run, launches[:1])
+    return harness
+
+
+@pytest.mark.parametrize("part", COMMANDS)
+def test_a_wrong_command_line_gets_a_sentence_and_its_exit_code(
+    project: Harness, tmp_path: Path, part: str, snapshot: SnapshotAssertion
+) -> None:
+    places = {"LONG": "a" * 300, "/outside.py": str(tmp_path / "outside.py")}
+    for name, folder in (("RUN", "runs"), ("EMPTY", "empty")):
+        places[name] = str(next((tmp_path / folder).iterdir()))
+    before = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}
+    errors = {}
+    for line in COMMANDS[part].strip().splitlines():
+        words = [places.get(word, word) for word in shlex.split(line)]
+        process = project.call(*words)
+        text = process.stdout + process.stderr
+        for name, place in {**places, "PROJECT": str(project.root), "OUTSIDE": str(tmp_path)}.items():
+            text = text.replace(place, name)
+        errors[line.strip()] = f"{process.returncode} {re.sub('a{30,}', 'LONG', text).strip()}"
+    after = {path for path in project.root.rglob("*") if "__pycache__" not in path.parts}
+    assert after - before == set()
+    assert errors == snapshot
+
+
+def test_a_process_ends_with_the_exit_code_of_its_command(project: Harness) -> None:
+    """The other codes, and the other commands, have processes in the files of their commands."""
+    codes = {
+        "history list": 0,
+        "fleet name office": 0,
+        "images list": 0,
+        "scenarios check ways": 0,
+        "completion bash": 0,
+        "bisect": 2,
+        "merge results/none": 2,
+        "matrix --suite few -a way=raises": 3,
+        "images build": 4,
+    }
+    assert {line: project(*line.split()).returncode for line in codes} == codes
