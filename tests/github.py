@@ -53,13 +53,8 @@ class Repository:
 
     def add(self, **values: Any) -> None:
         """Add an issue."""
-<<<<<<< HEAD
         defaults = {"number": len(self.issues) + 1, "title": "", "body": "", "state": "OPEN", "stateReason": ""}
         self.issues.append({**defaults, "closedAt": None, "labels": [], **values})
-=======
-        issue = {"number": len(self.issues) + 1, "title": "", "body": "", "state": "OPEN", "stateReason": ""}
-        self.issues.append({**issue, "closedAt": None, "labels": [], **values})
->>>>>>> t-machine
 
     def close(self, number: int, when: str, reason: str = "COMPLETED") -> None:
         """Close an issue, as a person does."""
@@ -68,27 +63,33 @@ class Repository:
     def gh(self, *words: str, body: str | None = None, check: bool = True) -> str:
         """Return what `gh` prints. Raises RefusedError if `check` is true and `gh` would fail."""
         parser = argparse.ArgumentParser()
-        for name in ("method", "input", "title", "body-file", "state", "json", "comment", "limit", "jq"):
-            parser.add_argument(f"--{name}")
+        for name in (
+            "--method",
+            "--input",
+            "--title",
+            "--body-file",
+            "--state",
+            "--json",
+            "--comment",
+            "--limit",
+            "--jq",
+        ):
+            parser.add_argument(name)
         parser.add_argument("--label", action="append", default=[])
         parser.add_argument("--paginate", action="store_true")
         parser.add_argument("words", nargs="+")
         options = parser.parse_intermixed_args(words)
         try:
-            return self._run(options, body)
+            return self._done(options, body)
         except RefusedError:
             if check:
                 raise
             return ""
 
-<<<<<<< HEAD
     def _done(self, options: argparse.Namespace, body: str | None) -> str:
-=======
-    def _run(self, options: argparse.Namespace, body: str | None) -> str:
->>>>>>> t-machine
         command, arguments = " ".join(options.words[:2]), options.words[2:]
         if options.words[0] in ("pr", "api"):
-            return self._look_up(options, body)
+            return self._looked_up(options, body)
         if command == "issue list":
             assert options.state == "all"
             listed = [issue for issue in self.issues if {*options.label} <= {*issue["labels"]}][: int(options.limit)]
@@ -119,7 +120,7 @@ class Repository:
             raise AssertionError(f"no stand-in for gh {command}")
         return f"https://github.com/{REPOSITORY}/issues/{arguments[0] if arguments else len(self.issues)}"
 
-    def _look_up(self, options: argparse.Namespace, body: str | None) -> str:
+    def _looked_up(self, options: argparse.Namespace, body: str | None) -> str:
         if options.words[0] == "pr":
             return json.dumps(self.pulls)
         if "/comments" in options.words[1]:
@@ -136,13 +137,8 @@ class Repository:
         assert body
         self.writes.append(f"{options.method} {path}")
         if options.method == "PATCH":
-<<<<<<< HEAD
             self.talk = [[identifier, who, json.loads(body)["body"] if f"comments/{identifier}" == path else text]
                          for identifier, who, text in self.talk]  # fmt: skip
-=======
-            self.talk = [[number, who, json.loads(body)["body"] if f"comments/{number}" == path else text]
-                         for number, who, text in self.talk]  # fmt: skip
->>>>>>> t-machine
         else:
             self.talk.append([len(self.talk) + 1, "github-actions[bot]", json.loads(body)["body"]])
         return ""

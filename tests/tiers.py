@@ -4,7 +4,7 @@
     pytest tests/cli/test_matrix.py   all tests of a file, except those of the campaign
     pytest --tier all                 all tests, except those of the campaign
     pytest --tier rest                all minus the quick ones: what `make test` left out
-    pytest --tier campaign            tests that take hours in all: faults by the thousand, each scenario in each release
+    pytest --tier campaign            tests that take hours: faults by the thousand, each scenario in each release
 
 A test that takes more than LIMIT seconds of CPU time is marked `slow`. In CI, an unmarked one fails.
 """
