@@ -4,14 +4,14 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.model.backend import Backend, LaunchHandle
 from harness.model.environment import Device, Requirement
-from harness.model.launch import Job, Limits, Sample, Sampling, Status
+from harness.model.launch import Job, Limits, Outcome, Sample, Sampling, Status
 from harness.model.scenario import Cell
 
 PRELUDE = """
@@ -81,13 +81,16 @@ BEHAVIOURS = {
 }
 
 
+#: One or two of each way to end, which are tried first; the others repeat that.
+SOME_BEHAVIOURS = ("ends well", "raises", "is killed", "is not available", "stays after the end")
+
 #: A worker that takes its turns; its samples count them.
 TAKES_TURNS = """
 say("turn", samples=[])
 turns = 0
-while (told := word()) != "end":
-    turns += told == "turn"
-    say("turn", samples=sample(turns) if told == "turn" else sample(0.5) * int(told.split()[1]))
+while (request := word()) != "end":
+    turns += request == "turn"
+    say("turn", samples=sample(turns) if request == "turn" else sample(0.5) * int(request.split()[1]))
 say("end", status="ok")
 """
 
@@ -155,15 +158,28 @@ IN_TURNS = {
 KILLED = """
 import os, pickle, signal, sys
 kind, root, run, requirement, job = pickle.load(sys.stdin.buffer)
-with kind(root, run).hold(requirement, job) as held:
-    assert held.resume()
+with kind(root, run).hold(requirement, job) as handle:
+    assert handle.resume()
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
-def in_turns(made: Job) -> Job:
+def check_behaviours(backend: Backend, requirement: Requirement, names: Iterable[str]) -> list[Outcome]:
+    """Whatever workers do, their launches get the status and the error that they should."""
+    outcomes = {
+        name: backend.launch(requirement, job(BEHAVIOURS[name].source, BEHAVIOURS[name].seconds)) for name in names
+    }
+    statuses = {name: outcome.status for name, outcome in outcomes.items()}
+    assert statuses == {name: BEHAVIOURS[name].status for name in outcomes}
+    errors = {name: outcome.error for name, outcome in outcomes.items()}
+    assert {name: error for name, error in errors.items() if BEHAVIOURS[name].error not in error} == {}
+    assert max(len(outcome.stderr) for outcome in outcomes.values()) < 70_000
+    return list(outcomes.values())
+
+
+def in_turns(launch: Job) -> Job:
     """The job, of a launch that takes turns."""
-    return replace(made, sampling=replace(made.sampling, turns=20))
+    return replace(launch, sampling=replace(launch.sampling, turns=20))
 
 
 def check_turns(backend: Backend, requirement: Requirement) -> None:
@@ -173,13 +189,13 @@ def check_turns(backend: Backend, requirement: Requirement) -> None:
         assert first.resume()
         assert second.resume()
         words = [(first, "turn"), (second, "turn"), (second, "turn"), (first, "turn"), (second, "turn")]
-        assert all(each.resume(word) for each, word in words)
-        for each, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
-            assert each.resume("alone 2")
-            assert each.resume("alone 1")
-            assert not each.resume("end")
-            assert not each.resume("turn")
-            outcome = each.outcome()
+        assert all(handle.resume(word) for handle, word in words)
+        for handle, seconds in ((second, [1.0, 2.0, 3.0]), (first, [1.0, 2.0])):
+            assert handle.resume("alone 2")
+            assert handle.resume("alone 1")
+            assert not handle.resume("end")
+            assert not handle.resume("turn")
+            outcome = handle.outcome()
             assert (outcome.status, outcome.error) == (Status.OK, "")
             assert outcome.samples == tuple(Sample(value, 1, value / 2) for value in seconds)
             assert outcome.alone == (Sample(0.5, 1, 0.25),) * 3
@@ -205,44 +221,44 @@ def check_start(backend: Backend, requirement: Requirement, cpus: Sequence[int])
     """Launches start on these CPUs at the same time, one on each, and all of each is moved to the first."""
     with ExitStack() as stack:
         jobs = [replace(in_turns(job(STARTS)), waits=True, limits=Limits(cpus=(cpu,), seconds=60.0)) for cpu in cpus]
-        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
-        for item in held:
-            item.start()
-        assert all(entry.resume() for entry in held)
-        for value in held:
-            value.move(cpus[:1])
-        assert all(entry.resume("measure") for entry in held)
-        assert all(entry.resume("turn") for entry in held)
-        assert not any(entry.resume("end") for entry in held)
-        outcomes = [entry.outcome() for entry in held]
+        handles = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for handle in handles:
+            handle.start()
+        assert all(handle.resume() for handle in handles)
+        for handle in handles:
+            handle.move(cpus[:1])
+        assert all(handle.resume("measure") for handle in handles)
+        assert all(handle.resume("turn") for handle in handles)
+        assert not any(handle.resume("end") for handle in handles)
+        outcomes = [handle.outcome() for handle in handles]
     assert [outcome.error for outcome in outcomes] == [""] * len(cpus)
-    seen = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
-    assert seen == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
+    affinities = [(outcome.observations["before"], outcome.observations["after"]) for outcome in outcomes]
+    assert affinities == [([[cpu]], [[cpus[0]]]) for cpu in cpus]
 
 
 def interrupt_the_start(backend: Backend, requirement: Requirement) -> None:
     """What Ctrl-C does while several start, of which one has ended."""
     with ExitStack() as stack:
         jobs = [in_turns(job(source)) for source in ("sys.exit(3)", TAKES_TURNS, "signal.pause()")]
-        held = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
-        for item in held:
-            item.start()
-        assert not held[0].resume()
-        held[0].move([0])
+        handles = [stack.enter_context(backend.hold(requirement, entry)) for entry in jobs]
+        for handle in handles:
+            handle.start()
+        assert not handles[0].resume()
+        handles[0].move([0])
         raise KeyboardInterrupt
 
 
-def interrupt_between_turns(held: LaunchHandle) -> None:
+def interrupt_between_turns(handle: LaunchHandle) -> None:
     """What Ctrl-C does while a launch waits for its turn."""
-    assert held.resume()
+    assert handle.resume()
     raise KeyboardInterrupt
 
 
 def kill_between_turns(backend: Any, requirement: Requirement, source: str) -> None:
     """Have a harness killed that holds a launch of its own."""
-    told = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
-    done = subprocess.run([sys.executable, "-c", KILLED], input=told, check=False)
-    assert done.returncode == -signal.SIGKILL
+    data = pickle.dumps((type(backend), backend._root, backend._run, requirement, in_turns(job(source))))
+    process = subprocess.run([sys.executable, "-c", KILLED], input=data, check=False)
+    assert process.returncode == -signal.SIGKILL
 
 
 def job(source: str, seconds: float = 60.0, memory_bytes: int | None = None, **environ: str) -> Job:

@@ -1,9 +1,11 @@
 import contextlib
 import fcntl
 import hashlib
+import os
 import re
 import secrets
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -25,6 +27,9 @@ from tests.lacking import lacking
 
 ROOT = Path(__file__).parents[2]
 
+#: The image that CPU images are built on, and in how many seconds a registry has to give it.
+BASE, PULL_SECONDS = "python:{}-slim-bookworm", 60
+
 
 @pytest.fixture(scope="session")
 def engine():
@@ -35,17 +40,76 @@ def engine():
         lacking(str(error))
 
 
-@pytest.fixture(scope="module")
-def launched(engine):
-    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+@contextlib.contextmanager
+def locked(path):
+    """No other process of the tests has this lock during the block."""
+    with path.open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory):
+    """The folder that all processes of one session of tests have in common."""
+    folder = tmp_path_factory.getbasetemp()
+    return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+
+
+@pytest.fixture(scope="session")
+def need_bases(engine, shared_folder):
+    """Leaves a test out whose images need a Python that neither the engine nor a registry has. uv's is 3.11."""
+    present = {}
+
+    def need(*versions):
+        for version in ("3.11", *versions):
+            image = BASE.format(version)
+            if image not in present:
+                present[image] = find_or_pull(engine, image, shared_folder)
+            if not present[image]:
+                lacking(f"the engine lacks the image {image}, and could not pull it within {PULL_SECONDS} s")
+
+    return need
+
+
+def find_or_pull(engine, image, folder):
+    """Whether an engine has an image, perhaps now. What one process could not pull, no other tries to."""
+    note = folder / f"absent-{hashlib.sha256(image.encode()).hexdigest()}"
+    with locked(folder / "bases.lock"):
+        if not engine.api.images(name=image) and not note.exists():
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                command = ["docker", "pull", "--quiet", image]
+                subprocess.run(command, capture_output=True, timeout=PULL_SECONDS, check=False)
+        is_here = bool(engine.api.images(name=image))
+        if not is_here:
+            note.touch()
+    return is_here
+
+
+@pytest.fixture(scope="session")
+def need_images(need_bases, shared_folder):
+    """Returns the requirements of environments of the catalogue, whose CPU images one process at a time builds."""
     project = Folder(ROOT)
     environments = load_environments(project)
+
+    def need(*names):
+        requirements = [load_lock(project, environments[name], Device.CPU) for name in names]
+        need_bases(*(requirement.environment.python for requirement in requirements))
+        with locked(shared_folder / "images.lock"):
+            DockerBackend(ROOT, "test").prepare(requirements, lambda step: None)
+        return requirements
+
+    return need
+
+
+@pytest.fixture(scope="module")
+def launched(need_images):
+    """Launches a script with these axes in an environment of the catalogue, on a CPU, and returns the outcome."""
+    project = Folder(ROOT)
     files = {"keras_step.py": (project.scenarios / "keras_step.py").read_bytes(), **read_kit_files(project)}
     backend = DockerBackend(ROOT, f"test-{secrets.token_hex(8)}")
 
     def launch(name, script, axes, **changes):
-        requirement = load_lock(project, environments[name], Device.CPU)
-        backend.prepare([requirement], lambda step: None)
+        (requirement,) = need_images(name)
         cell = Cell("script", name, Device.CPU, axes)
         options = {"sampling": SHORT, "environ": {}, **changes}
         job = Job(cell, "script.py", {"script.py": script, **files}, limits=Limits(), **options)
@@ -94,8 +158,7 @@ def no_gpus(engine):
     folders = [Path(folder) for folder in engine.info.get("CDISpecDirs") or ()]
     if not engine.is_here or not folders:
         lacking("CDI is off in the engine, or it is elsewhere: these tests write a CDI specification of their own")
-    with Path(tempfile.gettempdir(), "harness-tests-cdi.lock").open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(Path(tempfile.gettempdir(), "harness-tests-cdi.lock")):
         # a test that was killed leaves its own, and whoever has the lock is alone
         for left in (path for folder in folders for path in folder.glob("harness-*.json")):
             left.unlink()
@@ -126,9 +189,11 @@ class Project:
         return self.requirements[-1]
 
     def _write(self) -> None:
+        environments = [requirement.environment for requirement in self.requirements]
         lines = [
-            f'{{ name = "{e.name}", tensorflow = "0", python = "{e.python}", as_of = "{e.as_of}" }},'
-            for e in (requirement.environment for requirement in self.requirements)
+            f'{{ name = "{environment.name}", tensorflow = "0", python = "{environment.python}", '
+            f'as_of = "{environment.as_of}" }},'
+            for environment in environments
         ]
         listed = "default = [\n" + "\n".join(lines) + "\n  ]"
         text = (ROOT / "docker-bake.hcl").read_text()
@@ -137,8 +202,9 @@ class Project:
 
 
 @pytest.fixture
-def project(tmp_path, engine, monkeypatch):
+def project(tmp_path, engine, need_bases, monkeypatch):
     """An empty project; its images are removed at the end."""
+    need_bases()
     monkeypatch.delenv("REGISTRY", raising=False)
     project = Project(tmp_path)
     yield project
@@ -146,8 +212,9 @@ def project(tmp_path, engine, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def made(engine, tmp_path_factory):
-    """A project whose one image, of an empty lock, is built."""
+def made(engine, need_bases, tmp_path_factory):
+    """A project whose one image, of an empty lock, is built. Each process has its own."""
+    need_bases()
     project = Project(tmp_path_factory.mktemp("made"))
     requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11")
     DockerBackend(project.root, "test").prepare(project.requirements, lambda line: None)
