@@ -40,6 +40,15 @@ def engine():
         lacking(str(error))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport():
+    """Tests that lack the same thing are one line of the summary."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple):
+        report.longrepr = (lacking.__code__.co_filename, lacking.__code__.co_firstlineno, report.longrepr[2])
+    return report
+
+
 @contextlib.contextmanager
 def locked(path):
     """No other process of the tests has this lock during the block."""

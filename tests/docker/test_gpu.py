@@ -22,7 +22,6 @@ from harness.catalog.scenarios import read_kit_files
 from harness.model.backend import GpuWay
 from harness.model.environment import Device, Environment, Lock, Requirement
 from harness.model.errors import CannotRunHereError
-from harness.model.gpu import Gpu, GpuHost, UsedGpu
 from harness.model.launch import Job, Limits, Sampling, Status
 from harness.model.scenario import Cell
 from tests.backends.workers import job
@@ -171,15 +170,6 @@ def test_what_the_engine_refuses_at_the_start_says_what_to_do(backend, no_gpus, 
         assert command in error.value.advice
 
 
-def test_a_missing_gpu_is_exit_4_with_advice_before_an_image_is_built(no_gpus, tmp_path):
-    command = [sys.executable, "-m", "harness", "matrix", "-s", "keras_step", "-e", "tf2.0", "--results", str(tmp_path)]
-    process = subprocess.run([*command, "--gpus", "7"], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == 4, process.stderr
-    assert "harness doctor --gpu" in process.stderr
-    assert "building" not in process.stderr
-    assert not list(tmp_path.iterdir())
-
-
 KEEPS = (
     "folder = os.environ['CUDA_CACHE_PATH']\n"
     "say('observation', name='before', value=sorted(os.listdir(folder)))\n"
@@ -227,21 +217,6 @@ def test_a_launch_whose_code_may_have_to_be_compiled_gets_longer_until_one_has_g
     assert backend.launch(image, on_gpus("", "0", **limits)).status is Status.OK
     outcome = backend.launch(image, on_gpus("signal.pause()", "0", **limits))
     assert (outcome.status, outcome.error) == (Status.TIMEOUT, "it was still running after 0.001 s")
-
-
-OTHER_CARD = "say('gpus', gpus=[{'name': 'Tesla T4', 'capability': '7.5', 'pci': '0000:00:1E.0'}])\n"
-
-
-def test_a_launch_on_another_gpu_than_it_was_to_be_on_has_a_status_of_its_own(backend, gpus, image, monkeypatch):
-    a100 = Gpu(0, "GPU-0", "NVIDIA A100", (8, 0), 40 * 2**30, pci="0000:3b:00.0")
-    monkeypatch.setattr(backend, "gpu_host", GpuHost(cards=[a100], driver="550.54.15"))
-    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
-    assert outcome.status is Status.OTHER_GPU, (outcome.error, outcome.stderr)
-    assert "Tesla T4 (compute capability 7.5, 0000:00:1e.0)" in outcome.error
-    # of a machine of which nothing is known, what the launch says is kept
-    monkeypatch.setattr(backend, "gpu_host", GpuHost(absent="the engine is on another machine", is_here=False))
-    outcome = backend.launch(image, on_gpus(OTHER_CARD, "0"))
-    assert (outcome.status, outcome.gpus) == (Status.OK, (UsedGpu("Tesla T4", (7, 5), "0000:00:1e.0"),))
 
 
 def test_caches_are_removed_by_their_label(backend, engine, monkeypatch):

@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,55 +33,8 @@ ON_A_CPU = {"function_power", "function_amortise", "strategy_step"}
 #: tf2.15 has Keras 2, and the stand-ins have no kernels of convolutional and recurrent networks.
 NOT_ON_STAND_INS = {"keras_backends", "model_step"}
 
-#: A cell of each of the others.
-OTHERS = """
-[others]
-title = "Each scenario on a GPU, but keras_step"
-environments = ["tf2.15"]
-
-[[others.select]]
-scenario = "function_behaviour"
-experiment = ["branches"]
-
-[[others.select]]
-scenario = "function_retracing"
-argument = ["tensor"]
-
-[[others.select]]
-scenario = "latency"
-call = ["function"]
-
-[[others.select]]
-scenario = "matmul_loop"
-mode = ["function"]
-structure = ["nested"]
-calls = [1]
-
-[[others.select]]
-scenario = "numpy_behaviour"
-experiment = ["devices"]
-
-[[others.select]]
-scenario = "numpy_gradients"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_jacobian"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_per_example"
-mode = ["compiled"]
-
-[[others.select]]
-scenario = "numpy_sigmoid"
-variant = ["compiled"]
-size = [1024]
-
-[[others.select]]
-scenario = "train_batch"
-mode = ["function"]
-"""
+#: A suite with a cell of each of the others.
+OTHERS = Path(__file__).with_name("others.toml")
 
 SHORT = ("--warmup", "10ms", "--measure", "20ms", "--rounds", "1")
 
@@ -119,7 +73,7 @@ def stand_in_project(request, need_bases, no_gpus, stand_ins, tmp_path_factory):
     need_bases("3.7", "3.8")
     project = StandInProject.make(tmp_path_factory.mktemp("stand-in") / "project", request.module.ENVIRONMENTS)
     with (project.root / "scenarios" / "suites.toml").open("a") as file:
-        file.write(OTHERS)
+        file.write(f"\n{OTHERS.read_text()}")
     project.build(stand_ins)
     yield project
     project.remove()
@@ -236,34 +190,22 @@ def test_every_other_scenario_runs_on_a_card(matrix):
     }
 
 
-def test_a_driver_that_does_not_start_has_no_number_and_its_own_words(matrix):
-    for error, name in (
-        ("802", "CUDA_ERROR_SYSTEM_NOT_READY"),
-        ("803", "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"),
-        ("804", "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE"),
-        ("999", "CUDA_ERROR_UNKNOWN"),
+def test_what_a_driver_or_a_card_does_wrong_is_told(matrix):
+    for status, words, faults in (
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_SYSTEM_NOT_READY", {"STAND_IN_CUINIT": "802"}),
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", {"STAND_IN_CUINIT": "803"}),
+        ("cpu fallback", "CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE", {"STAND_IN_CUINIT": "804"}),
+        ("cpu fallback", "failed call to cuInit: CUDA_ERROR_UNKNOWN", {"STAND_IN_CUINIT": "999"}),
+        ("cpu fallback", "libcudnn.so.8", {"without": "libcudnn.so.8"}),
+        ("failed", "Dst tensor is not initialized", {"STAND_IN_TAKEN_GIB": "15"}),
+        ("failed", "lost its GPU", {"STAND_IN_LAUNCH_FAILS": "719:20", "STAND_IN_NVML_LOST_AFTER": "10"}),
     ):
-        run = matrix([T4], "--gpu", *CELL, STAND_IN_CUINIT=error)
-        assert (run.code, run.statuses) == (1, {"cpu fallback"}), error
-        assert f"lists no GPU, only CPU:0: failed call to cuInit: {name}" in run.messages
-
-
-def test_a_missing_library_is_named(matrix):
-    run = matrix([T4], "--gpu", *CELL, without="libcudnn.so.8")
-    assert (run.code, run.statuses) == (1, {"cpu fallback"})
-    assert "libcudnn.so.8" in run.messages
-
-
-def test_a_card_without_room_has_no_number(matrix):
-    run = matrix([T4], "--gpu", *CELL, STAND_IN_TAKEN_GIB="15")
-    assert (run.code, run.statuses) == (1, {"failed"})
-    assert "Dst tensor is not initialized" in run.messages
-
-
-def test_a_card_that_is_lost_meanwhile_is_why_the_launch_failed(matrix):
-    run = matrix([T4], "--gpu", *CELL, STAND_IN_LAUNCH_FAILS="719:20", STAND_IN_NVML_LOST_AFTER="10")
-    assert (run.code, run.statuses) == (1, {"failed"})
-    assert "lost its GPU" in run.launches[0]["advice"]
+        run = matrix([T4], "--gpu", *CELL, **faults)
+        assert (run.code, run.statuses) == (1, {status}), words
+        assert words in run.messages + run.launches[0]["advice"]
+    run = matrix([T4], "--gpu", *CELL, STAND_IN_DRIVER="450.36.06")
+    assert (run.code, run.launches) == (4, ())
+    assert "525.60.13" in run.messages
 
 
 def test_what_slows_a_card_down_disturbs_its_rounds(matrix):
@@ -276,9 +218,3 @@ def test_what_slows_a_card_down_disturbs_its_rounds(matrix):
         assert (run.code, run.statuses) == (0, {"ok"})
         assert all(launch["resources"][resource] == 1 for launch in run.launches)
         assert "interference" in run.messages
-
-
-def test_a_driver_that_is_too_old_launches_nothing(matrix):
-    run = matrix([T4], "--gpu", *CELL, STAND_IN_DRIVER="450.36.06")
-    assert (run.code, run.launches) == (4, ())
-    assert "525.60.13" in run.messages

@@ -11,10 +11,28 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import _environments, harness
-from tests.docker.conftest import docker, engine, made, need_bases, requirement, shared_folder
+from tests.docker.conftest import (
+    docker,
+    engine,
+    made,
+    need_bases,
+    pytest_runtest_makereport,
+    requirement,
+    shared_folder,
+)
 from tests.lacking import ALL, lacking
 
-__all__ = ["_environments", "docker", "engine", "harness", "made", "need_bases", "requirement", "shared_folder"]
+__all__ = [
+    "_environments",
+    "docker",
+    "engine",
+    "harness",
+    "made",
+    "need_bases",
+    "pytest_runtest_makereport",
+    "requirement",
+    "shared_folder",
+]
 
 
 class Proxy:

@@ -7,6 +7,7 @@ import shutil
 import signal
 import threading
 import time
+import tomllib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -39,98 +40,11 @@ LAUNCHES = 3
 #: Where the last line of a run is torn.
 TORN = ("harness.store.folder:append", 3, "amid")
 
-#: Where a run is killed. `amid`: half of a line is written.
-POINTS = [
-    ("harness.store.folder:RunFolder.create", 1, "before"),
-    ("harness.store.folder:write_atomically", 1, "before"),
-    ("pathlib:Path.replace", 1, "before"),
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.backends.local.backend:LocalBackend.prepare", 1, "after"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-    ("harness.store.folder:RunFolder.write_run", 1, "after"),
-    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
-    ("harness.backends.local.process:LocalProcess.start", 3, "after"),
-    ("harness.runner.launching:Launching.turn", 3, "before"),
-    ("harness.runner.launching:Launching.alone", 1, "after"),
-    ("harness.store.folder:append", 1, "before"),
-    TORN,
-    ("harness.store.folder:append", 3, "after"),
-    ("harness.store.folder:RunFolder.write_run", 2, "before"),
-    ("harness.session.running:report", 1, "before"),
-    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
-    ("harness.store.folder:write_atomically", 3, "before"),
-    ("harness.store.folder:write_atomically", 4, "after"),
-    ("pathlib:Path.replace", 5, "before"),
-    ("pathlib:Path.replace", 6, "before"),
-    ("pathlib:Path.replace", 7, "before"),
-]
+#: Where each kind of command is killed.
+POINTS = tomllib.loads(Path(__file__).with_name("kill_points.toml").read_text())
 
-#: Where one of two rounds is, before which there is a pilot; it has so many launches.
-WITH_A_PILOT = [
-    ("harness.backends.local.process:LocalProcess.start", 1, "after"),
-    ("harness.store.folder:append", 1, "amid"),
-    ("harness.store.folder:append", 2, "after"),
-    ("harness.store.folder:append", 4, "amid"),
-]
+#: How many launches a run of two rounds has, before which there is a pilot.
 LAUNCHES_WITH_A_PILOT = 2 + 2 * LAUNCHES
-
-#: Where one that goes on is.
-GOING_ON = [
-    ("harness.store.folder:RunFolder.repair", 1, "before"),
-    ("harness.store.folder:RunFolder.repair", 1, "after"),
-    ("harness.store.folder:append", 1, "amid"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-]
-
-#: Where one in containers is.
-IN_CONTAINERS = [
-    ("harness.backends.docker.container:Container.put", 1, "before"),
-    ("harness.backends.docker.container:Container.start", 2, "after"),
-    ("harness.store.folder:append", 2, "before"),
-    ("harness.backends.docker.container:remove", 2, "before"),
-]
-
-#: Where what removes what a killed one left is killed, ...
-CLEANING = [
-    ("harness.backends.local.backend:_remove", 1, "before"),
-    ("harness.backends.local.backend:_remove", 1, "after"),
-]
-
-#: ... what puts runs together, ...
-MERGING = [
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.store.folder:append", 3, "amid"),
-    ("harness.store.folder:RunFolder.write_run", 1, "before"),
-    ("harness.store.folder:RunFolder.write_run", 1, "after"),
-    ("harness.store.folder:RunFolder.write_reports", 1, "before"),
-    ("harness.store.folder:write_atomically", 4, "after"),
-]
-
-#: ... and what adds them to a history.
-ADDING = [
-    ("os:link", 1, "before"),
-    ("os:link", 1, "after"),
-    ("harness.history.index:_prepare", 1, "after"),
-    ("harness.history.index:History._insert", 1, "after"),
-    ("harness.history.index:History._insert", 3, "after"),
-    ("harness.history.database:_DuckDB.close", 1, "before"),
-    ("harness.history.database:_DuckDB.close", 1, "after"),
-]
-
-#: Where a search is killed: before and in a run, and before and while a step is stored.
-SEARCHING = [
-    ("harness.store.folder:RunFolder.create", 1, "after"),
-    ("harness.store.folder:append", 3, "amid"),
-    ("harness.bisect.folder:StepLog.append", 1, "before"),
-    ("harness.bisect.folder:append", 1, "amid"),
-]
-
-#: Where a build of an image is killed: while packages are selected, and while its builder works.
-BUILDING = [
-    ("pathlib:Path.hardlink_to", 1, "after"),
-    ("harness.backends.docker.bake:Builder._start_build", 1, "after"),
-    ("harness.backends.docker.bake:BuildLog.feed", 1, "before"),
-]
 
 #: A `docker` command whose builds end only if the file `BUILT` exists.
 BUILDER = """\
@@ -169,8 +83,9 @@ FILES = {"mine.py": "print(sum(range(1000)))\n", "scenarios/upstream/sums.py": C
 Point = tuple[str, int, str]
 
 
-def cases(points: Sequence[Point], *some: int) -> pytest.MarkDecorator:
-    """Some of the points in one test, by their indices, and all of them in one for a campaign."""
+def cases(kind: str, *some: int) -> pytest.MarkDecorator:
+    """Some of the points of a kind in one test, by their indices, and all of them in one for a campaign."""
+    points = [tuple(point) for point in POINTS[kind]]
     every = pytest.param(points, marks=pytest.mark.campaign)
     return pytest.mark.parametrize("points", [[points[index] for index in some], every], ids=["some", "all"])
 
@@ -317,7 +232,7 @@ def check_whole(killer: Killer, before: list[bytes], launches: int = LAUNCHES) -
 
 
 @pytest.mark.slow
-@cases(POINTS, 3, 12, 18)
+@cases("POINTS", 3, 12, 18)
 def test_a_run_that_is_killed_at_a_point(killer: Killer, points: Sequence[Point]) -> None:
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=point))
@@ -325,7 +240,7 @@ def test_a_run_that_is_killed_at_a_point(killer: Killer, points: Sequence[Point]
 
 
 @pytest.mark.slow
-@cases(WITH_A_PILOT, 1)
+@cases("WITH_A_PILOT", 1)
 def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, points: Sequence[Point]) -> None:
     for point in killer.visit(points):
         killer.check_killed(killer(*RUN, "--rounds", "2", "--results", str(killer.results), at=point))
@@ -333,7 +248,7 @@ def test_a_run_with_a_pilot_that_is_killed_in_it_and_after_it(killer: Killer, po
 
 
 @pytest.mark.slow
-@cases(GOING_ON, 1)
+@cases("GOING_ON", 1)
 def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, points: Sequence[Point]) -> None:
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=TORN))
@@ -343,7 +258,7 @@ def test_a_run_that_is_killed_while_it_goes_on(killer: Killer, points: Sequence[
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", pytest.param("repro", marks=pytest.mark.campaign)])
-@cases([POINTS[index] for index in (3, 5, 12, 15)], 0, 3)
+@cases("POINTS", 3, 15)
 def test_a_run_of_another_command_that_is_killed(killer: Killer, command: str, points: Sequence[Point]) -> None:
     """The run's folder has a copy of the script, so that the user may delete the file."""
     for point in killer.visit(points):
@@ -376,7 +291,7 @@ def check_untouched(killer: Killer, before: list[bytes]) -> None:
 
 
 @pytest.mark.slow
-@cases(SEARCHING, 3)
+@cases("SEARCHING", 3)
 def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: Sequence[Point]) -> None:
     (killer.harness.root / "scenarios" / "slower.py").write_text(SLOWER)
     search = ("bisect", "-s", "slower", "--good", "old", "--bad", "new", "--backend", "local")
@@ -402,7 +317,7 @@ def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: 
 
 
 @pytest.mark.docker
-@cases(IN_CONTAINERS, 1)
+@cases("IN_CONTAINERS", 1)
 def test_a_run_in_containers_that_is_killed_leaves_none(
     killer: Killer, engine: Any, made: Any, points: Sequence[Point]
 ) -> None:
@@ -433,7 +348,7 @@ def test_a_run_in_containers_that_is_killed_leaves_none(
         killer("clean", str(killer.folder))
 
 
-@cases(BUILDING, 1)
+@cases("BUILDING", 1)
 def test_a_build_of_an_image_that_is_killed_ends_its_builder_and_is_done_again(
     killer: Killer, points: Sequence[Point]
 ) -> None:
@@ -492,7 +407,7 @@ def imitated_engine(path: Path, image: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@cases(CLEANING, 1)
+@cases("CLEANING", 1)
 def test_a_removal_that_is_killed_is_done_again(killer: Killer, points: Sequence[Point]) -> None:
     for point in killer.visit(points):
         killer.check_killed(killer.run(at=TORN))
@@ -507,7 +422,7 @@ def test_a_removal_that_is_killed_is_done_again(killer: Killer, points: Sequence
 
 
 @pytest.mark.slow
-@cases(MERGING, 1, 3)
+@cases("MERGING", 1, 3)
 def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Sequence[Point]) -> None:
     """What is half merged is no run, so that no history takes it in the place of its parts."""
     for point in killer.visit(points):
@@ -531,7 +446,7 @@ def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Se
 
 
 @pytest.mark.slow
-@cases(ADDING, 1, 4, 5)
+@cases("ADDING", 1, 4, 5)
 def test_a_run_is_in_a_history_once_however_often_its_adding_was_killed(
     killer: Killer, points: Sequence[Point]
 ) -> None:
