@@ -4,9 +4,11 @@ import pickle
 import signal
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from harness.model.backend import Backend, LaunchHandle
@@ -37,49 +39,15 @@ class Behaviour:
     seconds: float = 60.0
 
 
-BEHAVIOURS = {
-    "ends well": Behaviour("say('end', status='ok')", Status.OK),
-    "raises": Behaviour("raise ValueError('boom')", Status.FAILED, "without reporting an outcome: exit code 1"),
-    "exits": Behaviour("sys.exit(3)", Status.FAILED, "exit code 3"),
-    "exits after the end": Behaviour("say('end', status='ok'); sys.exit(3)", Status.FAILED, "work was finished"),
-    "is killed": Behaviour("os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9 (SIGKILL)"),
-    "crashes": Behaviour("ctypes.string_at(0)", Status.FAILED, "killed by signal 11 (SIGSEGV)"),
-    "says that it failed": Behaviour(
-        "say('end', status='failed', reason='no such op', traceback='Traceback: …')", Status.FAILED, "no such op"
-    ),
-    "is not available": Behaviour(
-        "say('end', status='not available', reason='needs keras<2.4')", Status.NOT_AVAILABLE, "needs keras<2.4"
-    ),
-    "ran on the CPU": Behaviour(
-        "say('end', status='cpu fallback', reason='lists no GPU'); sys.exit(1)", Status.CPU_FALLBACK, "lists no GPU"
-    ),
-    "writes garbage where events go": Behaviour(
-        "os.write(1, b'\\xff\\x00\\x1b[31m\\n'); time.sleep(60)", Status.FAILED, r"not JSON: \xff\x00\x1b[31m"
-    ),
-    "writes megabytes without a line's end": Behaviour(
-        "[os.write(1, b'x' * 2**16) for _ in range(2**20)]", Status.FAILED, "longer than 1 MiB: xxx"
-    ),
-    "writes megabytes of lines": Behaviour(
-        "[say('?', padding='x' * 2**16) for _ in range(2**20)]", Status.FAILED, "more than 16 MiB"
-    ),
-    "prints megabytes": Behaviour(
-        "[os.write(2, b'y' * 2**16) for _ in range(400)]; say('end', status='ok')", Status.OK
-    ),
-    "never ends": Behaviour("while True: pass", Status.TIMEOUT, "still running after 1 s", 1.0),
-    "closes its output and stays": Behaviour(
-        "os.close(1); os.close(2); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
-    ),
-    "stays after the end": Behaviour(
-        "say('end', status='ok'); signal.pause()", Status.TIMEOUT, "its work was finished", 1.0
-    ),
-    "ignores being asked to end": Behaviour(
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass", Status.TIMEOUT, "still running", 1.0
-    ),
-    "leaves a child that holds its output": Behaviour(
-        "os.fork() or (time.sleep(60), os._exit(0)); say('end', status='ok')", Status.OK
-    ),
-}
+WORKERS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text())
 
+
+def read_behaviours(kind: str) -> dict[str, Behaviour]:
+    return {name: Behaviour(**{**keys, "status": Status(keys["status"])}) for name, keys in WORKERS[kind].items()}
+
+
+#: What workers do by themselves, and what one does that waits once, and is then told `turn`, and again.
+BEHAVIOURS, IN_TURNS = read_behaviours("behaviours"), read_behaviours("in_turns")
 
 #: One or two of each way to end, which are tried first; the others repeat that.
 SOME_BEHAVIOURS = ("ends well", "raises", "is killed", "is not available", "stays after the end")
@@ -111,48 +79,6 @@ child.kill()
 """
     + TAKES_TURNS
 )
-
-#: What a worker does that waits once, and what becomes of its launch when it is then told `turn`, and again.
-IN_TURNS = {
-    "dies while it waits": Behaviour(
-        "say('turn', samples=[]); os.kill(os.getpid(), signal.SIGKILL)", Status.FAILED, "killed by signal 9"
-    ),
-    "dies in its turn": Behaviour("say('turn', samples=[]); word(); sys.exit(3)", Status.FAILED, "exit code 3"),
-    "hangs in its turn": Behaviour(
-        "say('turn', samples=[]); word(); signal.pause()", Status.TIMEOUT, "still running after 1 s", 1.0
-    ),
-    "answers twice": Behaviour(
-        "say('turn', samples=[]); word(); os.write(1, line('turn', samples=sample(1)) * 2); signal.pause()",
-        Status.FAILED,
-        "it wrote a line while it waited for an answer: {",
-    ),
-    "answers unasked": Behaviour(
-        "os.write(1, line('turn', samples=[]) + line('turn', samples=sample(1))); signal.pause()",
-        Status.FAILED,
-        "while it waited",
-    ),
-    "answers with garbage": Behaviour(
-        "say('turn', samples=[]); word(); os.write(1, b'garbage\\n'); signal.pause()", Status.FAILED, "JSON: garbage"
-    ),
-    "answers without its sample": Behaviour(
-        "say('turn', samples=[]); word(); say('turn', samples=[]); signal.pause()",
-        Status.FAILED,
-        "the 1 requested sample",
-    ),
-    "has samples that aren't from a turn": Behaviour(
-        "say('turn', samples=[]); word(); say('samples', name='step', samples=sample(1)); signal.pause()",
-        Status.FAILED,
-        "a line has samples that aren't from a turn",
-    ),
-    "takes turns after its samples": Behaviour(
-        "say('samples', name='step', samples=sample(1)); say('turn', samples=[]); signal.pause()",
-        Status.FAILED,
-        "samples before the first turn",
-    ),
-    "takes no turns": Behaviour("say('samples', name='step', samples=sample(1)); say('end', status='ok')", Status.OK),
-    "ends early": Behaviour("say('turn', samples=[]); word(); say('end', status='ok')", Status.OK),
-    "only observes": Behaviour("say('end', status='ok')", Status.OK),
-}
 
 #: A harness that is killed between turns.
 KILLED = """
