@@ -1,7 +1,7 @@
 import json
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.backends.events import LINE_LIMIT, NAME_LIMIT, NAMED_LIMITS, RESOURCES, TOTAL_LIMIT, Events
@@ -133,8 +133,8 @@ def test_a_line_that_is_no_event_is_the_error_and_the_last_that_is_read(snapshot
 
 
 def test_what_the_worker_cannot_know_it_leaves_out():
-    known = dict.fromkeys(RESOURCES, 0.5)
-    assert read(line(event="resources", **known)).resources == known
+    values = dict.fromkeys(RESOURCES, 0.5)
+    assert read(line(event="resources", **values)).resources == values
     assert read(line(event="resources", load_before=None, wall_seconds=2)).resources == {"wall_seconds": 2.0}
     assert read(line(event="phase", name="x", seconds=1, cpu_seconds=None)).phases_cpu == {}
 
@@ -265,6 +265,7 @@ some_events = st.builds(
 streams = st.lists(some_events | st.sampled_from(WELL_FORMED) | st.binary(max_size=40), max_size=8).map(b"\n".join)
 
 
+@settings(max_examples=30)
 @given(streams, st.lists(st.integers(0, 2000)))
 def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
     places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
@@ -272,6 +273,7 @@ def test_however_the_bytes_are_cut_the_outcome_is_the_same(stream, cuts):
     assert state(read(*chunks)) == state(read(stream)) == state(read(*(bytes([byte]) for byte in stream)))
 
 
+@settings(max_examples=30)
 @given(streams)
 def test_what_was_read_can_be_stored(stream):
     events = read(stream)

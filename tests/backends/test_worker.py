@@ -100,8 +100,8 @@ def test_the_traceback_stands_at_the_end_of_stderr():
 
 
 def test_what_was_refused_of_its_artifacts_is_told_however_it_ended():
-    refused = Artifacts(refused=["link: not a regular file"])
-    assert judge(OK, artifacts=refused).not_kept == ("link: not a regular file",)
+    artifacts = Artifacts(refused=["link: not a regular file"])
+    assert judge(OK, artifacts=artifacts).not_kept == ("link: not a regular file",)
 
 
 def card(index, pci="", **changes):

@@ -148,9 +148,9 @@ def gpu_project(tmp_path):
 
 
 @pytest.fixture(scope="session")
-def _nvidia(engine, made):
+def _nvidia(engine, built):
     with running(engine) as nvidia:
-        nvidia.load(small(engine, f"harness/{made[1].environment.name}:cpu"))
+        nvidia.load(small(engine, f"harness/{built[1].environment.name}:cpu"))
         yield nvidia
 
 
@@ -221,10 +221,10 @@ def project(tmp_path, engine, need_bases, monkeypatch):
 
 
 @pytest.fixture(scope="session")
-def made(engine, need_bases, tmp_path_factory):
+def built(engine, need_bases, tmp_path_factory):
     """A project whose one image, of an empty lock, is built. Each process has its own."""
     need_bases()
-    project = Project(tmp_path_factory.mktemp("made"))
+    project = Project(tmp_path_factory.mktemp("built"))
     requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11")
     DockerBackend(project.root, "test").prepare(project.requirements, lambda line: None)
     yield project, requirement
@@ -232,14 +232,14 @@ def made(engine, need_bases, tmp_path_factory):
 
 
 @pytest.fixture
-def requirement(made):
-    return made[1]
+def requirement(built):
+    return built[1]
 
 
 @pytest.fixture
-def docker(made, engine):
+def docker(built, engine):
     """A backend with that image and a run of its own, of which nothing may be left."""
-    backend = DockerBackend(made[0].root, f"test-{secrets.token_hex(8)}")
+    backend = DockerBackend(built[0].root, f"test-{secrets.token_hex(8)}")
     backend.engine = engine
     yield backend
     assert backend.clean(backend._run) == 0

@@ -172,8 +172,8 @@ def test_artifacts_come_back_and_neither_links_nor_what_is_too_large(docker, req
     assert "64 MiB" in outcome.not_kept[-1]
     outcome = docker.launch(requirement, job(source.replace("2**40", "0")))
     assert outcome.artifacts == {"p/t.json": b"{}", "z": b""}
-    refused = {f"{name}: not a regular file" for name in ("link", "folder", "pipe")}
-    assert set(outcome.not_kept) == refused
+    reasons = {f"{name}: not a regular file" for name in ("link", "folder", "pipe")}
+    assert set(outcome.not_kept) == reasons
     outcome = docker.launch(requirement, job(f"os.rmdir('kit/artifacts'); say('artifact', name='x'); {ENDS}"))
     assert (outcome.error, outcome.status, outcome.artifacts) == ("", Status.OK, {})
 

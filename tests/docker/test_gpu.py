@@ -85,10 +85,10 @@ def build(engine, base: str, name: str, labels: Mapping[str, str] | None = None)
 
 
 @pytest.fixture(scope="module")
-def image(engine, made):
+def image(engine, built):
     """A GPU image with nothing in it, as a function of which requirement it is of."""
     name = f"test-{secrets.token_hex(4)}"
-    build(engine, f"harness/{made[1].environment.name}:cpu", name)
+    build(engine, f"harness/{built[1].environment.name}:cpu", name)
     yield requirement_of(name)
     remove(engine, name)
 
@@ -140,7 +140,7 @@ SEES = (
 )
 
 
-def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, made):
+def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpus, image, built):
     for names in ("0",), ("0", "1"):
         backend.check_gpus(names)
         outcome = backend.launch(image, on_gpus(SEES, *names))
@@ -149,7 +149,7 @@ def test_a_launch_has_the_gpus_that_it_was_given_and_no_more_rights(backend, gpu
         assert outcome.observations["variables"] == [f"GPU_{name}" for name in names]
         assert outcome.observations["rights"] == [1000, 0, "1"]
     # one on the CPU has none
-    assert backend.launch(made[1], on_gpus(SEES)).observations["nodes"] == []
+    assert backend.launch(built[1], on_gpus(SEES)).observations["nodes"] == []
     with pytest.raises(CannotRunHereError, match=r"GPU 7\b"):
         backend.check_gpus(["0", "7"])
 
@@ -304,6 +304,6 @@ def test_a_run_that_would_be_on_the_cpu_has_no_number_and_says_why(gpus, elsewhe
     report = (folder / "report.md").read_text()
     assert "cpu fallback" in report
     assert "lists no GPU, only CPU:0" in report
-    again = harness(elsewhere, "matrix", "--resume", str(folder))
-    assert again.returncode == 1, again.stderr
+    resumed = harness(elsewhere, "matrix", "--resume", str(folder))
+    assert resumed.returncode == 1, resumed.stderr
     assert len((folder / "launches.jsonl").read_text().splitlines()) == 1

@@ -154,8 +154,8 @@ def test_the_gpu_code_of_tensorflow_and_cudnn_is_read_in_the_image(engine, build
     }
     # a launch starts in this folder, so it is where the package is found
     with_tensorflow = builder.stand_in(files, f"FROM {image}", "COPY --from=0 /tf /harness/tensorflow")
-    known = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
-    report = check_cuda(engine, with_tensorflow, known)
+    catalogued = dataclasses.replace(environment, gpu_code="compute_70", cudnn_code="sm_60")
+    report = check_cuda(engine, with_tensorflow, catalogued)
     read = "TensorFlow sm_60 compute_70 (compute_70 of PTX 6.3 alone in some kernels), cuDNN sm_30 sm_60 sm_70"
     assert f"GPU code: {read}" in report.notes
     sentences = [sentence for sentence in report.disagreements if "docker-bake.hcl" in sentence]

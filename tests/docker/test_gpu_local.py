@@ -83,6 +83,6 @@ def test_a_release_is_launched_on_a_gpu_and_an_older_one_says_what_to_do(
         assert launch["observations"]["placed on"] == ["GPU:0"]
         assert [gpu["name"] for gpu in launch["gpus"]] == [card.name]
     assert card.name in (folder / "report.md").read_text()
-    (refused,) = json.loads((folder / "run.json").read_text())["plan"]["unavailable"]
-    assert refused["cell"]["environment"] == "tf1.14"
-    assert refused["advice"]
+    (unavailable,) = json.loads((folder / "run.json").read_text())["plan"]["unavailable"]
+    assert unavailable["cell"]["environment"] == "tf1.14"
+    assert unavailable["advice"]

@@ -256,8 +256,8 @@ def test_a_run_takes_the_way_that_works_says_so_and_keeps_to_it(nvidia, root):
     nvidia.describe()
     stored = RunFolder.open(folder)  # as if it had been killed before it wrote how its groups ended
     stored.write_run(dataclasses.replace(stored.read_run(), stops={}), signed=True)
-    again = harness(nvidia, root, "matrix", "--resume", str(folder))
-    assert "Containers get GPUs through the runtime nvidia." in " ".join(again.stderr.split())
+    resumed = harness(nvidia, root, "matrix", "--resume", str(folder))
+    assert "Containers get GPUs through the runtime nvidia." in " ".join(resumed.stderr.split())
 
 
 def test_a_way_that_was_requested_and_does_not_work_ends_the_run_before_it_begins(nvidia, root):

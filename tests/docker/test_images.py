@@ -36,7 +36,7 @@ def prepare(project):
     return DockerBackend(project.root, "test").prepare(project.requirements, steps.append), steps
 
 
-def test_an_image_is_what_its_lock_says_and_is_not_built_again(made, docker, requirement):
+def test_an_image_is_what_its_lock_says_and_is_not_built_again(built, docker, requirement):
     image = docker.images.find(requirement)
     wanted = docker.images.labels(requirement)
     assert {label: image.labels[label] for label in (LOCK, RECIPE, PYTHON, FROM, BASE)}.items() <= wanted.items()
@@ -48,7 +48,7 @@ def test_an_image_is_what_its_lock_says_and_is_not_built_again(made, docker, req
         (ImageState.BUILT, image.id),
         (ImageState.OUTDATED, image.id),
     ]
-    prepared, steps = prepare(made[0])
+    prepared, steps = prepare(built[0])
     assert ([*prepared.images.values()], steps) == ([image.id], [])
 
 

@@ -15,10 +15,10 @@ from tests.lacking import lacking
 pytestmark = pytest.mark.docker
 
 
-def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, made, monkeypatch):
+def test_an_image_that_is_there_needs_no_room_and_one_to_be_built_does(engine, built, monkeypatch):
     if not engine.is_here:
         lacking("the room of an engine elsewhere is not seen")
-    project, requirement = made
+    project, requirement = built
     monkeypatch.setattr(images, "ENVIRONMENT_BYTES", {Device.CPU: 10**18})
     backend = DockerBackend(project.root, "test")
     backend.check_room([requirement])

@@ -59,8 +59,8 @@ def remote(engine, monkeypatch):
         end.close()
 
 
-def test_launches_need_nothing_but_the_address(made, requirement, remote):
-    backend = DockerBackend(made[0].root, f"test-remote-{secrets.token_hex(4)}")
+def test_launches_need_nothing_but_the_address(built, requirement, remote):
+    backend = DockerBackend(built[0].root, f"test-remote-{secrets.token_hex(4)}")
     backend.engine = remote
     assert backend.facts().is_remote
     source = "open('kit/artifacts/a', 'w').write('1'); say('artifact', name='a'); say('end', status='ok')"

@@ -12,9 +12,9 @@ import pytest
 
 from tests.cli.conftest import _environments, harness
 from tests.docker.conftest import (
+    built,
     docker,
     engine,
-    made,
     need_bases,
     pytest_runtest_makereport,
     requirement,
@@ -24,10 +24,10 @@ from tests.lacking import ALL, lacking
 
 __all__ = [
     "_environments",
+    "built",
     "docker",
     "engine",
     "harness",
-    "made",
     "need_bases",
     "pytest_runtest_makereport",
     "requirement",

@@ -45,12 +45,12 @@ STAYS = "say('hello'); signal.pause()"
 
 
 @pytest.fixture
-def behind(made, docker, proxy, monkeypatch):
+def behind(built, docker, proxy, monkeypatch):
     """A backend whose engine is behind the proxy; `docker`, whose run it shares, looks past it."""
     monkeypatch.setenv("DOCKER_HOST", proxy.address)
     monkeypatch.setenv("HARNESS_ENGINE_SECONDS", "2")
     monkeypatch.setattr(container, "REMOVAL_SECONDS", 0.5)
-    backend = DockerBackend(made[0].root, docker._run)
+    backend = DockerBackend(built[0].root, docker._run)
     backend.engine = connect()
     yield backend
     proxy.thaw()
@@ -178,15 +178,15 @@ FAULTS += [
 
 @pytest.mark.parametrize(("fault", "words"), FAULTS)
 def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR0917 - fixtures
-    made, proxy, engine, tmp_path, fault, words
+    built, proxy, engine, tmp_path, fault, words
 ):
     scenario = tmp_path / "step.py"
     scenario.write_text(SCENARIO)
-    environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(made[0].root)}
+    environ = {**os.environ, "DOCKER_HOST": proxy.address, "HARNESS_PROJECT": str(built[0].root)}
     environ["HARNESS_ENGINE_SECONDS"] = "5"
-    shutil.copytree(ROOT / "scenarios" / "kit", made[0].root / "scenarios" / "kit", dirs_exist_ok=True)
+    shutil.copytree(ROOT / "scenarios" / "kit", built[0].root / "scenarios" / "kit", dirs_exist_ok=True)
     short = ("--rounds", "4", "--warmup", "1ms", "--measure", "5ms", "--interleave", "launches", "--timeout", "20s")
-    name = made[1].environment.name
+    name = built[1].environment.name
     arguments = ("matrix", "-s", str(scenario), "-e", name, *short)
     command = [sys.executable, "-m", "harness", *arguments]
     process = subprocess.Popen(

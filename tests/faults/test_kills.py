@@ -319,9 +319,9 @@ def test_a_search_that_is_killed_goes_on_with_its_steps(killer: Killer, points: 
 @pytest.mark.docker
 @cases("IN_CONTAINERS", 1)
 def test_a_run_in_containers_that_is_killed_leaves_none(
-    killer: Killer, engine: Any, made: Any, points: Sequence[Point]
+    killer: Killer, engine: Any, built: Any, points: Sequence[Point]
 ) -> None:
-    root, environment = made[0].root, made[1].environment.name
+    root, environment = built[0].root, built[1].environment.name
     shutil.rmtree(root / "scenarios", ignore_errors=True)  # another test's
     (root / "scenarios").mkdir()
     for name in ("ways.py", "kit"):
@@ -440,9 +440,9 @@ def test_runs_whose_merge_was_killed_are_merged_again(killer: Killer, points: Se
             assert killer("report", str(left)) == 2
             assert "harness clean" in killer.output or "rm -r" in killer.output
         assert killer(*merge) == 0, killer.output
-        (again,) = (path for path in (killer.root / "merged").iterdir() if path != left)
-        assert len(whole_lines(again)) == launches
-        assert (again / "report.html").read_text().endswith("</html>\n")
+        (merged,) = (path for path in (killer.root / "merged").iterdir() if path != left)
+        assert len(whole_lines(merged)) == launches
+        assert (merged / "report.html").read_text().endswith("</html>\n")
 
 
 @pytest.mark.slow

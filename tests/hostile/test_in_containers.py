@@ -4,10 +4,10 @@ import pytest
 
 from harness.model.backend import Backend
 from harness.model.environment import Requirement
-from tests.docker.conftest import docker, engine, made, need_bases, requirement, shared_folder
+from tests.docker.conftest import built, docker, engine, need_bases, requirement, shared_folder
 from tests.hostile.checks import SCRIPTS, check
 
-__all__ = ["docker", "engine", "made", "need_bases", "requirement", "shared_folder"]
+__all__ = ["built", "docker", "engine", "need_bases", "requirement", "shared_folder"]
 
 pytestmark = pytest.mark.docker
 

@@ -1,6 +1,7 @@
 import dataclasses
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
@@ -73,8 +74,8 @@ def test_a_missing_library_or_one_whose_own_libraries_are_missing_comes_with_the
     assert report.missing == {"libcupti.so.11.2": ABSENT}
     assert f"libcupti.so.11.2: MISSING, {ABSENT}" in report.lines()
     words = "libcudnn_ops_infer.so.8: undefined symbol"
-    opened = {soname: version for soname, version in probe()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
-    report = judge(ENVIRONMENT, probe(opened=opened, closed={"libcudnn_ops_infer.so.8": words}), {})
+    versions = {soname: version for soname, version in probe()["opened"].items() if soname != "libcudnn_ops_infer.so.8"}
+    report = judge(ENVIRONMENT, probe(opened=versions, closed={"libcudnn_ops_infer.so.8": words}), {})
     assert report.missing == {"libcudnn_ops_infer.so.8": words}
 
 
@@ -107,9 +108,9 @@ def test_what_the_catalogue_does_not_describe_disagrees(snapshot: SnapshotAssert
     broken = {"yaml": "ModuleNotFoundError: No module named 'yaml'"}
     assert judge_change("broken", broken).is_complete
     reports["a module"] = judge_change("broken", broken, gpu_image="nvcr.io/tf:1")
-    asked = {**probe()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
-    opened = {**probe()["opened"], "libcudnn.so.9": "9.1.0"}
-    reports["another library"] = judge(ENVIRONMENT, probe(asked=asked, opened=opened), {})
+    requests = {**probe()["asked"], "Cudnn": [["libcudnn.so.9", ""]]}
+    versions = {**probe()["opened"], "libcudnn.so.9": "9.1.0"}
+    reports["another library"] = judge(ENVIRONMENT, probe(asked=requests, opened=versions), {})
     # where TensorFlow can't be asked, the catalogue's CUDA is looked for
     reports["no TensorFlow"] = judge(ENVIRONMENT, probe(asked={}, trouble="TensorFlow does not start: no module"), {})
     assert "libcublas.so.11" in reports["no TensorFlow"].missing
@@ -166,9 +167,9 @@ versions = st.builds("{}.{}".format, st.integers(7, 13), st.integers(0, 20))
 
 
 def test_the_names_are_those_that_tensorflow_asks_for():
-    for built, asked in ASKED.items():
+    for built, names in ASKED.items():
         first = {sonames[0] for sonames in list_libraries(*built).values()}
-        wanted = {f"lib{name}" for name in asked.split()}
+        wanted = {f"lib{name}" for name in names.split()}
         assert wanted <= first, built
         assert first - wanted <= {"libcurand.so.10"}, built  # not asked for from 2.15 on
     # where CUPTI is newer, its plain name will do
@@ -179,6 +180,7 @@ def test_the_names_are_those_that_tensorflow_asks_for():
     assert "libcudnn_ops.so.9" in list_cudnn_parts("9.3")
 
 
+@pytest.mark.slow
 def test_every_environment_of_the_catalogue_has_its_libraries(project):
     for environment in load_environments(project).values():
         libraries = list_libraries(environment.cuda, environment.cudnn)

@@ -29,8 +29,8 @@ def test_a_refusal_that_is_known_has_a_sentence_and_what_mends_it(snapshot: Snap
         assert rest == f"refused: {words}"
         meanings.append([first, *error.advice.splitlines()])
     assert meanings == snapshot
-    known = [find_meaning(words) for words in WORDS]
-    assert {meaning.words for meaning in known if meaning} == {refusal.words for refusal in REFUSALS}
+    refusals = [find_meaning(words) for words in WORDS]
+    assert {meaning.words for meaning in refusals if meaning} == {refusal.words for refusal in REFUSALS}
 
 
 def test_control_groups_are_disabled_for_rootless_engines_alone() -> None:

@@ -179,8 +179,8 @@ def test_of_several_the_broken_one_is_unavailable_and_one_that_is_right_stays(wo
     assert "ERROR: no such package" in prepared.unavailable["one"].message
     assert prepared.images == {"two": image_of("two")}
     assert [step.stage for step in world.steps if step.environment == "one"][-1] is Stage.FAILED
-    again = world.prepare(world.one, world.two)
-    assert (again.images, list(again.unavailable)) == ({"two": image_of("two")}, ["one"])
+    second = world.prepare(world.one, world.two)
+    assert (second.images, list(second.unavailable)) == ({"two": image_of("two")}, ["one"])
 
 
 def test_where_every_build_fails_nothing_runs_and_a_base_that_cannot_be_had_is_named(world, snapshot):
@@ -299,10 +299,10 @@ def test_images_are_pushed_to_a_registry_that_takes_them(world, monkeypatch, sna
     names = ["example.org/harness/one:cpu", "example.org/harness/two:cpu"]
     assert world.engine.pushed == names
     world.engine.refusal = "denied:\n\x1b[31mwho"
-    with pytest.raises(CannotRunHereError) as refused:
+    with pytest.raises(CannotRunHereError) as refusal:
         world.images.push([world.one], print)
     assert world.engine.pushed == names
-    assert [str(no_registry.value), str(refused.value)] == snapshot
+    assert [str(no_registry.value), str(refusal.value)] == snapshot
 
 
 def test_a_pull_that_is_stopped_takes_no_more(world):

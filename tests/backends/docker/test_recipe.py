@@ -45,16 +45,16 @@ PYTHON, UV = "python:3.7-slim-bookworm", "python:3.11-slim-bookworm"
 
 
 def test_bases_are_the_last_stages_and_what_cuda_is_copied_from_and_a_build_needs_uvs_too(root, make):
-    own = make(Device.GPU, gpu_image="example.org/tensorflow:1")
+    ngc = make(Device.GPU, gpu_image="example.org/tensorflow:1")
     for requirement, bases, all_bases in (
         (make(), [PYTHON], [UV, PYTHON]),
         (make(cuda_image="cuda:10"), [PYTHON], [UV, PYTHON]),
         (make(Device.GPU, cuda_image="cuda:10"), [PYTHON, "cuda:10"], [UV, PYTHON, "cuda:10"]),
-        (own, ["example.org/tensorflow:1"], ["example.org/tensorflow:1"]),
+        (ngc, ["example.org/tensorflow:1"], ["example.org/tensorflow:1"]),
     ):
         assert list(recipe.find_bases(root, requirement)) == bases
         assert sorted(recipe.find_all_bases(root, requirement)) == sorted(all_bases)
-    assert recipe.find_dockerfile(root, own).name == "ngc.Dockerfile"
+    assert recipe.find_dockerfile(root, ngc).name == "ngc.Dockerfile"
     (root / "images" / "cpu.Dockerfile").write_text("RUN true\n")
     with pytest.raises(HarnessError, match="doesn't contain a FROM line"):
         recipe.find_bases(root, make())

@@ -36,11 +36,11 @@ from tests.fatbinaries import library
 from tests.lacking import ALL, lacking
 
 
-def test_whatever_a_worker_does_its_launch_gets_a_status(local, requirement, made):
+def test_whatever_a_worker_does_its_launch_gets_a_status(local, requirement, prepared):
     outcomes = check_behaviours(local, requirement, SOME_BEHAVIOURS)
     assert {outcome.image for outcome in outcomes} == {requirement.lock.sha256}
     assert any("ValueError: boom" in outcome.stderr for outcome in outcomes)
-    assert not (made[0] / "scratch" / "test-run").exists()
+    assert not (prepared[0] / "scratch" / "test-run").exists()
 
 
 @pytest.mark.slow
@@ -115,6 +115,7 @@ def test_a_child_in_a_session_of_its_own_ends_with_the_launch(local, requirement
         os.kill(int(note.read_text()), 0)
 
 
+@pytest.mark.slow
 def test_what_a_script_leaves_in_its_environment_reaches_no_later_launch(local, requirement):
     source = (
         "import sysconfig; open(sysconfig.get_path('purelib') + '/sitecustomize.py', 'w').write('print(1)')\n"
@@ -127,13 +128,14 @@ def test_what_a_script_leaves_in_its_environment_reaches_no_later_launch(local, 
     assert local.launch(requirement, job("say('end', status='ok')")).status is Status.OK
 
 
+@pytest.mark.slow
 def test_the_deadline_ends_children_too(local, requirement, tmp_path):
     source = f"pid = os.fork()\nif pid: open({str(tmp_path / 'pid')!r}, 'w').write(str(pid))\nsignal.pause()"
     assert local.launch(requirement, job(source, 1.0)).status is Status.TIMEOUT
     assert not _runs(int((tmp_path / "pid").read_text()))
 
 
-def test_an_interrupted_launch_leaves_nothing(local, requirement, made, tmp_path):
+def test_an_interrupted_launch_leaves_nothing(local, requirement, prepared, tmp_path):
     # the worker itself interrupts, so that nothing has to be waited for
     source = (
         f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid()))\n"
@@ -144,7 +146,7 @@ def test_an_interrupted_launch_leaves_nothing(local, requirement, made, tmp_path
     with pytest.raises(KeyboardInterrupt):
         local.launch(requirement, job(source))
     assert not _runs(int((tmp_path / "pid").read_text()))
-    assert not (made[0] / "scratch" / "test-run").exists()
+    assert not (prepared[0] / "scratch" / "test-run").exists()
 
 
 def test_launches_that_are_held_take_turns(local, requirement):
@@ -170,19 +172,20 @@ def test_launches_start_on_cpus_of_their_own_and_are_moved_to_one(local, require
     check_start(local, requirement, cpus)
 
 
-def test_an_interruption_while_several_start_leaves_nothing(local, requirement, made):
+def test_an_interruption_while_several_start_leaves_nothing(local, requirement, prepared):
     with pytest.raises(KeyboardInterrupt):
         interrupt_the_start(local, requirement)
-    assert not (made[0] / "scratch" / "test-run").exists()
+    assert not (prepared[0] / "scratch" / "test-run").exists()
 
 
-def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, made):
+def test_one_that_is_interrupted_between_turns_leaves_nothing(local, requirement, prepared):
     with pytest.raises(KeyboardInterrupt), local.hold(requirement, in_turns(job(TAKES_TURNS))) as launch:
         interrupt_between_turns(launch)
     assert not _runs(launch._process._started_process.pid)
-    assert not (made[0] / "scratch" / "test-run").exists()
+    assert not (prepared[0] / "scratch" / "test-run").exists()
 
 
+@pytest.mark.slow
 def test_the_worker_of_a_killed_harness_ends(local, requirement, tmp_path):
     os.mkfifo(tmp_path / "last")
     source = (
@@ -197,11 +200,11 @@ def test_the_worker_of_a_killed_harness_ends(local, requirement, tmp_path):
     assert local.clean("test-run") == 1
 
 
-def test_cleaning_removes_what_a_killed_harness_left(local, made):
+def test_cleaning_removes_what_a_killed_harness_left(local, prepared):
     for run in ("one", "two"):
-        (made[0] / "scratch" / run / "launch").mkdir(parents=True)
+        (prepared[0] / "scratch" / run / "launch").mkdir(parents=True)
     assert local.clean("one") == 1
-    assert not (made[0] / "scratch" / "one").exists()
+    assert not (prepared[0] / "scratch" / "one").exists()
     assert local.clean("") == 1
     assert local.clean("") == 0
 
