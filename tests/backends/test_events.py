@@ -63,7 +63,7 @@ def test_every_event_is_taken():
 
 
 def samples(**changes):
-    """An event of one sample."""
+    """Return an event with one sample."""
     return line(event="samples", samples=[{"seconds": 1, "steps": 1, **changes}])
 
 
@@ -197,7 +197,7 @@ def test_what_is_said_before_it_was_asked_for_is_no_event():
 
 
 def fail_in_turns(word, *chunks, takes_turns=True):
-    """The error of a launch that is asked a word after its first turn, and goes on with these lines."""
+    """Return the error of a launch that gets this word after its first line, and then writes the other lines."""
     events = Events(takes_turns=takes_turns)
     first, *others = chunks
     events.feed(first)

@@ -42,7 +42,7 @@ def engine():
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport():
-    """Tests that lack the same thing are one line of the summary."""
+    """Give all skipped tests one location, so that the summary has one line for each reason."""
     report = yield
     if report.skipped and isinstance(report.longrepr, tuple):
         report.longrepr = (lacking.__code__.co_filename, lacking.__code__.co_firstlineno, report.longrepr[2])
@@ -51,7 +51,7 @@ def pytest_runtest_makereport():
 
 @contextlib.contextmanager
 def locked(path):
-    """No other process of the tests has this lock during the block."""
+    """Hold a lock between processes during the block."""
     with path.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -59,14 +59,14 @@ def locked(path):
 
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory):
-    """The folder that all processes of one session of tests have in common."""
+    """Return the folder that is common to all processes of a pytest session."""
     folder = tmp_path_factory.getbasetemp()
     return folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
 
 
 @pytest.fixture(scope="session")
 def need_bases(engine, shared_folder):
-    """Leaves a test out whose images need a Python that neither the engine nor a registry has. uv's is 3.11."""
+    """Return a function that skips a test if the base image of a Python version is missing. uv needs 3.11."""
     present = {}
 
     def need(*versions):
@@ -81,7 +81,7 @@ def need_bases(engine, shared_folder):
 
 
 def find_or_pull(engine, image, folder):
-    """Whether an engine has an image, perhaps now. What one process could not pull, no other tries to."""
+    """Return whether the engine has an image, after an attempt to pull it. Only one process tries to pull it."""
     note = folder / f"absent-{hashlib.sha256(image.encode()).hexdigest()}"
     with locked(folder / "bases.lock"):
         if not engine.api.images(name=image) and not note.exists():
@@ -96,7 +96,7 @@ def find_or_pull(engine, image, folder):
 
 @pytest.fixture(scope="session")
 def need_images(need_bases, shared_folder):
-    """Returns the requirements of environments of the catalogue, whose CPU images one process at a time builds."""
+    """Return a function that builds CPU images of the catalog, in one process at a time."""
     project = Folder(ROOT)
     environments = load_environments(project)
 
@@ -222,7 +222,7 @@ def project(tmp_path, engine, need_bases, monkeypatch):
 
 @pytest.fixture(scope="session")
 def built(engine, need_bases, tmp_path_factory):
-    """A project whose one image, of an empty lock, is built. Each process has its own."""
+    """Build the image of an empty lock, in a project of this process."""
     need_bases()
     project = Project(tmp_path_factory.mktemp("built"))
     requirement = project.add(f"test-{secrets.token_hex(4)}", "3.11")

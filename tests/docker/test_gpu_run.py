@@ -1,4 +1,4 @@
-"""A run on a GPU from the plan to the report, and one without a number: TensorFlow 2.15 in containers, on stand-ins."""
+"""A run on a GPU from the plan to the report, and one without a number: TensorFlow 2.15 in containers, on fake GPUs."""
 
 import pytest
 

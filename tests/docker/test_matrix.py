@@ -30,7 +30,7 @@ def run_harness(*arguments: str, root: Path = ROOT) -> subprocess.CompletedProce
 
 @pytest.fixture
 def ways(project):
-    """A project with an environment whose image is built, one whose image is not, and a scenario for both."""
+    """Make a project with two environments, of which one has an image, and a scenario."""
     project.add(f"test-{secrets.token_hex(4)}", "3.11")
     DockerBackend(project.root, "test").prepare(project.requirements, lambda _: None)
     project.add(f"test-{secrets.token_hex(4)}", "3.11", lock="# nothing: built in the run\n")

@@ -18,6 +18,10 @@ SCENARIOS = {path.stem: parse(path.read_text(), path) for path in sorted(ROOT.gl
 DEPENDENT = {"function_behaviour", "function_retracing", "train_batch"}
 
 
+#: Two cells of a scenario whose source states what is observed.
+CELLS = ("-s", "function_retracing", "-a", "argument=tensor", "-e", "tf2.0")
+
+
 def run_matrix(results, *options):
     """Return the launches of one run."""
     command = [sys.executable, "-m", "harness", "matrix", *options, "--backend", "docker", "--results", str(results)]
@@ -32,7 +36,7 @@ def run_matrix(results, *options):
 
 
 def check_stated(launches):
-    """What the sources state was observed. Returns it."""
+    """Check the observations that the sources state, and return their names."""
     checked = set()
     for launch in launches:
         cell = launch["cell"]
@@ -45,7 +49,7 @@ def check_stated(launches):
 
 def test_a_scenario_runs_in_a_release_and_what_its_source_states_is_observed(need_images, tmp_path):
     need_images("tf2.0")
-    assert check_stated(run_matrix(tmp_path, "-s", "function_retracing", "-e", "tf2.0", "--seed", "1", "--rounds", "1"))
+    assert check_stated(run_matrix(tmp_path, *CELLS, "--seed", "1", "--rounds", "1"))
 
 
 @pytest.mark.campaign

@@ -84,7 +84,7 @@ Point = tuple[str, int, str]
 
 
 def cases(kind: str, *some: int) -> pytest.MarkDecorator:
-    """Some of the points of a kind in one test, by their indices, and all of them in one for a campaign."""
+    """Parametrize a test with some points of a kind, by their indices, and with all of them for a campaign."""
     points = [tuple(point) for point in POINTS[kind]]
     every = pytest.param(points, marks=pytest.mark.campaign)
     return pytest.mark.parametrize("points", [[points[index] for index in some], every], ids=["some", "all"])

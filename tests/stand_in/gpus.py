@@ -151,7 +151,7 @@ class Machine:
 def build(folder: Path) -> Path:
     """Put all libraries into this folder, and return it. Skips the test where there is no C compiler.
 
-    They are compiled once for all processes of the tests, and anew after a change of their sources.
+    All processes of the tests share one compilation, which a change of the sources repeats.
     """
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:

@@ -11,7 +11,7 @@ from harness.model.errors import CannotRunHereError
 
 @pytest.fixture
 def docker(tmp_path, monkeypatch):
-    """Puts a `docker` command of the test's own first on the PATH."""
+    """Return a function that puts a fake `docker` command first on the PATH."""
 
     def make(script):
         path = tmp_path / "docker"
@@ -101,7 +101,7 @@ RECORDED = {path.stem: path.read_text() for path in (Path(__file__).parent / "bu
 
 
 def feed(text):
-    """The log of a build with these lines, and the progress that it told."""
+    """Return the log of a build with these lines, and its progress messages."""
     log = BuildLog()
     return log, [words for line in text.splitlines() if (words := log.feed(line))]
 
