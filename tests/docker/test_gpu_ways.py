@@ -73,6 +73,7 @@ def test_a_launch_has_its_gpus_by_each_way_and_no_more_rights(backend, nvidia):
     assert "/dev/nvidia1" in backend.launch(REQUIREMENT, on_gpus("all")).observations["nodes"]
 
 
+@pytest.mark.campaign
 def test_gpu_check_starts_cuda_through_each_way(backend, nvidia):
     nvidia.describe()
     image = access.pull(nvidia.engine, f"harness/{IMAGE}:gpu")
@@ -269,6 +270,7 @@ def test_a_way_that_was_requested_and_does_not_work_ends_the_run_before_it_begin
     assert not (root / "results").exists()
 
 
+@pytest.mark.campaign
 def test_the_doctor_tries_the_ways(nvidia, root):
     for paths, level, value in (([STALE], "warn", "through the runtime nvidia"), ([], "good", "through CDI")):
         nvidia.describe(*paths)

@@ -120,6 +120,7 @@ def test_an_engine_that_goes_away_is_a_sentence(behind, proxy, engine, docker, r
     assert docker.clean(docker._run) == 1
 
 
+@pytest.mark.campaign
 def test_an_engine_that_is_silent_from_the_start_is_a_sentence(behind, proxy, requirement):
     behind._get_image_id(requirement)
     proxy.freeze()
@@ -219,6 +220,7 @@ def test_a_run_that_loses_its_engine_is_reported_and_goes_on_later(  # noqa: PLR
     assert not list_containers(engine, folder.name)
 
 
+@pytest.mark.campaign
 def test_a_removal_that_is_in_progress_is_waited_for_and_no_mistake(behind, engine, docker, requirement, monkeypatch):
     conflicts = iter([True, True])
     real = engine.api.remove_container
